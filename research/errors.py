@@ -1,0 +1,57 @@
+"""Every error a user can meet, each with its exit code and the next thing to do.
+
+    CtxError                 1  something failed
+    ├── UsageError           2  the call itself is wrong
+    ├── NothingFoundError    3  nothing to show: an empty index, no match, no such document
+    ├── SomeFilesFailedError 4  the run went through, some files did not
+    ├── BusyError            1  another process is writing the index
+    ├── IndexUnusableError   1  the index cannot be opened, read or written
+    └── DocumentError           one file cannot be read; never stops a run
+
+Only `cli` turns these into words and exit codes; everything below raises them.
+"""
+
+from __future__ import annotations
+
+
+class CtxError(Exception):
+    """Base of all errors with a message for the user. `hint` is the next command to type."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(CtxError):
+    exit_code = 2
+
+
+class NothingFoundError(CtxError):
+    exit_code = 3
+
+
+class SomeFilesFailedError(CtxError):
+    exit_code = 4
+
+
+class BusyError(CtxError):
+    """Another process holds the index's write lock; `pid` is its process id where known."""
+
+    def __init__(self, message: str, *, pid: int | None = None, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.pid = pid
+
+
+class IndexUnusableError(CtxError):
+    """The index folder is damaged, not writable, or from a newer version of ctx."""
+
+
+class DocumentError(CtxError):
+    """One document cannot be ingested. `code` is a stable word for scripts ("encrypted", "damaged", …)."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code

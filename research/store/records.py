@@ -1,0 +1,65 @@
+"""The records that travel from a reader to the catalog. Plain data, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+BlockKind = Literal["heading", "paragraph", "list", "code", "table", "picture"]
+
+Box = tuple[float, float, float, float]
+"""x0, y0, x1, y1 as fractions of the page's width and height, origin top left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One visible piece of a page, in reading order. `text` is its markdown; a picture's may be empty."""
+
+    kind: BlockKind
+    text: str
+    box: Box
+    level: int = 0  # 1–6 for headings, else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page as read: `number` is physical and 1-based; `markdown` is its blocks joined by blank lines."""
+
+    number: int
+    markdown: str
+    label: str = ""  # the printed page label ("iv", "12"), empty where the document has none
+    section_path: str = ""  # "Introduction > Methods"
+    parent_heading: str = ""
+    num_headings: int = 0
+    num_tables: int = 0
+    num_pictures: int = 0
+    blocks: tuple[Block, ...] = ()
+    error: str = ""  # why this page could not be read; its markdown is then empty
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of one page, small enough for the encoder's window together with its `context`."""
+
+    page: int
+    ordinal: int  # position on the page, from 0
+    text: str
+    context: str  # document title and section, embedded in front of the text
+    tokens: int  # of context and text together, as the encoder sees them
+    box: Box  # the union of its blocks
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """What is known of a document besides its pages."""
+
+    doc_id: str
+    filename: str
+    extension: str
+    title: str
+    num_pages: int
+    timestamp: str  # when it was added, ISO 8601, UTC
+    source_path: str
+    size_bytes: int
+    sha256: str
+    warnings: tuple[str, ...] = field(default=())
