@@ -1,0 +1,86 @@
+"""What a run tells while it works, and what it says at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+Result = Literal["added", "replaced", "renamed", "unchanged", "copy", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileOutcome:
+    """What became of one file. `code` is a stable word for scripts, `reason` a sentence for people."""
+
+    path: str
+    result: Result
+    doc_id: str = ""
+    pages: int = 0
+    code: str = ""
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class IngestSummary:
+    """The account of a run: every file given to it stands in `files` once."""
+
+    files: list[FileOutcome] = field(default_factory=list)
+    pages: int = 0  # read in this run
+    chunks: int = 0  # embedded in this run
+    pending_chunks: int = 0  # still without a vector
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    def count(self, result: Result) -> int:
+        return Counter(outcome.result for outcome in self.files)[result]
+
+    @property
+    def failed(self) -> list[FileOutcome]:
+        return [outcome for outcome in self.files if outcome.result == "failed"]
+
+    def to_dict(self) -> dict[str, Any]:
+        results: tuple[Result, ...] = ("added", "replaced", "renamed", "unchanged", "copy", "failed")
+        return {
+            **{result: self.count(result) for result in results},
+            "pages": self.pages,
+            "chunks": self.chunks,
+            "pending_chunks": self.pending_chunks,
+            "seconds": round(self.seconds, 3),
+            "interrupted": self.interrupted,
+            "files": [asdict(outcome) for outcome in self.files],
+        }
+
+
+class Observer(Protocol):
+    """Told of progress as it happens, on the run's own thread."""
+
+    def planned(self, files: int, size_bytes: int) -> None:
+        """How many files there are to read, after unchanged ones were set aside."""
+
+    def reading(self, path: str, page: int, pages: int) -> None:
+        """A page of a file was read."""
+
+    def finished(self, outcome: FileOutcome) -> None:
+        """A file is done with."""
+
+    def embedding(self, done: int, total: int) -> None:
+        """Chunks that have their vectors."""
+
+    def publishing(self) -> None:
+        """The collections are being brought up to date."""
+
+
+class SilentObserver:
+    """Hears everything and says nothing."""
+
+    def planned(self, files: int, size_bytes: int) -> None: ...
+
+    def reading(self, path: str, page: int, pages: int) -> None: ...
+
+    def finished(self, outcome: FileOutcome) -> None: ...
+
+    def embedding(self, done: int, total: int) -> None: ...
+
+    def publishing(self) -> None: ...

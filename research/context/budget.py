@@ -1,0 +1,96 @@
+"""Fitting sources into a token budget that holds exactly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from research.context.citations import SEPARATOR, block, body, header
+from research.context.tokens import TokenCounter
+from research.models import SourceDocument
+
+CUT_MARK = "[…]"
+
+# A cut source must still say something: fewer tokens than this and it is dropped instead.
+_LEAST_BODY_TOKENS = 16
+
+_PARAGRAPH_END = re.compile(r"\n{2,}|\n(?=[-|#>*]|\d+\.)")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*(?=\s|$)|\n")
+_WORD_END = re.compile(r"(?<=\S)(?=\s)")
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What fits: the text, its sources in order, its exact tokens, and how many sources were left out."""
+
+    text: str
+    sources: list[SourceDocument]
+    tokens: int
+    dropped: list[SourceDocument]
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self.dropped) or any(source.cut for source in self.sources)
+
+
+def fit(sources: Sequence[SourceDocument], max_tokens: int, counter: TokenCounter) -> Fitted:
+    """Take sources in order while they fit. The one that crosses the budget is cut, the rest are dropped."""
+    text, tokens = "", 0
+    kept: list[SourceDocument] = []
+    for number, source in enumerate(sources, start=1):
+        longer = _append(text, block(source, number))
+        count = counter.count(longer)
+        if count <= max_tokens:
+            text, tokens = longer, count
+            kept.append(source)
+            continue
+        cut = _cut(text, source, number, max_tokens, counter)
+        if cut is not None:
+            text, tokens = _append(text, block(cut, number)), 0
+            tokens = counter.count(text)
+            kept.append(cut)
+        break
+    return Fitted(text, kept, tokens, list(sources[len(kept) :]))
+
+
+def _append(text: str, part: str) -> str:
+    return f"{text}{SEPARATOR}{part}" if text else part
+
+
+def _cut(
+    before: str, source: SourceDocument, number: int, max_tokens: int, counter: TokenCounter
+) -> SourceDocument | None:
+    """The source shortened to what is left of the budget; None if nothing useful fits."""
+    head = _append(before, header(source, number)) + "\n"
+    whole = body(source.markdown_content)
+    room = max_tokens - counter.count(head)
+    if room < _LEAST_BODY_TOKENS:
+        return None
+    for ends in (_PARAGRAPH_END, _SENTENCE_END, _WORD_END):
+        stops = [match.start() for match in ends.finditer(whole) if match.start() > 0]
+        length = _longest(head, whole, stops, max_tokens, counter)
+        kept = whole[:length].rstrip()
+        # A paragraph break is the best place, unless it would waste most of the room.
+        if kept and (counter.count(kept) >= room // 2 or (ends is _WORD_END)):
+            return replace(source, markdown_content=f"{kept}\n{CUT_MARK}", cut=True)
+    return None
+
+
+def _longest(head: str, whole: str, stops: list[int], max_tokens: int, counter: TokenCounter) -> int:
+    """The last stop at which head, text and cut mark stay within the budget, by bisection."""
+
+    def fits(stop: int) -> bool:
+        return counter.count(f"{head}{whole[:stop].rstrip()}\n{CUT_MARK}") <= max_tokens
+
+    low, high = 0, len(stops)
+    while low < high:
+        middle = (low + high) // 2
+        if fits(stops[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    # Counts grow with the text but for the joint at the cut mark, so the answer is proved, not assumed.
+    while low > 0 and not fits(stops[low - 1]):
+        low -= 1
+    return stops[low - 1] if low else 0

@@ -1,0 +1,92 @@
+"""The dense leg: the best chunk of a page by cosine with the question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from research.errors import CtxError
+from research.search.legs import Hit, Hits
+from research.store import vectors
+from research.store.client import ChromaClient
+from research.store.collections import TEXT
+from research.store.neighbours import Neighbours
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from research.encoders.base import TextEncoder
+
+
+class QuestionVectors:
+    """Embeds questions with the encoder that filled the index; loads it with the first one."""
+
+    def __init__(self, client: ChromaClient, encoder: TextEncoder | None = None) -> None:
+        self._client = client
+        self._encoder = encoder
+        self._last: tuple[str, NDArray[np.float32]] | None = None
+
+    def of(self, question: str) -> NDArray[np.float32]:
+        """(dim,), unit length."""
+        if self._last is None or self._last[0] != question:
+            self._last = (question, self._load().embed_query(question))
+        return self._last[1]
+
+    def _load(self) -> TextEncoder:
+        if self._encoder is None:
+            from research.encoders.registry import load_text_encoder
+
+            name = vectors.encoder_of(self._client.catalog)
+            if not name:
+                raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
+            self._encoder = load_text_encoder(name)
+        return self._encoder
+
+
+class DenseLeg:
+    name = "dense"
+
+    def __init__(self, client: ChromaClient, questions: QuestionVectors) -> None:
+        self._client = client
+        self._questions = questions
+
+    def find(self, question: str, depth: int) -> Hits:
+        catalog = self._client.catalog
+        vector = self._questions.of(question)
+        generation = self._client.generation()
+        neighbours = self._client.neighbours()
+        best: dict[int, float] = {}
+        upto = 0
+        if generation is not None and neighbours is not None and generation.text_records:
+            upto = generation.upto
+            best = self._published(neighbours, vector, min(depth, generation.text_records), upto)
+        # What was embedded after the last publication is compared one by one.
+        owners, matrix = vectors.vectors_after(catalog, upto)
+        if owners:
+            _keep_best(best, zip(owners, matrix @ vector, strict=True))
+        ranked = sorted(best.items(), key=lambda item: -item[1])[:depth]
+        return {page_id: Hit(score, {"cosine": score}) for page_id, score in ranked}
+
+    def score(self, question: str, page_ids: Sequence[int]) -> Hits:
+        owners, matrix = vectors.vectors_of_pages(self._client.catalog, page_ids)
+        if not owners:
+            return {}
+        best: dict[int, float] = {}
+        _keep_best(best, zip(owners, matrix @ self._questions.of(question), strict=True))
+        return {page_id: Hit(score, {"cosine": score}) for page_id, score in best.items()}
+
+    def _published(
+        self, neighbours: Neighbours, vector: NDArray[np.float32], count: int, upto: int
+    ) -> dict[int, float]:
+        found = neighbours.nearest(TEXT, vector.tolist(), count)
+        pages = vectors.page_ids_of_chunks(self._client.catalog, [n.key for n in found], upto=upto)
+        best: dict[int, float] = {}
+        _keep_best(best, ((pages[n.key], n.similarity) for n in found if n.key in pages))
+        return best
+
+
+def _keep_best(best: dict[int, float], scored: Iterable[tuple[int, float]]) -> None:
+    for page_id, score in scored:
+        if score > best.get(page_id, -2.0):
+            best[page_id] = float(score)

@@ -1,0 +1,62 @@
+"""Fusing the legs: a weighted sum of scores that are already on one scale.
+
+Rank fusion throws away how sure a leg is and so falls behind its better leg; scores that do not depend on the
+other results can simply be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from research.models import LegScore
+from research.search.legs import Hits
+
+WEIGHTS: Mapping[str, float] = {"lexical": 0.5, "dense": 0.5, "visual": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class FusedPage:
+    page_id: int
+    score: float
+    legs: dict[str, LegScore]
+
+
+def fuse(found: Mapping[str, Hits], ranks: Mapping[str, Mapping[int, int]]) -> list[FusedPage]:
+    """Pages by weighted sum, best first. `found` holds every leg's score of every candidate it knows.
+
+    A leg that stands alone counts in full, whatever its weight beside others.
+    """
+    weights = _weights(list(found))
+    totals: dict[int, float] = {}
+    for name, hits in found.items():
+        for page_id, hit in hits.items():
+            totals[page_id] = totals.get(page_id, 0.0) + weights[name] * hit.score
+    # page_id breaks ties, so the same index gives the same order every time.
+    ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    return [
+        FusedPage(page_id, score, _leg_scores(page_id, found, ranks)) for page_id, score in ordered
+    ]
+
+
+def ranks_of(hits: Hits) -> dict[int, int]:
+    """page_id → rank from 1, by score."""
+    ordered = sorted(hits, key=lambda page_id: (-hits[page_id].score, page_id))
+    return {page_id: rank for rank, page_id in enumerate(ordered, start=1)}
+
+
+def _weights(names: list[str]) -> dict[str, float]:
+    total = sum(WEIGHTS[name] for name in names)
+    if total == 0:
+        return dict.fromkeys(names, 1.0 / max(1, len(names)))
+    return {name: WEIGHTS[name] / total for name in names}
+
+
+def _leg_scores(
+    page_id: int, found: Mapping[str, Hits], ranks: Mapping[str, Mapping[int, int]]
+) -> dict[str, LegScore]:
+    return {
+        name: LegScore(ranks[name].get(page_id), hits[page_id].score, dict(hits[page_id].parts))
+        for name, hits in found.items()
+        if page_id in hits
+    }

@@ -1,0 +1,83 @@
+"""The lexical leg: BM25 over words and word pairs of a page, and question words in the file name.
+
+    score = (BM25(words) + 0.3 · BM25(pairs) + name) / Σ idf(question words)
+
+The divisor is the most BM25 can reach for the question, so scores of different questions are on one scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from research.search.legs import Hit, Hits
+from research.store import lexical
+from research.store.catalog import Catalog
+from research.store.lexical import Term
+from research.store.pages import get_pages
+from research.store.words import name_words, words
+
+_PAIR_WEIGHT = 0.3
+_NAME_WEIGHT = 1.0
+# A pasted page as a question is searched by its rarest words.
+_MOST_WORDS = 48
+
+
+class LexicalLeg:
+    name = "lexical"
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def find(self, question: str, depth: int) -> Hits:
+        terms, ordered = self._terms(question)
+        chosen = [term.word for term in terms]
+        pages = set(lexical.score_words(self._catalog, chosen, limit=depth))
+        pages |= set(lexical.score_pairs(self._catalog, ordered, limit=depth))
+        return self._score(question, terms, ordered, sorted(pages))
+
+    def score(self, question: str, page_ids: Sequence[int]) -> Hits:
+        terms, ordered = self._terms(question)
+        return self._score(question, terms, ordered, page_ids)
+
+    def _terms(self, question: str) -> tuple[list[Term], list[str]]:
+        """The question's words with their weights, and the words in order for pairs."""
+        ordered = words(question)
+        terms = lexical.term_statistics(self._catalog, ordered)
+        if len(terms) > _MOST_WORDS:
+            terms = sorted(terms, key=lambda term: -term.idf)[:_MOST_WORDS]
+        kept = {term.word for term in terms}
+        return terms, [word for word in ordered if word in kept]
+
+    def _score(
+        self, question: str, terms: list[Term], ordered: list[str], page_ids: Sequence[int]
+    ) -> Hits:
+        most = sum(term.idf for term in terms)
+        if most <= 0 or not page_ids:
+            return {}
+        found = [term.word for term in terms]
+        by_words = lexical.score_words(self._catalog, found, limit=0, only=page_ids)
+        by_pairs = lexical.score_pairs(self._catalog, ordered, limit=0, only=page_ids)
+        by_name = self._name_scores(question, page_ids)
+        hits: Hits = {}
+        for page_id in page_ids:
+            parts = {
+                "words": by_words.get(page_id, 0.0) / most,
+                "pairs": _PAIR_WEIGHT * by_pairs.get(page_id, 0.0) / most,
+                "name": _NAME_WEIGHT * by_name.get(page_id, 0.0) / most,
+            }
+            total = sum(parts.values())
+            if total > 0:
+                hits[page_id] = Hit(total, parts)
+        return hits
+
+    def _name_scores(self, question: str, page_ids: Sequence[int]) -> dict[int, float]:
+        plain = name_words(question)
+        # "Best Buy" in a question names BESTBUY_2023.pdf.
+        joined = [a + b for a, b in zip(plain, plain[1:], strict=False)]
+        documents = lexical.name_matches(self._catalog, [*plain, *joined])
+        if not documents:
+            return {}
+        pages = get_pages(self._catalog, list(page_ids))
+        return {page_id: documents.get(page.doc_id, 0.0) for page_id, page in pages.items()}
+
+

@@ -1,0 +1,132 @@
+"""The catalog: one SQLite file that is the truth about every document."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+from research.errors import IndexUnusableError, NothingFoundError
+from research.store import schema
+from research.store.paths import IndexPaths
+
+_BUSY_SECONDS = 30.0
+
+
+class Catalog:
+    """Opens the catalog for reading or for writing; each thread gets a connection of its own."""
+
+    def __init__(self, paths: IndexPaths, *, writable: bool = False) -> None:
+        self.paths = paths
+        self._writable = writable
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        if writable:
+            paths.create()
+        elif not paths.exists:
+            raise NothingFoundError(
+                f"there is no index at {paths.root}",
+                hint="add documents first: ctx ingest PATH",
+            )
+        if self.connection.execute("SELECT 1 FROM meta WHERE key = 'catalog_id'").fetchone() is None:
+            self.set_meta("catalog_id", uuid.uuid4().hex)
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._connect()
+            self._local.connection = connection
+            self._opened.append(connection)
+        return connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All of it or nothing of it."""
+        connection = self.connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            self._roll_back(connection)
+            raise self._explain(error) from error
+        except BaseException:
+            self._roll_back(connection)
+            raise
+
+    def meta(self, key: str, default: str = "") -> str:
+        row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return default if row is None else str(row[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def close(self) -> None:
+        for connection in self._opened:
+            connection.close()
+        self._opened.clear()
+        self._local = threading.local()
+
+    def __enter__(self) -> Catalog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            return self._open_writable() if self._writable else self._open_readable()
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+
+    def _open_writable(self) -> sqlite3.Connection:
+        connection = self._sqlite(f"file:{quote(str(self.paths.catalog))}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        # A commit that was reported must survive a power cut, not only a kill.
+        connection.execute("PRAGMA synchronous = FULL")
+        schema.migrate(connection)
+        return connection
+
+    def _open_readable(self) -> sqlite3.Connection:
+        name = quote(str(self.paths.catalog))
+        connection = self._sqlite(f"file:{name}?mode=ro")
+        try:
+            found = schema.version_of(connection)
+        except sqlite3.OperationalError:
+            # A write-ahead log needs a writable folder; on a read-only one the file alone is complete.
+            connection.close()
+            connection = self._sqlite(f"file:{name}?immutable=1")
+            found = schema.version_of(connection)
+        if found < schema.VERSION:
+            connection.close()
+            return self._open_writable()
+        return connection
+
+    @staticmethod
+    def _sqlite(uri: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    @staticmethod
+    def _roll_back(connection: sqlite3.Connection) -> None:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+    def _explain(self, error: sqlite3.Error) -> IndexUnusableError:
+        text = str(error)
+        hint = "check it with: ctx doctor"
+        if "full" in text:
+            hint = "free some space and run the same command again; what was reported as added is kept"
+        elif "readonly" in text or "unable to open" in text:
+            hint = "make the folder writable, or name another with --index DIR"
+        elif "not a database" in text or "malformed" in text:
+            hint = "move the folder away and ingest again; your documents are untouched"
+        return IndexUnusableError(f"the catalog in {self.paths.root} failed: {text}", hint=hint)

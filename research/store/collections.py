@@ -1,0 +1,235 @@
+"""Filling the Chroma collections from the catalog, through Chroma's public client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from research.store import generations, vectors
+from research.store.catalog import Catalog
+from research.store.documents import STAGE_VECTORS
+from research.store.generations import Generation
+from research.store.pages import pages_of
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+    from chromadb.api.models.Collection import Collection
+
+TEXT = "text"
+VISUAL = "visual"
+
+_BATCH = 1000
+# Chroma writes its neighbour files after this many records; what lies between is replayed by every later process.
+_SYNC_WHILE_FILLING = 5000
+_SYNC_AT_THE_END = 2
+
+_FINISHED_PAGES = "SELECT {} FROM pages WHERE doc_id NOT IN (SELECT doc_id FROM ledger WHERE stage = ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """How the collections stand against the catalog."""
+
+    generation: Generation | None
+    missing: int  # vectors and finished pages of the catalog that are not in the collections
+    surplus: int  # records of the collections that the catalog no longer has
+
+    @property
+    def behind(self) -> bool:
+        return self.missing > 0 or self.surplus > 0 or self.generation is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    key: str
+    vector: Any  # (dim,) float32
+    metadata: dict[str, str | int]
+
+
+def open_client(path: Path) -> ClientAPI:
+    """Chroma's public client on a folder: no telemetry, and no settings from a stray .env file."""
+    import chromadb
+    from chromadb.config import Settings
+
+    return chromadb.PersistentClient(str(path), settings=Settings(_env_file=None, anonymized_telemetry=False))
+
+
+def state_of(catalog: Catalog) -> IndexState:
+    """Compare without opening Chroma."""
+    generation = current(catalog)
+    upto = generation.upto if generation else 0
+    row = catalog.connection.execute(
+        "SELECT COUNT(*), SUM(seq > ?) FROM vectors", (upto,)
+    ).fetchone()
+    total, missing = int(row[0]), int(row[1] or 0)
+    text = generation.text_records if generation else 0
+    visual = generation.visual_records if generation else 0
+    pages = int(catalog.connection.execute(_FINISHED_PAGES.format("COUNT(*)"), (STAGE_VECTORS,)).fetchone()[0])
+    return IndexState(
+        generation,
+        missing=missing + max(0, pages - visual),
+        surplus=max(0, text - (total - missing)) + max(0, visual - pages),
+    )
+
+
+def current(catalog: Catalog) -> Generation | None:
+    """The newest usable generation; none if the catalog was set back behind it."""
+    generation = generations.newest(catalog.paths.chroma, catalog.meta("catalog_id"))
+    if generation is not None and generation.upto > vectors.last_sequence(catalog):
+        return None
+    return generation
+
+
+def publish(catalog: Catalog) -> Generation:
+    """Bring the collections up to the catalog and publish them. The caller holds the write lock."""
+    folder = catalog.paths.chroma
+    state = state_of(catalog)
+    if state.generation is not None and not state.behind:
+        return state.generation
+    upto = vectors.last_sequence(catalog)
+    draft = generations.start_draft(folder, state.generation)
+    after = state.generation.upto if state.generation else 0
+    last: dict[str, list[_Record]] = {}
+    client = _reopened_with_sync(draft, _SYNC_WHILE_FILLING)
+    counts = {}
+    for name, wanted, records in (
+        (TEXT, _text_keys(catalog), _text_records(catalog, after)),
+        (VISUAL, _visual_keys(catalog), _visual_records(catalog, after)),
+    ):
+        collection = _collection(client, name)
+        last[name] = _fill(collection, wanted, records)
+        counts[name] = collection.count()
+    client.close()
+    _flush(draft, last)
+    return generations.publish_draft(
+        folder,
+        draft,
+        catalog_id=catalog.meta("catalog_id"),
+        upto=upto,
+        text_records=counts[TEXT],
+        visual_records=counts[VISUAL],
+    )
+
+
+def chunk_key(doc_id: str, page: int, ordinal: int) -> str:
+    return f"{doc_id}:{page}:{ordinal}"
+
+
+def page_key(doc_id: str, page: int) -> str:
+    return f"{doc_id}:{page}"
+
+
+def _collection(client: ClientAPI, name: str) -> Collection:
+    # Inner product, not cosine: a page without text has a zero vector, which cosine cannot take.
+    return client.get_or_create_collection(
+        name,
+        embedding_function=None,
+        configuration={"hnsw": {"space": "ip", "ef_search": 400, "ef_construction": 200}},
+    )
+
+
+def _reopened_with_sync(path: Path, threshold: int) -> ClientAPI:
+    client = open_client(path)
+    for name in (TEXT, VISUAL):
+        _collection(client, name).modify(configuration={"hnsw": {"sync_threshold": threshold}})
+    client.close()
+    return open_client(path)  # the threshold counts from the next open
+
+
+def _fill(collection: Collection, wanted: set[str], records: Iterator[_Record]) -> list[_Record]:
+    """Remove what the catalog no longer has, write what is new; returns a few records of the collection."""
+    present = set(collection.get(include=[])["ids"])
+    for part in _batches(iter(present - wanted), _BATCH):
+        collection.delete(ids=part)
+    last: list[_Record] = []
+    for batch in _batches(records, _BATCH):
+        _upsert(collection, batch)
+        last = batch[-_SYNC_AT_THE_END - 1 :]
+    return last
+
+
+def _flush(path: Path, last: dict[str, list[_Record]]) -> None:
+    """Have Chroma write its neighbour files now: write a few records again under a threshold of two."""
+    if not any(last.values()):
+        return
+    client = _reopened_with_sync(path, _SYNC_AT_THE_END)
+    for name, records in last.items():
+        if records:
+            _upsert(_collection(client, name), records)
+    client.close()
+
+
+def _upsert(collection: Collection, batch: Sequence[_Record]) -> None:
+    collection.upsert(
+        ids=[record.key for record in batch],
+        embeddings=[record.vector for record in batch],
+        metadatas=[dict(record.metadata) for record in batch],
+    )
+
+
+def _text_keys(catalog: Catalog) -> set[str]:
+    rows = catalog.connection.execute(
+        "SELECT doc_id, page, ordinal FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
+    )
+    return {chunk_key(*row) for row in rows}
+
+
+def _visual_keys(catalog: Catalog) -> set[str]:
+    rows = catalog.connection.execute(_FINISHED_PAGES.format("doc_id, page"), (STAGE_VECTORS,))
+    return {page_key(*row) for row in rows}
+
+
+def _text_records(catalog: Catalog, after: int) -> Iterator[_Record]:
+    import numpy as np
+
+    for doc_id in _touched(catalog, after):
+        pages = {page.page_id: page.metadata() for page in pages_of(catalog, [doc_id])}
+        rows = catalog.connection.execute(
+            "SELECT page_id, page, ordinal, vector FROM vectors JOIN chunks USING (chunk_id)"
+            " JOIN pages USING (page_id) WHERE doc_id = ? AND seq > ?",
+            (doc_id, after),
+        ).fetchall()
+        for page_id, page, ordinal, blob in rows:
+            vector = np.frombuffer(blob, dtype="<f2").astype(np.float32)
+            yield _Record(chunk_key(doc_id, page, ordinal), vector, pages[page_id])
+
+
+def _visual_records(catalog: Catalog, after: int) -> Iterator[_Record]:
+    """One record a page, for documents whose chunks all have vectors."""
+    unfinished = {
+        row[0]
+        for row in catalog.connection.execute("SELECT doc_id FROM ledger WHERE stage = ?", (STAGE_VECTORS,))
+    }
+    for doc_id in _touched(catalog, after, wordless=True):
+        if doc_id in unfinished:
+            continue
+        pages = list(pages_of(catalog, [doc_id]))
+        means = vectors.page_means(catalog, [page.page_id for page in pages])
+        for page in pages:
+            yield _Record(page_key(doc_id, page.page), means[page.page_id], page.metadata())
+
+
+def _touched(catalog: Catalog, after: int, *, wordless: bool = False) -> list[str]:
+    """Documents with vectors written after a sequence number; `wordless`: and those without any chunk."""
+    rows = catalog.connection.execute(
+        "SELECT DISTINCT doc_id FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
+        " WHERE seq > ?",
+        (after,),
+    )
+    found = [str(row[0]) for row in rows]
+    if wordless:
+        empty = catalog.connection.execute(
+            "SELECT doc_id FROM documents WHERE doc_id NOT IN"
+            " (SELECT doc_id FROM chunks JOIN pages USING (page_id))"
+        )
+        found.extend(str(row[0]) for row in empty)
+    return found
+
+
+def _batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    iterator = iter(items)
+    while part := list(islice(iterator, size)):
+        yield part

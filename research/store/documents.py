@@ -1,0 +1,242 @@
+"""Documents and the files they came from: look-ups, adding, replacing, removing."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from research.errors import NothingFoundError
+from research.store.catalog import Catalog
+from research.store.records import Chunk, DocumentInfo, Page
+from research.store.words import name_words, words
+
+STAGE_VECTORS = "vectors"
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """A file as last seen: the same path with the same stamp holds the same bytes."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+def all_documents(catalog: Catalog) -> list[DocumentInfo]:
+    rows = catalog.connection.execute("SELECT * FROM documents ORDER BY filename, doc_id")
+    return [_info(row) for row in rows]
+
+
+def get_document(catalog: Catalog, doc_id: str) -> DocumentInfo | None:
+    row = catalog.connection.execute("SELECT * FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
+    return None if row is None else _info(row)
+
+
+def find_documents(catalog: Catalog, wanted: str) -> list[DocumentInfo]:
+    """Documents named by id, id prefix, file name (with or without ending) or a pattern. Raises if none."""
+    known = all_documents(catalog)
+    lower = wanted.casefold()
+    stem = lower.removesuffix(".pdf")
+    tests = (
+        lambda d: d.doc_id == lower,
+        lambda d: d.filename == wanted or d.source_path == wanted,
+        lambda d: d.filename.casefold().removesuffix(".pdf") == stem,
+        lambda d: len(lower) >= 6 and d.doc_id.startswith(lower),
+        lambda d: fnmatch.fnmatchcase(d.filename.casefold(), lower),
+        lambda d: bool(stem) and stem in d.filename.casefold(),
+    )
+    for test in tests:
+        found = [document for document in known if test(document)]
+        if found:
+            return found
+    names = [document.filename for document in known]
+    close = get_close_matches(wanted, names, n=1)
+    meant = f"did you mean {close[0]}? " if close else ""
+    raise NothingFoundError(f"no document matches {wanted!r}", hint=f"{meant}see them all with: ctx list")
+
+
+def document_of_hash(catalog: Catalog, sha256: str) -> tuple[DocumentInfo, int] | None:
+    """The document with this content and the reader version that read it."""
+    row = catalog.connection.execute("SELECT * FROM documents WHERE sha256 = ?", (sha256,)).fetchone()
+    return None if row is None else (_info(row), int(row["reader_version"]))
+
+
+def document_at_path(catalog: Catalog, path: str) -> tuple[str, FileStamp] | None:
+    """The document last seen at a path, and the file's stamp then."""
+    row = catalog.connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
+    if row is None:
+        return None
+    stamp = FileStamp(path, row["size"], row["mtime_ns"], row["ctime_ns"], row["inode"])
+    return str(row["doc_id"]), stamp
+
+
+def paths_of(catalog: Catalog, doc_id: str) -> list[str]:
+    rows = catalog.connection.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY rowid", (doc_id,))
+    return [str(row[0]) for row in rows]
+
+
+def add_document(
+    catalog: Catalog,
+    info: DocumentInfo,
+    stamp: FileStamp,
+    pages: Iterable[tuple[Page, list[Chunk]]],
+    *,
+    reader_version: int,
+) -> None:
+    """Write a document whole, in one transaction, in place of whatever stood at its path before."""
+    with catalog.transaction() as connection:
+        _forget_path(connection, stamp.path)
+        _delete(connection, info.doc_id)
+        connection.execute(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                info.doc_id,
+                info.sha256,
+                info.filename,
+                info.extension,
+                info.title,
+                info.num_pages,
+                info.timestamp,
+                info.source_path,
+                info.size_bytes,
+                reader_version,
+                json.dumps(info.warnings),
+            ),
+        )
+        _note_file(connection, info.doc_id, stamp)
+        _index_name(connection, info.doc_id, info.filename)
+        for page, chunks in pages:
+            _insert_page(connection, info.doc_id, page, chunks)
+        connection.execute("INSERT INTO ledger VALUES (?, ?)", (info.doc_id, STAGE_VECTORS))
+
+
+def note_file(catalog: Catalog, doc_id: str, stamp: FileStamp) -> None:
+    """Remember that a path holds this document; what stood there before loses the path."""
+    with catalog.transaction() as connection:
+        _forget_path(connection, stamp.path, keep=doc_id)
+        _note_file(connection, doc_id, stamp)
+
+
+def rename_document(catalog: Catalog, doc_id: str, old_path: str, stamp: FileStamp, filename: str) -> None:
+    """The file moved: same id, new path and name. Its vectors are stamped anew so the index takes the name."""
+    with catalog.transaction() as connection:
+        connection.execute("DELETE FROM files WHERE path = ?", (old_path,))
+        _forget_path(connection, stamp.path, keep=doc_id)
+        _note_file(connection, doc_id, stamp)
+        connection.execute(
+            "UPDATE documents SET filename = ?, source_path = ? WHERE doc_id = ?",
+            (filename, stamp.path, doc_id),
+        )
+        connection.execute("DELETE FROM name_words WHERE doc_id = ?", (doc_id,))
+        _index_name(connection, doc_id, filename)
+        _restamp_vectors(connection, doc_id)
+
+
+def remove_document(catalog: Catalog, doc_id: str) -> None:
+    with catalog.transaction() as connection:
+        _delete(connection, doc_id)
+
+
+def unfinished(catalog: Catalog) -> dict[str, list[str]]:
+    """Outstanding work: stage → document ids."""
+    found: dict[str, list[str]] = {}
+    for row in catalog.connection.execute("SELECT doc_id, stage FROM ledger"):
+        found.setdefault(str(row["stage"]), []).append(str(row["doc_id"]))
+    return found
+
+
+def _info(row: sqlite3.Row) -> DocumentInfo:
+    return DocumentInfo(
+        doc_id=row["doc_id"],
+        filename=row["filename"],
+        extension=row["extension"],
+        title=row["title"],
+        num_pages=row["num_pages"],
+        timestamp=row["timestamp"],
+        source_path=row["source_path"],
+        size_bytes=row["size_bytes"],
+        sha256=row["sha256"],
+        warnings=tuple(json.loads(row["warnings"])),
+    )
+
+
+def _forget_path(connection: sqlite3.Connection, path: str, keep: str = "") -> None:
+    """Detach a path from its document; a document without any path left goes with it."""
+    row = connection.execute("SELECT doc_id FROM files WHERE path = ?", (path,)).fetchone()
+    if row is None or row[0] == keep:
+        return
+    connection.execute("DELETE FROM files WHERE path = ?", (path,))
+    left = connection.execute("SELECT path FROM files WHERE doc_id = ?", (row[0],)).fetchone()
+    if left is None:
+        _delete(connection, row[0])
+
+
+def _delete(connection: sqlite3.Connection, doc_id: str) -> None:
+    connection.execute(
+        "DELETE FROM page_words WHERE rowid IN (SELECT page_id FROM pages WHERE doc_id = ?)", (doc_id,)
+    )
+    connection.execute("DELETE FROM documents WHERE doc_id = ?", (doc_id,))
+
+
+def _note_file(connection: sqlite3.Connection, doc_id: str, stamp: FileStamp) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)",
+        (stamp.path, doc_id, stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.inode),
+    )
+
+
+def _index_name(connection: sqlite3.Connection, doc_id: str, filename: str) -> None:
+    stem = filename.rsplit(".", 1)[0]
+    connection.executemany(
+        "INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in set(name_words(stem))]
+    )
+
+
+def _insert_page(connection: sqlite3.Connection, doc_id: str, page: Page, chunks: list[Chunk]) -> None:
+    found = words(page.markdown)
+    cursor = connection.execute(
+        "INSERT INTO pages (doc_id, page, label, section_path, parent_heading, num_headings, num_tables,"
+        " num_pictures, error, words, markdown) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            doc_id,
+            page.number,
+            page.label,
+            page.section_path,
+            page.parent_heading,
+            page.num_headings,
+            page.num_tables,
+            page.num_pictures,
+            page.error,
+            len(found),
+            zlib.compress(page.markdown.encode()),
+        ),
+    )
+    page_id = cursor.lastrowid
+    connection.execute(
+        "INSERT INTO page_words (rowid, body, section) VALUES (?, ?, ?)",
+        (page_id, " ".join(found), " ".join(words(page.section_path))),
+    )
+    connection.executemany(
+        "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (page_id, c.ordinal, zlib.compress(c.text.encode()), c.context, c.tokens, json.dumps(c.box))
+            for c in chunks
+        ],
+    )
+
+
+def _restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
+    rows = connection.execute(
+        "SELECT v.chunk_id, v.vector FROM vectors v JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
+        " WHERE doc_id = ?",
+        (doc_id,),
+    ).fetchall()
+    connection.executemany("DELETE FROM vectors WHERE chunk_id = ?", [(row[0],) for row in rows])
+    connection.executemany("INSERT INTO vectors (chunk_id, vector) VALUES (?, ?)", [tuple(r) for r in rows])

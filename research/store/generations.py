@@ -1,0 +1,154 @@
+"""Generations of the Chroma folder: finished copies that are read and never written again.
+
+Chroma rewrites its neighbour files in place, so a killed writer or a second process leaves them torn. Here a
+writer works on a private copy and publishes it by one rename; readers open only what was published. A generation
+says up to which vector of the catalog it goes, so whatever came later can be searched beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import zlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_NAME = re.compile(r"gen-(\d{6,})")
+_MANIFEST = "generation.json"
+_DRAFT = "draft"
+# Chroma's own database changes its time stamps when it is merely read; SQLite guards its content itself.
+_UNSTAMPED = "chroma.sqlite3"
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """One file of a generation as it was published."""
+
+    name: str
+    size: int
+    mtime_ns: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A published copy of the collections."""
+
+    path: Path
+    number: int
+    catalog_id: str
+    upto: int  # the last vector of the catalog that is in it
+    text_records: int
+    visual_records: int
+
+
+def newest(folder: Path, catalog_id: str) -> Generation | None:
+    """The newest generation of this catalog whose files are as they were published."""
+    for number, path in reversed(_numbered(folder)):
+        generation = _read(path, number)
+        if generation is not None and generation.catalog_id == catalog_id:
+            return generation
+    return None
+
+
+def start_draft(folder: Path, base: Generation | None) -> Path:
+    """An empty private folder, or a copy of `base`, to write into."""
+    draft = folder / _DRAFT
+    shutil.rmtree(draft, ignore_errors=True)
+    if base is None:
+        draft.mkdir(parents=True, mode=0o700)
+    else:
+        shutil.copytree(base.path, draft)
+        (draft / _MANIFEST).unlink()
+    return draft
+
+
+def publish_draft(
+    folder: Path, draft: Path, *, catalog_id: str, upto: int, text_records: int, visual_records: int
+) -> Generation:
+    """Make the draft the newest generation. Older ones go, except the one readers may be opening now."""
+    number = max((n for n, _ in _numbered(folder)), default=0) + 1
+    stamps = [_stamp(path, draft) for path in _data_files(draft)]
+    for path in draft.rglob("*"):
+        _sync(path)
+    manifest = {
+        "catalog_id": catalog_id,
+        "upto": upto,
+        "text_records": text_records,
+        "visual_records": visual_records,
+        "files": [asdict(stamp) for stamp in stamps],
+    }
+    (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1))
+    _sync(draft / _MANIFEST)
+    target = folder / f"gen-{number:06d}"
+    draft.rename(target)
+    _sync(folder)
+    for older, path in _numbered(folder):
+        if older < number - 1:
+            shutil.rmtree(path, ignore_errors=True)
+    return Generation(target, number, catalog_id, upto, text_records, visual_records)
+
+
+def discard_all(folder: Path) -> None:
+    """Throw every generation away; the next publication builds from the catalog."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read(path: Path, number: int) -> Generation | None:
+    try:
+        manifest = json.loads((path / _MANIFEST).read_text())
+        generation = Generation(
+            path,
+            number,
+            str(manifest["catalog_id"]),
+            int(manifest["upto"]),
+            int(manifest["text_records"]),
+            int(manifest["visual_records"]),
+        )
+        stamps = [Stamp(**entry) for entry in manifest["files"]]
+        sound = (path / _UNSTAMPED).is_file() and all(_unchanged(path, stamp) for stamp in stamps)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return generation if sound else None
+
+
+def _unchanged(path: Path, stamp: Stamp) -> bool:
+    # A torn neighbour file can crash the process that opens it, so it is checked before, not after.
+    found = (path / stamp.name).stat()
+    if found.st_size != stamp.size:
+        return False
+    return found.st_mtime_ns == stamp.mtime_ns or _crc(path / stamp.name) == stamp.crc
+
+
+def _numbered(folder: Path) -> list[tuple[int, Path]]:
+    if not folder.is_dir():
+        return []
+    found = [(match, path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+    return sorted((int(match.group(1)), path) for match, path in found)
+
+
+def _data_files(draft: Path) -> list[Path]:
+    return sorted(p for p in draft.rglob("*") if p.is_file() and not p.name.startswith(_UNSTAMPED))
+
+
+def _stamp(path: Path, draft: Path) -> Stamp:
+    stat = path.stat()
+    return Stamp(path.relative_to(draft).as_posix(), stat.st_size, stat.st_mtime_ns, _crc(path))
+
+
+def _crc(path: Path) -> int:
+    value = 0
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            value = zlib.crc32(part, value)
+    return value
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,102 @@
+"""Full-text search over pages: term statistics and BM25 scores from FTS5."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from research.store.catalog import Catalog
+from research.store.pages import marks, slices
+
+# FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1,
+# so that a page's score is at most the sum of the question's idf.
+_BM25_MAXIMUM = 2.2
+_SECTION_WEIGHT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A question word and how rare it is among the pages."""
+
+    word: str
+    idf: float
+
+
+def term_statistics(catalog: Catalog, words: Sequence[str]) -> list[Term]:
+    """Each distinct word with its idf, FTS5's own formula; words on no page have the highest."""
+    distinct = list(dict.fromkeys(words))
+    total = _count(catalog, "SELECT COUNT(*) FROM pages")
+    frequency: dict[str, int] = {}
+    for part in slices(distinct):
+        rows = catalog.connection.execute(
+            f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part
+        )
+        frequency.update((str(row[0]), int(row[1])) for row in rows)
+    return [Term(word, _idf(total, frequency.get(word, 0))) for word in distinct]
+
+
+def score_words(
+    catalog: Catalog, words: Sequence[str], *, limit: int, only: Sequence[int] | None = None
+) -> dict[int, float]:
+    """page_id → BM25 of the words (any of them), best `limit` pages, or just the pages in `only`."""
+    return _score(catalog, " OR ".join(_quote(word) for word in words), limit, only)
+
+
+def score_pairs(
+    catalog: Catalog, words: Sequence[str], *, limit: int, only: Sequence[int] | None = None
+) -> dict[int, float]:
+    """page_id → BM25 of adjacent word pairs."""
+    pairs = dict.fromkeys(zip(words, words[1:], strict=False))
+    return _score(catalog, " OR ".join(_quote(f"{a} {b}") for a, b in pairs), limit, only)
+
+
+def name_matches(catalog: Catalog, words: Sequence[str]) -> dict[str, float]:
+    """doc_id → summed idf (among documents) of the words found in its file name."""
+    total = _count(catalog, "SELECT COUNT(*) FROM documents")
+    holders: dict[str, list[str]] = {}
+    for part in slices(list(dict.fromkeys(words))):
+        rows = catalog.connection.execute(
+            f"SELECT word, doc_id FROM name_words WHERE word IN ({marks(part)})", part
+        )
+        for word, doc_id in rows:
+            holders.setdefault(word, []).append(doc_id)
+    scores: dict[str, float] = {}
+    for doc_ids in holders.values():
+        idf = math.log(1 + (total - len(doc_ids) + 0.5) / (len(doc_ids) + 0.5))
+        for doc_id in doc_ids:
+            scores[doc_id] = scores.get(doc_id, 0.0) + idf
+    return scores
+
+
+def _score(catalog: Catalog, expression: str, limit: int, only: Sequence[int] | None) -> dict[int, float]:
+    if not expression:
+        return {}
+    select = f"SELECT rowid, bm25(page_words, 1.0, {_SECTION_WEIGHT}) AS score FROM page_words"
+    if only is None:
+        rows = catalog.connection.execute(
+            f"{select} WHERE page_words MATCH ? ORDER BY score LIMIT ?", (expression, limit)
+        ).fetchall()
+    else:
+        rows = [
+            row
+            for part in slices(only)
+            for row in catalog.connection.execute(
+                f"{select} WHERE page_words MATCH ? AND rowid IN ({marks(part)})", (expression, *part)
+            )
+        ]
+    # FTS5 counts better as more negative.
+    return {int(row[0]): -float(row[1]) / _BM25_MAXIMUM for row in rows}
+
+
+def _quote(text: str) -> str:
+    """A string FTS5 takes as words, never as operators."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _idf(total: int, frequency: int) -> float:
+    return max(math.log((total - frequency + 0.5) / (frequency + 0.5)), 1e-6)
+
+
+def _count(catalog: Catalog, query: str) -> int:
+    return int(catalog.connection.execute(query).fetchone()[0])

@@ -1,0 +1,50 @@
+"""One writer at a time: a lock file that names the process holding it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from research.errors import BusyError, IndexUnusableError
+
+
+@contextmanager
+def write_lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
+    """Hold the index's write lock, waiting up to `wait` seconds (-1: for ever). Raises `BusyError`."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, timeout=wait, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        pid = holder(path)
+        who = f"process {pid}" if pid else "another process"
+        raise BusyError(
+            f"{who} is writing this index",
+            pid=pid,
+            hint="wait for it to finish, or add --wait",
+        ) from error
+    except OSError as error:
+        raise IndexUnusableError(f"cannot lock the index: {error.strerror or error}") from error
+    pid_file = _pid_file(path)
+    try:
+        pid_file.write_text(str(os.getpid()))
+        yield
+    finally:
+        pid_file.unlink(missing_ok=True)
+        lock.release()
+
+
+def holder(path: Path) -> int | None:
+    """The process id noted beside the lock, if one is there."""
+    try:
+        return int(_pid_file(path).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _pid_file(path: Path) -> Path:
+    # Beside the lock, not inside: on some systems a locked file cannot be read by others.
+    return path.with_suffix(".pid")

@@ -1,0 +1,93 @@
+"""Finding the nearest records in a published generation.
+
+The question's path is short: Chroma's compiled core is called directly, because its Python client takes a second
+to import. The core is not a public interface, so whatever goes wrong there is answered by the public client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from research.store.generations import Generation
+
+_TENANT = "default_tenant"
+_DATABASE = "default_database"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A record's id and its cosine similarity with the question."""
+
+    key: str
+    similarity: float
+
+
+class Neighbours(Protocol):
+    def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[Neighbour]:
+        """The `count` records most similar to a vector, best first."""
+        ...
+
+
+def open_neighbours(generation: Generation) -> Neighbours:
+    """The direct reader where it works, the public client otherwise."""
+    try:
+        return CoreNeighbours(generation.path)
+    except (ImportError, AttributeError, TypeError, RuntimeError, ValueError):
+        return ClientNeighbours(generation.path)
+
+
+class CoreNeighbours:
+    """Reads through `chromadb_rust_bindings`, without importing chromadb."""
+
+    def __init__(self, path: Path) -> None:
+        import chromadb_rust_bindings as core
+
+        config = core.SqliteDBConfig(
+            hash_type=core.MigrationHash.MD5,
+            migration_mode=core.MigrationMode.Validate,
+            url=str(path / "chroma.sqlite3"),
+        )
+        self._core = core.Bindings(
+            allow_reset=False, sqlite_db_config=config, persist_path=str(path), hnsw_cache_size=4
+        )
+        self._ids: dict[str, str] = {}
+
+    def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[Neighbour]:
+        if collection not in self._ids:
+            found = self._core.get_collection(collection, _TENANT, _DATABASE)
+            self._ids[collection] = str(found.id)
+        answer = self._core.query(
+            self._ids[collection],
+            None,
+            [list(vector)],
+            count,
+            None,
+            None,
+            ["distances"],
+            _TENANT,
+            _DATABASE,
+        )
+        return _neighbours(answer.ids, answer.distances)
+
+
+class ClientNeighbours:
+    """Reads through Chroma's public client."""
+
+    def __init__(self, path: Path) -> None:
+        from research.store.collections import open_client
+
+        self._client = open_client(path)
+
+    def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[Neighbour]:
+        found = self._client.get_collection(collection, embedding_function=None)
+        answer = found.query(query_embeddings=[list(vector)], n_results=count, include=["distances"])  # type: ignore[list-item]
+        return _neighbours(answer["ids"], answer["distances"])
+
+
+def _neighbours(ids: Any, distances: Any) -> list[Neighbour]:
+    # The collections measure 1 − inner product of unit vectors.
+    pairs = zip(ids[0], distances[0], strict=True)
+    return [Neighbour(str(key), 1.0 - float(distance)) for key, distance in pairs]

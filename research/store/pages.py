@@ -1,0 +1,139 @@
+"""Reading pages back: their metadata and their markdown."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from research.store.catalog import Catalog
+
+# SQLite's default limit on variables in one statement was 999 for a long time.
+_SLICE = 900
+
+T = TypeVar("T")
+
+_COLUMNS = (
+    "p.page_id, p.doc_id, p.page, p.label, p.section_path, p.parent_heading, p.num_headings, p.num_tables,"
+    " p.num_pictures, p.error, d.filename, d.extension, d.title, d.timestamp, d.source_path, d.num_pages"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """A page's metadata with that of its document. The key is (doc_id, page)."""
+
+    page_id: int  # the catalog's own number, never shown
+    doc_id: str
+    page: int
+    label: str
+    section_path: str
+    parent_heading: str
+    num_headings: int
+    num_tables: int
+    num_pictures: int
+    error: str
+    filename: str
+    extension: str
+    title: str
+    timestamp: str
+    source_path: str
+    num_pages: int
+
+    def metadata(self) -> dict[str, str | int]:
+        """The contract's metadata fields, as stored in Chroma."""
+        return {
+            "doc_id": self.doc_id,
+            "filename": self.filename,
+            "page": self.page,
+            "page_label": self.label,
+            "extension": self.extension,
+            "timestamp": self.timestamp,
+            "source_path": self.source_path,
+            "image_path": "",
+            "thumb_path": "",
+            "section_path": self.section_path,
+            "parent_heading": self.parent_heading,
+            "num_headings": self.num_headings,
+            "num_tables": self.num_tables,
+            "num_pictures": self.num_pictures,
+        }
+
+
+def get_page(catalog: Catalog, doc_id: str, page: int) -> StoredPage | None:
+    row = catalog.connection.execute(
+        f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE doc_id = ? AND page = ?",
+        (doc_id, page),
+    ).fetchone()
+    return None if row is None else _stored(row)
+
+
+def get_pages(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, StoredPage]:
+    """page_id → page, for those that still exist."""
+    found: dict[int, StoredPage] = {}
+    for part in slices(page_ids):
+        rows = catalog.connection.execute(
+            f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id)"
+            f" WHERE p.page_id IN ({marks(part)})",
+            part,
+        )
+        found.update((int(row["page_id"]), _stored(row)) for row in rows)
+    return found
+
+
+def pages_of(catalog: Catalog, doc_ids: Sequence[str]) -> Iterator[StoredPage]:
+    """All pages of these documents, in order."""
+    for doc_id in doc_ids:
+        rows = catalog.connection.execute(
+            f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE doc_id = ? ORDER BY page",
+            (doc_id,),
+        )
+        yield from (_stored(row) for row in rows)
+
+
+def page_ids_of(catalog: Catalog, doc_ids: Iterable[str]) -> set[int]:
+    found: set[int] = set()
+    for doc_id in doc_ids:
+        rows = catalog.connection.execute("SELECT page_id FROM pages WHERE doc_id = ?", (doc_id,))
+        found.update(int(row[0]) for row in rows)
+    return found
+
+
+def page_markdown(catalog: Catalog, doc_id: str, page: int) -> str | None:
+    row = catalog.connection.execute(
+        "SELECT markdown FROM pages WHERE doc_id = ? AND page = ?", (doc_id, page)
+    ).fetchone()
+    return None if row is None else _text(row[0])
+
+
+def document_markdown(catalog: Catalog, doc_id: str) -> list[tuple[int, str]]:
+    """(page, markdown) of a whole document in order; empty for an unknown one."""
+    rows = catalog.connection.execute(
+        "SELECT page, markdown FROM pages WHERE doc_id = ? ORDER BY page", (doc_id,)
+    )
+    return [(int(row[0]), _text(row[1])) for row in rows]
+
+
+def count_pages(catalog: Catalog) -> int:
+    return int(catalog.connection.execute("SELECT COUNT(*) FROM pages").fetchone()[0])
+
+
+def slices(values: Sequence[T]) -> Iterator[list[T]]:
+    """Parts small enough for one statement's variables."""
+    for start in range(0, len(values), _SLICE):
+        yield list(values[start : start + _SLICE])
+
+
+def marks(values: Sequence[object]) -> str:
+    """The question marks of an IN list."""
+    return ",".join("?" * len(values))
+
+
+def _stored(row: sqlite3.Row) -> StoredPage:
+    return StoredPage(*tuple(row))
+
+
+def _text(blob: bytes) -> str:
+    return zlib.decompress(blob).decode()

@@ -1,0 +1,115 @@
+"""The catalog's tables, and the ordered steps that bring an older catalog up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from research.errors import IndexUnusableError
+
+# Each step is applied once, in order, inside one transaction; `user_version` counts the steps done.
+# Steps are never edited after a release: a change is a new step at the end.
+_STEPS: tuple[str, ...] = (
+    """
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+    CREATE TABLE documents (
+        doc_id TEXT PRIMARY KEY,
+        sha256 TEXT NOT NULL UNIQUE,
+        filename TEXT NOT NULL,
+        extension TEXT NOT NULL,
+        title TEXT NOT NULL,
+        num_pages INTEGER NOT NULL,
+        timestamp TEXT NOT NULL,
+        source_path TEXT NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        reader_version INTEGER NOT NULL,
+        warnings TEXT NOT NULL DEFAULT '[]'
+    );
+
+    -- Every path a document was seen at, with the file's identity when it was last hashed.
+    CREATE TABLE files (
+        path TEXT PRIMARY KEY,
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        size INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        ctime_ns INTEGER NOT NULL,
+        inode INTEGER NOT NULL
+    );
+    CREATE INDEX files_by_doc ON files (doc_id);
+
+    CREATE TABLE pages (
+        page_id INTEGER PRIMARY KEY,
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        page INTEGER NOT NULL,
+        label TEXT NOT NULL,
+        section_path TEXT NOT NULL,
+        parent_heading TEXT NOT NULL,
+        num_headings INTEGER NOT NULL,
+        num_tables INTEGER NOT NULL,
+        num_pictures INTEGER NOT NULL,
+        error TEXT NOT NULL,
+        words INTEGER NOT NULL,  -- as full-text search counts them
+        markdown BLOB NOT NULL,  -- zlib
+        UNIQUE (doc_id, page)
+    );
+
+    CREATE TABLE chunks (
+        chunk_id INTEGER PRIMARY KEY AUTOINCREMENT,
+        page_id INTEGER NOT NULL REFERENCES pages ON DELETE CASCADE,
+        ordinal INTEGER NOT NULL,
+        text BLOB NOT NULL,  -- zlib
+        context TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        box TEXT NOT NULL,
+        UNIQUE (page_id, ordinal)
+    );
+
+    -- `seq` grows with every write, so "what came after the last published generation" is one comparison.
+    CREATE TABLE vectors (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        chunk_id INTEGER NOT NULL UNIQUE REFERENCES chunks ON DELETE CASCADE,
+        vector BLOB NOT NULL  -- float16, little endian
+    );
+
+    -- What a document still needs; a finished document has no row.
+    CREATE TABLE ledger (
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        stage TEXT NOT NULL,
+        PRIMARY KEY (doc_id, stage)
+    ) WITHOUT ROWID;
+
+    -- Words come analysed (store.words), so FTS only has to split at spaces. rowid is page_id.
+    CREATE VIRTUAL TABLE page_words USING fts5 (
+        body, section,
+        tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '.'"
+    );
+    CREATE VIRTUAL TABLE page_vocabulary USING fts5vocab (page_words, row);
+
+    CREATE TABLE name_words (
+        word TEXT NOT NULL,
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        PRIMARY KEY (word, doc_id)
+    ) WITHOUT ROWID;
+    CREATE INDEX name_words_by_doc ON name_words (doc_id);
+    """,
+)
+
+VERSION = len(_STEPS)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the catalog to `VERSION`. Raises if it was written by a newer ctx."""
+    found = version_of(connection)
+    for number, step in enumerate(_STEPS[found:], start=found + 1):
+        connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;")
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The catalog's schema version; 0 for an empty file."""
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if found > VERSION:
+        raise IndexUnusableError(
+            f"this index was written by a newer ctx (schema {found}; this ctx knows {VERSION})",
+            hint="upgrade ctx: pip install --upgrade ctx-research",
+        )
+    return found

@@ -1,0 +1,167 @@
+"""Chunk vectors in the catalog: what is missing, writing them, reading them back."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from research.store.catalog import Catalog
+from research.store.documents import STAGE_VECTORS
+from research.store.pages import marks, slices
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    import numpy as np
+
+_ENCODER = "text_encoder"
+_DIM = "text_dim"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChunk:
+    """A chunk that still has no vector; `text` is what the encoder sees."""
+
+    chunk_id: int
+    text: str
+
+
+def encoder_of(catalog: Catalog) -> str:
+    """The name of the encoder that filled this index; empty while it has no vectors."""
+    return catalog.meta(_ENCODER)
+
+
+def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
+    """Declare the encoder. Vectors of another one are dropped: an index never mixes two."""
+    if encoder_of(catalog) == name:
+        return
+    with catalog.transaction() as connection:
+        connection.execute("DELETE FROM vectors")
+        connection.execute(
+            "INSERT OR IGNORE INTO ledger SELECT doc_id, ? FROM documents", (STAGE_VECTORS,)
+        )
+        connection.executemany(
+            "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(_ENCODER, name), (_DIM, str(dim))]
+        )
+
+
+def pending_chunks(catalog: Catalog) -> Iterator[PendingChunk]:
+    """Chunks without a vector, document by document."""
+    documents = catalog.connection.execute(
+        "SELECT doc_id FROM ledger JOIN documents USING (doc_id) WHERE stage = ? ORDER BY documents.rowid",
+        (STAGE_VECTORS,),
+    ).fetchall()
+    for (doc_id,) in documents:
+        rows = catalog.connection.execute(
+            "SELECT c.chunk_id, c.context, c.text FROM pages p JOIN chunks c USING (page_id)"
+            " LEFT JOIN vectors v USING (chunk_id) WHERE p.doc_id = ? AND v.seq IS NULL"
+            " ORDER BY p.page, c.ordinal",
+            (doc_id,),
+        ).fetchall()
+        for chunk_id, context, text in rows:
+            body = zlib.decompress(text).decode()
+            yield PendingChunk(chunk_id, f"{context}\n{body}" if context else body)
+
+
+def count_pending(catalog: Catalog) -> int:
+    row = catalog.connection.execute(
+        "SELECT COUNT(*) FROM ledger JOIN pages USING (doc_id) JOIN chunks USING (page_id)"
+        " LEFT JOIN vectors USING (chunk_id) WHERE stage = ? AND seq IS NULL",
+        (STAGE_VECTORS,),
+    ).fetchone()
+    return int(row[0])
+
+
+def count_chunks(catalog: Catalog) -> int:
+    return int(catalog.connection.execute("SELECT COUNT(*) FROM chunks").fetchone()[0])
+
+
+def write_vectors(catalog: Catalog, chunk_ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
+    """Store a batch, (n, dim), and close the ledger of every document that is complete with it."""
+    half = vectors.astype("<f2")
+    with catalog.transaction() as connection:
+        connection.executemany(
+            "INSERT OR REPLACE INTO vectors (chunk_id, vector) VALUES (?, ?)",
+            [(chunk_id, row.tobytes()) for chunk_id, row in zip(chunk_ids, half, strict=True)],
+        )
+
+
+def close_ledger(catalog: Catalog) -> None:
+    """Strike off every document whose chunks all have vectors."""
+    with catalog.transaction() as connection:
+        connection.execute(
+            "DELETE FROM ledger WHERE stage = ? AND doc_id NOT IN ("
+            " SELECT doc_id FROM ledger JOIN pages USING (doc_id) JOIN chunks USING (page_id)"
+            " LEFT JOIN vectors USING (chunk_id) WHERE stage = ? AND seq IS NULL)",
+            (STAGE_VECTORS, STAGE_VECTORS),
+        )
+
+
+def last_sequence(catalog: Catalog) -> int:
+    """The number of the newest vector ever written, removed ones included."""
+    row = catalog.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'").fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def vectors_after(catalog: Catalog, sequence: int) -> tuple[list[int], NDArray[np.float32]]:
+    """page ids and vectors (n, dim) written after a sequence number."""
+    rows = catalog.connection.execute(
+        "SELECT page_id, vector FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq",
+        (sequence,),
+    ).fetchall()
+    return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
+
+
+def vectors_of_pages(
+    catalog: Catalog, page_ids: Sequence[int]
+) -> tuple[list[int], NDArray[np.float32]]:
+    """page ids (one a chunk) and vectors (n, dim) of these pages."""
+    rows = [
+        row
+        for part in slices(page_ids)
+        for row in catalog.connection.execute(
+            "SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id)"
+            f" WHERE page_id IN ({marks(part)})",
+            part,
+        )
+    ]
+    return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
+
+
+def page_means(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+    """page_id → the direction its chunks share, (dim,), unit length; zero for a page without text."""
+    import numpy as np
+
+    dim = int(catalog.meta(_DIM, "1"))
+    means = {page_id: np.zeros(dim, dtype=np.float32) for page_id in page_ids}
+    for owner, vector in zip(*vectors_of_pages(catalog, page_ids), strict=True):
+        means[owner] += vector
+    for total in means.values():
+        length = float(np.linalg.norm(total))
+        if length > 0:
+            total /= length
+    return means
+
+
+def page_ids_of_chunks(catalog: Catalog, keys: Sequence[str], *, upto: int) -> dict[str, int]:
+    """Chroma record id → page_id, for records that are still current: present, and written by `upto`."""
+    found: dict[str, int] = {}
+    for key in keys:
+        doc_id, page, ordinal = key.rsplit(":", 2)
+        row = catalog.connection.execute(
+            "SELECT p.page_id FROM pages p JOIN chunks c USING (page_id) JOIN vectors v USING (chunk_id)"
+            " WHERE p.doc_id = ? AND p.page = ? AND c.ordinal = ? AND v.seq <= ?",
+            (doc_id, int(page), int(ordinal), upto),
+        ).fetchone()
+        if row is not None:
+            found[key] = int(row[0])
+    return found
+
+
+def _matrix(blobs: Sequence[bytes]) -> NDArray[np.float32]:
+    import numpy as np
+
+    if not blobs:
+        return np.zeros((0, 0), dtype=np.float32)
+    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), -1).astype(np.float32)

@@ -1,0 +1,82 @@
+"""From text to the words that full-text search compares: folded, split, stemmed.
+
+Pages and questions pass through the same function, so it alone decides what matches what.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+ANALYSER_VERSION = 1
+
+# Function words that stand on nearly every page; they would only slow the search and blur the ranking.
+STOP_WORDS = frozenset(
+    """
+    a about above after again against all also am an and any are aren as at be because been before being below
+    between both but by can cannot could couldn d did didn do does doesn doing don down during each few for from
+    further had hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn it
+    its itself just ll m may me might more most mustn my myself no nor not now of off on once only or other ought our
+    ours ourselves out over own re s same shall she should shouldn so some such t than that the their theirs them
+    themselves then there these they this those through to too under until up upon us ve very was wasn we were weren
+    what when where which while who whom why will with won would wouldn you your yours yourself yourselves
+    """.split()
+)
+
+# Scripts written without spaces are indexed as overlapping pairs of characters.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_TOKEN = re.compile(
+    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<number>\d+(?:[.,]\d+)*)|(?P<word>[^\W\d_{_UNSPACED}]+)", re.UNICODE
+)
+_MARKS = re.compile(r"[\u0300-\u036f]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, stop words left out."""
+    found: list[str] = []
+    for match in _TOKEN.finditer(fold(text)):
+        token = match.group()
+        kind = match.lastgroup
+        if kind == "word":
+            if token not in STOP_WORDS:
+                found.append(_stem(token))
+        elif kind == "number":
+            found.append(_number(token))
+        elif len(token) == 1:
+            found.append(token)
+        else:
+            found.extend(token[i : i + 2] for i in range(len(token) - 1))
+    return found
+
+
+def name_words(name: str) -> list[str]:
+    """The words of a file name: split at punctuation, camel case and letter/digit borders."""
+    return words(_CAMEL.sub(" ", name.replace("_", " ")))
+
+
+def fold(text: str) -> str:
+    """Case, width and accents folded away; other scripts keep their marks."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
+
+
+def _number(token: str) -> str:
+    # 1,234.50 and 1234.50 are one number; a decimal point stays.
+    plain = token.replace(",", "")
+    return plain.rstrip(".") or token
+
+
+@lru_cache(maxsize=100_000)
+def _stem(word: str) -> str:
+    return str(_stemmer().stemWord(word))
+
+
+@lru_cache(maxsize=1)
+def _stemmer():  # type: ignore[no-untyped-def]
+    import Stemmer  # a compiled module, loaded with the first word only
+
+    return Stemmer.Stemmer("english", 0)
