@@ -1,0 +1,47 @@
+# The two commands a stranger needs: `make demo` and `make test`. Everything else is for working on ctx.
+PYTHON ?= python3
+BIN := .venv/bin
+# No user site, no stray PYTHONPATH: what runs here is what pyproject.toml names.
+export PYTHONNOUSERSITE := 1
+unexport PYTHONPATH
+
+.PHONY: demo test bench soak samples encoder clean
+
+demo: .venv/base
+	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ingest data/samples
+	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ask "How many weeks of parental leave does the 2025 handbook give?" --max-sources 2
+
+test: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
+
+bench: .venv/dev
+	$(BIN)/python -m tests.bench
+
+soak: .venv/dev
+	$(BIN)/python -m pytest tests/soak
+
+samples: .venv/dev
+	$(BIN)/python data/make_samples.py
+
+encoder: .venv/dev
+	$(BIN)/python -m research.encoders.minilm.build
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+# The stamp files are as new as the last installation, so a second run installs nothing.
+.venv/base: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/dev: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ .venv/base
