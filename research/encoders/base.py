@@ -1,0 +1,39 @@
+"""What every text encoder offers. Implementations: one file or folder each, named in registry.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class TextEncoder(Protocol):
+    """Turns text into unit vectors; the dot product of two is their cosine."""
+
+    @property
+    def name(self) -> str:
+        """The identity an index remembers. Vectors of two names are never mixed."""
+        ...
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def max_tokens(self) -> int:
+        """The window, special tokens included."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of passages, (len(texts), dim). A passage beyond the window raises ValueError."""
+        ...
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question of any length, (dim,)."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, special tokens not counted."""
+        ...
