@@ -1,10 +1,10 @@
 """ctx as a library: open an index, search it, build cited context from it.
 
-    from research import ChromaClient, ContextBuilder, SearchEngine
+from research import ChromaClient, ContextBuilder, SearchEngine
 
-    client = ChromaClient(".ctx")
-    builder = ContextBuilder(SearchEngine(client), client, max_tokens=4000)
-    context = await builder.build_context("What caused the crisis?")
+client = ChromaClient(".ctx")
+builder = ContextBuilder(SearchEngine(client), client, max_tokens=4000)
+context = await builder.build_context("What caused the crisis?")
 """
 
 from __future__ import annotations

@@ -100,10 +100,7 @@ class ResearchContext:
         return {
             "query": self.query,
             "formatted_text": self.formatted_text,
-            "sources": [
-                {"citation": number, **source.to_dict()}
-                for number, source in self.get_citation_map().items()
-            ],
+            "sources": [{"citation": number, **source.to_dict()} for number, source in self.get_citation_map().items()],
             "total_tokens": self.total_tokens,
             "max_tokens": self.max_tokens,
             "truncated": self.truncated,

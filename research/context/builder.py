@@ -136,9 +136,7 @@ def mode_of(include_text: bool, include_visual: bool) -> str | None:
     return "visual" if include_visual else None
 
 
-def _source_of(
-    page: StoredPage, markdown: str, score: float, legs: dict[str, LegScore]
-) -> SourceDocument:
+def _source_of(page: StoredPage, markdown: str, score: float, legs: dict[str, LegScore]) -> SourceDocument:
     return SourceDocument(
         doc_id=page.doc_id,
         filename=page.filename,

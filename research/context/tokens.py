@@ -99,9 +99,7 @@ def _whole(name: str) -> Encoding:
     import tiktoken
 
     ranks = {base64.b64decode(token): rank for token, rank in _table(name).items()}
-    return tiktoken.Encoding(
-        name, pat_str=_ENCODINGS[name].pattern, mergeable_ranks=ranks, special_tokens={}
-    )
+    return tiktoken.Encoding(name, pat_str=_ENCODINGS[name].pattern, mergeable_ranks=ranks, special_tokens={})
 
 
 def _partial(name: str, pieces: set[str]) -> Encoding:
@@ -113,9 +111,7 @@ def _partial(name: str, pieces: set[str]) -> Encoding:
     for piece in pieces:
         raw = piece.encode()
         wanted.update(
-            raw[start:end]
-            for start in range(len(raw))
-            for end in range(start + 2, min(len(raw), start + longest) + 1)
+            raw[start:end] for start in range(len(raw)) for end in range(start + 2, min(len(raw), start + longest) + 1)
         )
     ranks = {}
     for token in wanted:

@@ -13,7 +13,7 @@ from research.errors import CtxError, UsageError
 from research.models import Coverage, LegCoverage, LegScore
 from research.search.coverage import measure
 from research.search.dense import DenseLeg, QuestionVectors
-from research.search.fusion import FusedPage, fuse, ranks_of
+from research.search.fusion import fuse, ranks_of
 from research.search.legs import Hits, Leg
 from research.search.lexical import LexicalLeg
 from research.search.visual import VisualLeg
@@ -106,9 +106,7 @@ class SearchEngine:
             "visual": VisualLeg(chroma_client, questions),
         }
 
-    async def search(
-        self, query: str, num_results: int = 10, search_mode: str = "hybrid"
-    ) -> list[SearchResult]:
+    async def search(self, query: str, num_results: int = 10, search_mode: str = "hybrid") -> list[SearchResult]:
         """Ranked pages. Modes: hybrid, text, visual; lexical and dense for one leg alone."""
         import asyncio
 
@@ -125,23 +123,18 @@ class SearchEngine:
     ) -> SearchOutcome:
         """`search` with its coverage and timings. `documents` restricts it to these ids."""
         if search_mode not in get_args(Mode):
-            raise UsageError(
-                f"unknown search mode {search_mode!r}", hint="choose one of: " + ", ".join(get_args(Mode))
-            )
+            raise UsageError(f"unknown search mode {search_mode!r}", hint="choose one of: " + ", ".join(get_args(Mode)))
         if not query.strip() or num_results <= 0:
             return SearchOutcome([], measure(self.client.catalog, []), {})
         started = time.perf_counter()
         runs = self._run_legs(_LEGS_OF[search_mode], query, max(_DEPTH, num_results), documents)
-        fused = self._fuse(runs, query)
-        found = self._look_up(fused, num_results)
+        found = self._fuse(runs, query)[:num_results]
         timings = {f"{run.leg.name}": run.seconds for run in runs}
         timings["search"] = time.perf_counter() - started
         coverage = measure(self.client.catalog, [_coverage(run) for run in runs])
         return SearchOutcome(found, coverage, timings)
 
-    def _run_legs(
-        self, names: Sequence[str], query: str, depth: int, documents: Sequence[str] | None
-    ) -> list[_LegRun]:
+    def _run_legs(self, names: Sequence[str], query: str, depth: int, documents: Sequence[str] | None) -> list[_LegRun]:
         if documents is None:
             runs = [_LegRun(self._legs[name], lambda leg: leg.find(query, depth)) for name in names]
         else:
@@ -156,7 +149,7 @@ class SearchEngine:
             thread.join()
         return runs
 
-    def _fuse(self, runs: list[_LegRun], query: str) -> list[FusedPage]:
+    def _fuse(self, runs: list[_LegRun], query: str) -> list[Found]:
         """Give every candidate the score of every leg, then add up."""
         sound = [run for run in runs if not run.failure]
         candidates = {page_id for run in sound for page_id in run.hits}
@@ -169,15 +162,10 @@ class SearchEngine:
                 again()
             run.seconds += again.seconds
             found[run.leg.name] = {**again.hits, **run.hits}
-        return fuse(found, ranks)
-
-    def _look_up(self, fused: list[FusedPage], count: int) -> list[Found]:
-        top = fused[:count]
-        pages = get_pages(self.client.catalog, [entry.page_id for entry in top])
+        pages = get_pages(self.client.catalog, sorted(candidates))
+        fused = fuse(found, ranks, {page_id: (page.filename, page.page) for page_id, page in pages.items()})
         return [
-            Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs)
-            for entry in top
-            if entry.page_id in pages
+            Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in fused
         ]
 
 

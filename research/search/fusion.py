@@ -22,21 +22,25 @@ class FusedPage:
     legs: dict[str, LegScore]
 
 
-def fuse(found: Mapping[str, Hits], ranks: Mapping[str, Mapping[int, int]]) -> list[FusedPage]:
+def fuse(
+    found: Mapping[str, Hits], ranks: Mapping[str, Mapping[int, int]], order: Mapping[int, tuple[str, int]]
+) -> list[FusedPage]:
     """Pages by weighted sum, best first. `found` holds every leg's score of every candidate it knows.
 
-    A leg that stands alone counts in full, whatever its weight beside others.
+    A leg that stands alone counts in full, whatever its weight beside others. Equal scores (twin pages of two
+    documents) stand in `order`, so that the answer does not depend on which document was ingested first.
     """
     weights = _weights(list(found))
     totals: dict[int, float] = {}
     for name, hits in found.items():
         for page_id, hit in hits.items():
             totals[page_id] = totals.get(page_id, 0.0) + weights[name] * hit.score
-    # page_id breaks ties, so the same index gives the same order every time.
-    ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    return [
-        FusedPage(page_id, score, _leg_scores(page_id, found, ranks)) for page_id, score in ordered
-    ]
+    # Rounded, because twins differ in the last bits by the order in which their scores were added.
+    ordered = sorted(
+        ((page_id, score) for page_id, score in totals.items() if page_id in order),
+        key=lambda item: (-round(item[1], 9), order[item[0]]),
+    )
+    return [FusedPage(page_id, score, _leg_scores(page_id, found, ranks)) for page_id, score in ordered]
 
 
 def ranks_of(hits: Hits) -> dict[int, int]:
@@ -52,9 +56,7 @@ def _weights(names: list[str]) -> dict[str, float]:
     return {name: WEIGHTS[name] / total for name in names}
 
 
-def _leg_scores(
-    page_id: int, found: Mapping[str, Hits], ranks: Mapping[str, Mapping[int, int]]
-) -> dict[str, LegScore]:
+def _leg_scores(page_id: int, found: Mapping[str, Hits], ranks: Mapping[str, Mapping[int, int]]) -> dict[str, LegScore]:
     return {
         name: LegScore(ranks[name].get(page_id), hits[page_id].score, dict(hits[page_id].parts))
         for name, hits in found.items()

@@ -8,6 +8,7 @@ The divisor is the most BM25 can reach for the question, so scores of different 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from research.search.legs import Hit, Hits
 from research.store import lexical
@@ -48,9 +49,7 @@ class LexicalLeg:
         kept = {term.word for term in terms}
         return terms, [word for word in ordered if word in kept]
 
-    def _score(
-        self, question: str, terms: list[Term], ordered: list[str], page_ids: Sequence[int]
-    ) -> Hits:
+    def _score(self, question: str, terms: list[Term], ordered: list[str], page_ids: Sequence[int]) -> Hits:
         most = sum(term.idf for term in terms)
         if most <= 0 or not page_ids:
             return {}
@@ -73,11 +72,9 @@ class LexicalLeg:
     def _name_scores(self, question: str, page_ids: Sequence[int]) -> dict[int, float]:
         plain = name_words(question)
         # "Best Buy" in a question names BESTBUY_2023.pdf.
-        joined = [a + b for a, b in zip(plain, plain[1:], strict=False)]
+        joined = [a + b for a, b in pairwise(plain)]
         documents = lexical.name_matches(self._catalog, [*plain, *joined])
         if not documents:
             return {}
         pages = get_pages(self._catalog, list(page_ids))
         return {page_id: documents.get(page.doc_id, 0.0) for page_id, page in pages.items()}
-
-

@@ -14,7 +14,7 @@ from research.store.pages import document_markdown
 from research.store.paths import IndexPaths
 
 if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
+    from chromadb.api.client import Client
     from chromadb.api.models.Collection import Collection
 
 
@@ -26,7 +26,7 @@ class ChromaClient:
         self.catalog = Catalog(self.paths)
         self._generation: Generation | None = None
         self._neighbours: Neighbours | None = None
-        self._client: ClientAPI | None = None
+        self._client: Client | None = None
 
     @property
     def text_collection(self) -> Collection:
@@ -72,7 +72,7 @@ class ChromaClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _public(self) -> ClientAPI:
+    def _public(self) -> Client:
         generation = self.generation()
         if generation is None:
             raise IndexUnusableError("the collections are not built", hint="build them with: ctx reindex")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from research.store import generations, vectors
 from research.store.catalog import Catalog
@@ -15,16 +15,17 @@ from research.store.generations import Generation
 from research.store.pages import pages_of
 
 if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
+    from chromadb.api.client import Client
     from chromadb.api.models.Collection import Collection
 
 TEXT = "text"
 VISUAL = "visual"
 
-_BATCH = 1000
-# Chroma writes its neighbour files after this many records; what lies between is replayed by every later process.
-_SYNC_WHILE_FILLING = 5000
-_SYNC_AT_THE_END = 2
+# Chroma writes its neighbour files when an upsert leaves this many records unwritten; what it has not written is
+# replayed by every process that opens them. Two is the least it takes, so each batch is on disk when it returns.
+_SYNC_THRESHOLD = 2
+# Every batch rewrites the neighbour files: large ones keep that rare. Chroma takes at most about 5,400.
+_BATCH = 4000
 
 _FINISHED_PAGES = "SELECT {} FROM pages WHERE doc_id NOT IN (SELECT doc_id FROM ledger WHERE stage = ?)"
 
@@ -49,21 +50,21 @@ class _Record:
     metadata: dict[str, str | int]
 
 
-def open_client(path: Path) -> ClientAPI:
+def open_client(path: Path) -> Client:
     """Chroma's public client on a folder: no telemetry, and no settings from a stray .env file."""
     import chromadb
     from chromadb.config import Settings
 
-    return chromadb.PersistentClient(str(path), settings=Settings(_env_file=None, anonymized_telemetry=False))
+    settings = Settings(_env_file=None, anonymized_telemetry=False)  # type: ignore[call-arg]
+    # Declared as the interface, which lacks `close`; the object is the client.
+    return cast("Client", chromadb.PersistentClient(str(path), settings=settings))
 
 
 def state_of(catalog: Catalog) -> IndexState:
     """Compare without opening Chroma."""
     generation = current(catalog)
     upto = generation.upto if generation else 0
-    row = catalog.connection.execute(
-        "SELECT COUNT(*), SUM(seq > ?) FROM vectors", (upto,)
-    ).fetchone()
+    row = catalog.connection.execute("SELECT COUNT(*), SUM(seq > ?) FROM vectors", (upto,)).fetchone()
     total, missing = int(row[0]), int(row[1] or 0)
     text = generation.text_records if generation else 0
     visual = generation.visual_records if generation else 0
@@ -92,18 +93,14 @@ def publish(catalog: Catalog) -> Generation:
     upto = vectors.last_sequence(catalog)
     draft = generations.start_draft(folder, state.generation)
     after = state.generation.upto if state.generation else 0
-    last: dict[str, list[_Record]] = {}
-    client = _reopened_with_sync(draft, _SYNC_WHILE_FILLING)
+    client = open_client(draft)
     counts = {}
     for name, wanted, records in (
         (TEXT, _text_keys(catalog), _text_records(catalog, after)),
         (VISUAL, _visual_keys(catalog), _visual_records(catalog, after)),
     ):
-        collection = _collection(client, name)
-        last[name] = _fill(collection, wanted, records)
-        counts[name] = collection.count()
+        counts[name] = _fill(_collection(client, name), wanted, records)
     client.close()
-    _flush(draft, last)
     return generations.publish_draft(
         folder,
         draft,
@@ -122,44 +119,38 @@ def page_key(doc_id: str, page: int) -> str:
     return f"{doc_id}:{page}"
 
 
-def _collection(client: ClientAPI, name: str) -> Collection:
+def _collection(client: Client, name: str) -> Collection:
     # Inner product, not cosine: a page without text has a zero vector, which cosine cannot take.
     return client.get_or_create_collection(
         name,
         embedding_function=None,
-        configuration={"hnsw": {"space": "ip", "ef_search": 400, "ef_construction": 200}},
+        configuration={
+            "hnsw": {
+                "space": "ip",
+                "ef_search": 400,
+                "ef_construction": 200,
+                "sync_threshold": _SYNC_THRESHOLD,
+            }
+        },
     )
 
 
-def _reopened_with_sync(path: Path, threshold: int) -> ClientAPI:
-    client = open_client(path)
-    for name in (TEXT, VISUAL):
-        _collection(client, name).modify(configuration={"hnsw": {"sync_threshold": threshold}})
-    client.close()
-    return open_client(path)  # the threshold counts from the next open
-
-
-def _fill(collection: Collection, wanted: set[str], records: Iterator[_Record]) -> list[_Record]:
-    """Remove what the catalog no longer has, write what is new; returns a few records of the collection."""
+def _fill(collection: Collection, wanted: set[str], records: Iterator[_Record]) -> int:
+    """Remove what the catalog no longer has, write what is new; returns how many records there are."""
     present = set(collection.get(include=[])["ids"])
     for part in _batches(iter(present - wanted), _BATCH):
         collection.delete(ids=part)
-    last: list[_Record] = []
     for batch in _batches(records, _BATCH):
         _upsert(collection, batch)
-        last = batch[-_SYNC_AT_THE_END - 1 :]
-    return last
+    _write_out(collection)
+    return collection.count()
 
 
-def _flush(path: Path, last: dict[str, list[_Record]]) -> None:
-    """Have Chroma write its neighbour files now: write a few records again under a threshold of two."""
-    if not any(last.values()):
-        return
-    client = _reopened_with_sync(path, _SYNC_AT_THE_END)
-    for name, records in last.items():
-        if records:
-            _upsert(_collection(client, name), records)
-    client.close()
+def _write_out(collection: Collection) -> None:
+    """Write a few records once more, so that deletions and a last single record reach the disk too."""
+    few = collection.get(limit=_SYNC_THRESHOLD + 1, include=["embeddings", "metadatas"])
+    if few["ids"]:
+        collection.upsert(ids=few["ids"], embeddings=few["embeddings"], metadatas=few["metadatas"])
 
 
 def _upsert(collection: Collection, batch: Sequence[_Record]) -> None:
@@ -200,8 +191,7 @@ def _text_records(catalog: Catalog, after: int) -> Iterator[_Record]:
 def _visual_records(catalog: Catalog, after: int) -> Iterator[_Record]:
     """One record a page, for documents whose chunks all have vectors."""
     unfinished = {
-        row[0]
-        for row in catalog.connection.execute("SELECT doc_id FROM ledger WHERE stage = ?", (STAGE_VECTORS,))
+        row[0] for row in catalog.connection.execute("SELECT doc_id FROM ledger WHERE stage = ?", (STAGE_VECTORS,))
     }
     for doc_id in _touched(catalog, after, wordless=True):
         if doc_id in unfinished:
@@ -215,15 +205,13 @@ def _visual_records(catalog: Catalog, after: int) -> Iterator[_Record]:
 def _touched(catalog: Catalog, after: int, *, wordless: bool = False) -> list[str]:
     """Documents with vectors written after a sequence number; `wordless`: and those without any chunk."""
     rows = catalog.connection.execute(
-        "SELECT DISTINCT doc_id FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
-        " WHERE seq > ?",
+        "SELECT DISTINCT doc_id FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id) WHERE seq > ?",
         (after,),
     )
     found = [str(row[0]) for row in rows]
     if wordless:
         empty = catalog.connection.execute(
-            "SELECT doc_id FROM documents WHERE doc_id NOT IN"
-            " (SELECT doc_id FROM chunks JOIN pages USING (page_id))"
+            "SELECT doc_id FROM documents WHERE doc_id NOT IN (SELECT doc_id FROM chunks JOIN pages USING (page_id))"
         )
         found.extend(str(row[0]) for row in empty)
     return found

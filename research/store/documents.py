@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from research.errors import NothingFoundError
+from research.errors import DocumentError, NothingFoundError
 from research.store.catalog import Catalog
 from research.store.records import Chunk, DocumentInfo, Page
 from research.store.words import name_words, words
@@ -46,7 +46,7 @@ def find_documents(catalog: Catalog, wanted: str) -> list[DocumentInfo]:
     stem = lower.removesuffix(".pdf")
     tests = (
         lambda d: d.doc_id == lower,
-        lambda d: d.filename == wanted or d.source_path == wanted,
+        lambda d: wanted in {d.filename, d.source_path},
         lambda d: d.filename.casefold().removesuffix(".pdf") == stem,
         lambda d: len(lower) >= 6 and d.doc_id.startswith(lower),
         lambda d: fnmatch.fnmatchcase(d.filename.casefold(), lower),
@@ -112,8 +112,12 @@ def add_document(
         )
         _note_file(connection, info.doc_id, stamp)
         _index_name(connection, info.doc_id, info.filename)
+        numbers = []
         for page, chunks in pages:
             _insert_page(connection, info.doc_id, page, chunks)
+            numbers.append(page.number)
+        if numbers != list(range(1, info.num_pages + 1)):
+            raise DocumentError("incomplete", f"only {len(numbers)} of {info.num_pages} pages arrived")
         connection.execute("INSERT INTO ledger VALUES (?, ?)", (info.doc_id, STAGE_VECTORS))
 
 
@@ -179,9 +183,7 @@ def _forget_path(connection: sqlite3.Connection, path: str, keep: str = "") -> N
 
 
 def _delete(connection: sqlite3.Connection, doc_id: str) -> None:
-    connection.execute(
-        "DELETE FROM page_words WHERE rowid IN (SELECT page_id FROM pages WHERE doc_id = ?)", (doc_id,)
-    )
+    connection.execute("DELETE FROM page_words WHERE rowid IN (SELECT page_id FROM pages WHERE doc_id = ?)", (doc_id,))
     connection.execute("DELETE FROM documents WHERE doc_id = ?", (doc_id,))
 
 
@@ -194,9 +196,7 @@ def _note_file(connection: sqlite3.Connection, doc_id: str, stamp: FileStamp) ->
 
 def _index_name(connection: sqlite3.Connection, doc_id: str, filename: str) -> None:
     stem = filename.rsplit(".", 1)[0]
-    connection.executemany(
-        "INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in set(name_words(stem))]
-    )
+    connection.executemany("INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in set(name_words(stem))])
 
 
 def _insert_page(connection: sqlite3.Connection, doc_id: str, page: Page, chunks: list[Chunk]) -> None:
@@ -225,10 +225,7 @@ def _insert_page(connection: sqlite3.Connection, doc_id: str, page: Page, chunks
     )
     connection.executemany(
         "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box) VALUES (?, ?, ?, ?, ?, ?)",
-        [
-            (page_id, c.ordinal, zlib.compress(c.text.encode()), c.context, c.tokens, json.dumps(c.box))
-            for c in chunks
-        ],
+        [(page_id, c.ordinal, zlib.compress(c.text.encode()), c.context, c.tokens, json.dumps(c.box)) for c in chunks],
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from research.store.catalog import Catalog
 from research.store.pages import marks, slices
@@ -29,9 +30,7 @@ def term_statistics(catalog: Catalog, words: Sequence[str]) -> list[Term]:
     total = _count(catalog, "SELECT COUNT(*) FROM pages")
     frequency: dict[str, int] = {}
     for part in slices(distinct):
-        rows = catalog.connection.execute(
-            f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part
-        )
+        rows = catalog.connection.execute(f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part)
         frequency.update((str(row[0]), int(row[1])) for row in rows)
     return [Term(word, _idf(total, frequency.get(word, 0))) for word in distinct]
 
@@ -47,7 +46,7 @@ def score_pairs(
     catalog: Catalog, words: Sequence[str], *, limit: int, only: Sequence[int] | None = None
 ) -> dict[int, float]:
     """page_id → BM25 of adjacent word pairs."""
-    pairs = dict.fromkeys(zip(words, words[1:], strict=False))
+    pairs = dict.fromkeys(pairwise(words))
     return _score(catalog, " OR ".join(_quote(f"{a} {b}") for a, b in pairs), limit, only)
 
 
@@ -56,9 +55,7 @@ def name_matches(catalog: Catalog, words: Sequence[str]) -> dict[str, float]:
     total = _count(catalog, "SELECT COUNT(*) FROM documents")
     holders: dict[str, list[str]] = {}
     for part in slices(list(dict.fromkeys(words))):
-        rows = catalog.connection.execute(
-            f"SELECT word, doc_id FROM name_words WHERE word IN ({marks(part)})", part
-        )
+        rows = catalog.connection.execute(f"SELECT word, doc_id FROM name_words WHERE word IN ({marks(part)})", part)
         for word, doc_id in rows:
             holders.setdefault(word, []).append(doc_id)
     scores: dict[str, float] = {}
@@ -82,7 +79,7 @@ def _score(catalog: Catalog, expression: str, limit: int, only: Sequence[int] | 
             row
             for part in slices(only)
             for row in catalog.connection.execute(
-                f"{select} WHERE page_words MATCH ? AND rowid IN ({marks(part)})", (expression, *part)
+                f"{select} WHERE page_words MATCH ? AND +rowid IN ({marks(part)})", (expression, *part)
             )
         ]
     # FTS5 counts better as more negative.

@@ -83,7 +83,7 @@ class ClientNeighbours:
 
     def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[Neighbour]:
         found = self._client.get_collection(collection, embedding_function=None)
-        answer = found.query(query_embeddings=[list(vector)], n_results=count, include=["distances"])  # type: ignore[list-item]
+        answer = found.query(query_embeddings=[list(vector)], n_results=count, include=["distances"])  # type: ignore[arg-type]
         return _neighbours(answer["ids"], answer["distances"])
 
 

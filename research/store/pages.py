@@ -75,8 +75,7 @@ def get_pages(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, StoredPage
     found: dict[int, StoredPage] = {}
     for part in slices(page_ids):
         rows = catalog.connection.execute(
-            f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id)"
-            f" WHERE p.page_id IN ({marks(part)})",
+            f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE p.page_id IN ({marks(part)})",
             part,
         )
         found.update((int(row["page_id"]), _stored(row)) for row in rows)
@@ -110,9 +109,7 @@ def page_markdown(catalog: Catalog, doc_id: str, page: int) -> str | None:
 
 def document_markdown(catalog: Catalog, doc_id: str) -> list[tuple[int, str]]:
     """(page, markdown) of a whole document in order; empty for an unknown one."""
-    rows = catalog.connection.execute(
-        "SELECT page, markdown FROM pages WHERE doc_id = ? ORDER BY page", (doc_id,)
-    )
+    rows = catalog.connection.execute("SELECT page, markdown FROM pages WHERE doc_id = ? ORDER BY page", (doc_id,))
     return [(int(row[0]), _text(row[1])) for row in rows]
 
 

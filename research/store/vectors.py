@@ -12,8 +12,8 @@ from research.store.documents import STAGE_VECTORS
 from research.store.pages import marks, slices
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     import numpy as np
+    from numpy.typing import NDArray
 
 _ENCODER = "text_encoder"
 _DIM = "text_dim"
@@ -38,12 +38,8 @@ def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
         return
     with catalog.transaction() as connection:
         connection.execute("DELETE FROM vectors")
-        connection.execute(
-            "INSERT OR IGNORE INTO ledger SELECT doc_id, ? FROM documents", (STAGE_VECTORS,)
-        )
-        connection.executemany(
-            "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(_ENCODER, name), (_DIM, str(dim))]
-        )
+        connection.execute("INSERT OR IGNORE INTO ledger SELECT doc_id, ? FROM documents", (STAGE_VECTORS,))
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(_ENCODER, name), (_DIM, str(dim))])
 
 
 def pending_chunks(catalog: Catalog) -> Iterator[PendingChunk]:
@@ -113,16 +109,13 @@ def vectors_after(catalog: Catalog, sequence: int) -> tuple[list[int], NDArray[n
     return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
 
 
-def vectors_of_pages(
-    catalog: Catalog, page_ids: Sequence[int]
-) -> tuple[list[int], NDArray[np.float32]]:
+def vectors_of_pages(catalog: Catalog, page_ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
     """page ids (one a chunk) and vectors (n, dim) of these pages."""
     rows = [
         row
         for part in slices(page_ids)
         for row in catalog.connection.execute(
-            "SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id)"
-            f" WHERE page_id IN ({marks(part)})",
+            f"SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id IN ({marks(part)})",
             part,
         )
     ]
@@ -137,11 +130,7 @@ def page_means(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, NDArray[n
     means = {page_id: np.zeros(dim, dtype=np.float32) for page_id in page_ids}
     for owner, vector in zip(*vectors_of_pages(catalog, page_ids), strict=True):
         means[owner] += vector
-    for total in means.values():
-        length = float(np.linalg.norm(total))
-        if length > 0:
-            total /= length
-    return means
+    return {page_id: total / (np.linalg.norm(total) or 1.0) for page_id, total in means.items()}
 
 
 def page_ids_of_chunks(catalog: Catalog, keys: Sequence[str], *, upto: int) -> dict[str, int]:

@@ -16,16 +16,20 @@ STOP_WORDS = frozenset(
     """
     a about above after again against all also am an and any are aren as at be because been before being below
     between both but by can cannot could couldn d did didn do does doesn doing don down during each few for from
-    further had hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn it
-    its itself just ll m may me might more most mustn my myself no nor not now of off on once only or other ought our
-    ours ourselves out over own re s same shall she should shouldn so some such t than that the their theirs them
-    themselves then there these they this those through to too under until up upon us ve very was wasn we were weren
-    what when where which while who whom why will with won would wouldn you your yours yourself yourselves
-    """.split()
+    further had hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn
+    it its itself just ll m may me might more most mustn my myself no nor not now of off on once only or other
+    ought our ours ourselves out over own re s same shall she should shouldn so some such t than that the their
+    theirs them themselves then there these they this those through to too under until up upon us ve very was
+    wasn we were weren what when where which while who whom why will with won would wouldn you your yours
+    yourself yourselves
+    """.split()  # noqa: SIM905 (one word a line would hide the list)
 )
 
 # Scripts written without spaces are indexed as overlapping pairs of characters.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"  # CJK
+)
 _TOKEN = re.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<number>\d+(?:[.,]\d+)*)|(?P<word>[^\W\d_{_UNSPACED}]+)", re.UNICODE
 )

@@ -1,0 +1,178 @@
+"""What `ctx doctor` looks at. A check never raises: what goes wrong is what it reports."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from research.errors import CtxError
+from research.store.catalog import Catalog
+from research.store.paths import IndexPaths
+
+Severity = Literal["ok", "warn", "fail"]
+
+_PACKAGES = ("chromadb", "onnxruntime", "numpy", "pymupdf", "tiktoken", "tokenizers", "typer", "rich")
+_REINSTALL = "pip install --force-reinstall ctx-research"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding and what to do about it."""
+
+    name: str
+    severity: Severity
+    message: str
+    remedy: str = ""
+
+
+def run_checks(paths: IndexPaths) -> list[Check]:
+    """All checks in order; those of the index only where there is one."""
+    found = [*_of_installation()]
+    if not paths.exists:
+        found.append(Check("index", "warn", f"there is no index at {paths.root}", "ctx ingest PATH"))
+        return found
+    found.extend(_folder(paths))
+    found.extend(_guarded("catalog", lambda: _catalog(paths)))
+    if found[-1].name == "catalog" and found[-1].severity == "fail":
+        return found  # whatever stands on it would only say the same again
+    for name, check in (
+        ("collections", _collections),
+        ("unfinished", _unfinished),
+        ("files", _files),
+    ):
+        found.extend(_guarded(name, lambda check=check: _with_catalog(paths, check)))  # type: ignore[misc]
+    return found
+
+
+def _of_installation() -> Iterator[Check]:
+    yield from _guarded("python", _python)
+    yield from _guarded("packages", _packages)
+    yield from _guarded("sqlite", _sqlite)
+    yield from _guarded("encoder", _encoder)
+    yield from _guarded("tokens", _tokens)
+
+
+def _guarded(name: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
+    try:
+        return list(check())
+    except CtxError as error:
+        return [Check(name, "fail", error.message, error.hint)]
+    except (OSError, ImportError, ValueError, RuntimeError, sqlite3.Error) as error:
+        return [Check(name, "fail", f"{type(error).__name__}: {error}", _REINSTALL)]
+
+
+def _with_catalog(paths: IndexPaths, check: Callable[[Catalog], Iterator[Check]]) -> Iterator[Check]:
+    with Catalog(paths) as catalog:
+        yield from check(catalog)
+
+
+def _python() -> Iterator[Check]:
+    yield Check("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
+
+
+def _packages() -> Iterator[Check]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found, missing = [], []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        yield Check("packages", "fail", f"not installed: {', '.join(missing)}", _REINSTALL)
+    else:
+        yield Check("packages", "ok", ", ".join(found))
+
+
+def _sqlite() -> Iterator[Check]:
+    with sqlite3.connect(":memory:") as connection:
+        try:
+            connection.execute("CREATE VIRTUAL TABLE probe USING fts5 (body)")
+        except sqlite3.OperationalError:
+            yield Check(
+                "sqlite", "fail", f"SQLite {sqlite3.sqlite_version} has no FTS5", "use a Python built with FTS5"
+            )
+            return
+    connection.close()
+    yield Check("sqlite", "ok", f"SQLite {sqlite3.sqlite_version} with FTS5")
+
+
+def _encoder() -> Iterator[Check]:
+    from research.encoders.minilm.files import verify_files
+
+    problems = verify_files()
+    if problems:
+        yield Check("encoder", "fail", "; ".join(problems), _REINSTALL)
+    else:
+        yield Check("encoder", "ok", "the model's files are the published ones")
+
+
+def _tokens() -> Iterator[Check]:
+    from research.context.tokens import DEFAULT_ENCODING, TokenCounter
+
+    TokenCounter().count("x")
+    yield Check("tokens", "ok", f"the tables of {DEFAULT_ENCODING} are the published ones")
+
+
+def _folder(paths: IndexPaths) -> Iterator[Check]:
+    mode = paths.root.stat().st_mode & 0o777
+    if not os.access(paths.root, os.W_OK):
+        yield Check("folder", "warn", f"{paths.root} cannot be written", f"chmod u+w {paths.root}")
+    elif mode & 0o077:
+        yield Check("folder", "warn", f"{paths.root} can be read by others ({mode:o})", f"chmod 700 {paths.root}")
+    else:
+        yield Check("folder", "ok", f"{paths.root} is writable and private")
+
+
+def _catalog(paths: IndexPaths) -> Iterator[Check]:
+    with Catalog(paths) as catalog:
+        answer = [str(row[0]) for row in catalog.connection.execute("PRAGMA quick_check(3)")]
+    if answer == ["ok"]:
+        yield Check("catalog", "ok", "sound")
+    else:
+        yield Check("catalog", "fail", f"damaged: {'; '.join(answer)}", "move the folder away and run ctx ingest again")
+
+
+def _collections(catalog: Catalog) -> Iterator[Check]:
+    from research.store.collections import state_of
+
+    state = state_of(catalog)
+    if state.generation is None and state.missing == 0:
+        yield Check("collections", "ok", "nothing to hold yet")
+    elif state.generation is None:
+        yield Check("collections", "warn", "not built, or damaged", "the next ctx ask builds them again")
+    elif state.behind:
+        message = f"behind the catalog: {state.missing} missing, {state.surplus} too many"
+        yield Check("collections", "warn", message, "the next ctx ask brings them up to date")
+    else:
+        records = f"{state.generation.text_records} chunks, {state.generation.visual_records} pages"
+        yield Check("collections", "ok", f"sound and up to date ({records})")
+
+
+def _unfinished(catalog: Catalog) -> Iterator[Check]:
+    from research.store.documents import unfinished
+
+    waiting = {doc_id for ids in unfinished(catalog).values() for doc_id in ids}
+    if waiting:
+        message = f"{len(waiting)} documents are not embedded yet and are found by their words only"
+        yield Check("unfinished", "warn", message, "ctx ingest PATH")
+    else:
+        yield Check("unfinished", "ok", "every document is complete")
+
+
+def _files(catalog: Catalog) -> Iterator[Check]:
+    from research.store.documents import all_documents, paths_of
+
+    documents = all_documents(catalog)
+    gone = [d for d in documents if not any(Path(path).exists() for path in paths_of(catalog, d.doc_id))]
+    if gone:
+        names = ", ".join(d.filename for d in gone[:3]) + (" …" if len(gone) > 3 else "")
+        yield Check("files", "warn", f"{len(gone)} of {len(documents)} files are gone: {names}", "ctx remove DOC")
+    else:
+        yield Check("files", "ok", f"all {len(documents)} files are where they were")

@@ -1,0 +1,140 @@
+"""ctx ingest: PDFs into the index."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
+
+if TYPE_CHECKING:
+    from ingest.report import IngestSummary
+
+DETAILS = """
+Folders are searched to the bottom. Files that have not changed are skipped, changed ones replace their old self,
+renamed ones keep their id. A run that was stopped goes on where it was when it is started again.
+"""
+
+EPILOG = """
+\b
+Examples:
+  ctx ingest ./docs
+  ctx ingest report.pdf appendix.pdf --json
+  ctx ingest ./docs --wait 60
+"""
+
+FOR_EVER = -1.0
+_NUMBER = re.compile(r"-?\d+(\.\d*)?")
+
+
+class WaitCommand(TyperCommand):
+    """Lets `--wait` stand without a number, which Typer's options cannot."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, spell_out_wait(args))
+
+
+COMMAND_CLASS = WaitCommand
+
+
+def spell_out_wait(args: list[str]) -> list[str]:
+    """`--wait` without a number after it becomes `--wait=-1`."""
+    spelled: list[str] = []
+    for position, arg in enumerate(args):
+        if arg == "--":
+            return spelled + args[position:]
+        follower = args[position + 1] if position + 1 < len(args) else ""
+        bare = arg == "--wait" and not _NUMBER.fullmatch(follower)
+        spelled.append(f"--wait={FOR_EVER}" if bare else arg)
+    return spelled
+
+
+def command(
+    ctx: typer.Context,
+    *,
+    path: Annotated[list[Path], typer.Argument(metavar="PATH...", help="PDF files, or folders of them.")],
+    wait: Annotated[
+        float,
+        typer.Option(
+            "--wait",
+            metavar="[SECONDS]",
+            help="Wait for another ingest to end, for ever or this long.",
+            show_default=False,
+        ),
+    ] = 0.0,
+    as_json: JsonOption = False,
+    index: IndexOption = None,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> int:
+    from cli.output import write_document
+    from cli.progress import observer_for
+    from cli.signals import orderly_end
+    from ingest.run import ingest
+    from research.settings import index_folder
+    from research.store.paths import IndexPaths
+
+    given = common(ctx, index, quiet)
+    settings = settings_for(given)
+    folder = IndexPaths(index_folder(settings))
+    with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
+        summary = ingest(path, folder, settings=settings, observer=observer, wait=wait)
+    if as_json:
+        write_document("ctx.ingest/1", {"index": str(folder.root), **summary.to_dict()})
+    elif not given.quiet:
+        _write_summary(summary)
+    return _verdict(summary, path, given.index)
+
+
+def _write_summary(summary: IngestSummary) -> None:
+    from cli.output import write
+    from cli.terminal import one_line
+
+    counts = {
+        "added": summary.count("added"),
+        "replaced": summary.count("replaced"),
+        "renamed": summary.count("renamed"),
+        "unchanged": summary.count("unchanged"),
+        "copies": summary.count("copy"),
+        "failed": summary.count("failed"),
+    }
+    shown = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
+    speed = f", {summary.pages / summary.seconds:.1f} pages/s" if summary.pages and summary.seconds > 0 else ""
+    write(f"{shown or ('nothing finished' if summary.interrupted else 'nothing to do')}\n")
+    write(f"{summary.pages} pages, {summary.chunks} chunks, {summary.seconds:.1f} s{speed}\n")
+    for outcome in summary.files:
+        for warning in outcome.warnings:
+            write(f"warning: {one_line(outcome.path)}: {one_line(warning)}\n")
+    for outcome in summary.failed:
+        write(f"failed: {one_line(outcome.path)}: {one_line(outcome.reason)}\n")
+
+
+def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> int:
+    """The closing line on stderr, where there is something to say, and the exit code."""
+    import shlex
+
+    from cli.app import StoppedError
+    from cli.output import complain
+    from research.errors import CtxError, SomeFilesFailedError
+
+    error: CtxError | None = None
+    if summary.interrupted:
+        kept = summary.count("added") + summary.count("replaced")
+        again = ["ctx", "ingest", *(str(path) for path in paths), *([] if index is None else ["--index", index])]
+        error = StoppedError(
+            f"interrupted; {kept} documents of this run are kept, {summary.pending_chunks} chunks wait for vectors",
+            hint=f"go on with: {shlex.join(again)}",
+        )
+    elif summary.failed:
+        error = SomeFilesFailedError(
+            f"{len(summary.failed)} of {len(summary.files)} files failed; the others are in the index",
+            hint="the reasons stand above; --json lists them for scripts",
+        )
+    if error is None:
+        return 0
+    complain(error, as_json=False)
+    return error.exit_code

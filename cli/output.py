@@ -1,0 +1,92 @@
+"""The only code that writes to the terminal: data to stdout, talk to stderr."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from cli.terminal import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console, RenderableType
+
+    from research.errors import CtxError
+
+
+def prepare_streams() -> None:
+    """Any character can be printed, whatever the locale: what it cannot show comes out escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def on_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def write(text: str) -> None:
+    """Data. A reader that has gone away (`| head`) is no error: the rest goes nowhere, the command goes on."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _mute_stdout()
+
+
+def write_line(*fields: object) -> None:
+    """One line of tab-separated fields, each made safe."""
+    write("\t".join(one_line(str(field)) for field in fields) + "\n")
+
+
+def write_document(schema: str, fields: dict[str, Any]) -> None:
+    """The one JSON document of a command. ASCII only, so that no encoding and no terminal can spoil it."""
+    import json
+
+    indent = 2 if on_terminal() else None
+    write(json.dumps({"schema": schema, **fields}, ensure_ascii=True, indent=indent) + "\n")
+
+
+def say(message: str) -> None:
+    """One line of talk."""
+    sys.stderr.write(one_line(message) + "\n")
+    sys.stderr.flush()
+
+
+def complain(error: CtxError, *, as_json: bool) -> None:
+    """An error in two lines: what and why, and the next command. With `as_json` also as the document."""
+    if as_json:
+        fields = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
+        write_document("ctx.error/1", fields)
+    say(f"ctx: error: {error.message}")
+    if error.hint:
+        say(f"hint: {error.hint}")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Rich, with everything off that would read meaning into text: markup, emoji codes, highlighting."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
+def paint(renderables: Iterable[RenderableType]) -> None:
+    """Rich output as data, through the same writer as all other data."""
+    screen = console()
+    with screen.capture() as captured:
+        for renderable in renderables:
+            screen.print(renderable)
+    write(captured.get())
+
+
+def _mute_stdout() -> None:
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):  # not a real file, as in tests
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)

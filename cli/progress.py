@@ -1,0 +1,129 @@
+"""What a person sees while `ctx ingest` works: one line for reading, one for embedding, on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from cli.output import console, say
+from ingest.report import FileOutcome, Observer, SilentObserver
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+@contextmanager
+def observer_for(*, quiet: bool, as_json: bool) -> Iterator[Observer]:
+    """A bar on a terminal; failures and warnings line by line in a log; only failures when quiet."""
+    if quiet:
+        yield LogObserver(warnings=False)
+    elif as_json or not sys.stderr.isatty():
+        yield LogObserver()
+    else:
+        with _progress() as progress:
+            yield BarObserver(progress)
+
+
+class LogObserver(SilentObserver):
+    """Tells of failures and warnings as they happen, and of nothing else."""
+
+    def __init__(self, *, warnings: bool = True) -> None:
+        self._warnings = warnings
+
+    def finished(self, outcome: FileOutcome) -> None:
+        if outcome.result == "failed":
+            say(f"ctx: failed: {outcome.path}: {outcome.reason}")
+        for warning in outcome.warnings if self._warnings else ():
+            say(f"ctx: warning: {outcome.path}: {warning}")
+
+
+class BarObserver(SilentObserver):
+    """Files are measured in bytes, because their pages are not known before they are opened."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._reading: TaskID | None = None
+        self._embedding: TaskID | None = None
+        self._started = time.monotonic()
+        self._files = 0
+        self._done = 0
+        self._pages: dict[str, int] = {}  # by file; not every page of a file is told of
+        self._bytes: dict[str, float] = {}
+
+    def planned(self, files: int, size_bytes: int) -> None:
+        self._started = time.monotonic()
+        self._files = files
+        self._reading = self._progress.add_task("reading", total=max(1, size_bytes), note="", name="")
+
+    def reading(self, path: str, page: int, pages: int) -> None:
+        self._pages[path] = page
+        self._bytes[path] = _size(path) * page / max(1, pages)
+        self._show_reading(path)
+
+    def finished(self, outcome: FileOutcome) -> None:
+        if self._reading is None:  # settled without reading
+            return
+        self._done += 1
+        self._pages[outcome.path] = outcome.pages
+        self._bytes[outcome.path] = _size(outcome.path)
+        self._show_reading(outcome.path)
+
+    def embedding(self, done: int, total: int) -> None:
+        if self._embedding is None:
+            self._started = time.monotonic()
+            self._embedding = self._progress.add_task("embedding", total=total, note="", name="")
+        note = f"{done}/{total} chunks  {self._rate(done)} chunks/s"
+        self._progress.update(self._embedding, completed=done, note=note)
+
+    def publishing(self) -> None:
+        self._progress.add_task("publishing", total=None, note="the collections", name="")
+
+    def _show_reading(self, path: str) -> None:
+        if self._reading is None:
+            return
+        done = min(self._done, self._files)
+        pages = sum(self._pages.values())
+        self._progress.update(
+            self._reading,
+            completed=sum(self._bytes.values()),
+            note=f"{done}/{self._files} files  {pages} pages  {self._rate(pages)} pages/s",
+            name=_short(path),
+        )
+
+    def _rate(self, count: int) -> str:
+        seconds = time.monotonic() - self._started
+        return f"{count / seconds:.0f}" if seconds > 0.5 else "–"
+
+
+def _progress() -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description:<10}", markup=False),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[note]}", markup=False),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[name]}", markup=False, style="dim"),
+        console=console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116  called once a page
+    except (OSError, ValueError):
+        return 0
+
+
+def _short(path: str) -> str:
+    from cli.terminal import one_line
+
+    name = one_line(os.path.basename(path))  # noqa: PTH119  a name from anywhere, no path of ours
+    return name if len(name) <= 40 else f"{name[:20]}…{name[-19:]}"

@@ -1,0 +1,168 @@
+"""ctx search: ranked pages with a snippet, without the context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cli.options import (
+    DebugOption,
+    DocOption,
+    ExplainOption,
+    IndexOption,
+    JsonOption,
+    ModeOption,
+    QuestionArgument,
+    QuietOption,
+    ResultsOption,
+    common,
+    settings_for,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from cli.views import Scored
+    from research.search.engine import Found, SearchOutcome
+    from research.store.catalog import Catalog
+
+DETAILS = """
+In a pipe each result is one line of tab-separated fields: rank, score, file:page, snippet.
+"""
+
+EPILOG = """
+\b
+Examples:
+  ctx search "interest rate risk"
+  ctx search "interest rate risk" --mode lexical --num-results 3
+  ctx search "interest rate risk" --json | jq '.results[0]'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One page found. The fields are those of the JSON document."""
+
+    rank: int
+    doc_id: str
+    filename: str
+    page: int
+    page_label: str
+    section_path: str | None
+    score: float
+    snippet: str
+    legs: dict[str, Any]
+
+
+def command(
+    ctx: typer.Context,
+    *,
+    question: QuestionArgument,
+    num_results: ResultsOption = None,
+    mode: ModeOption = None,
+    doc: DocOption = None,
+    explain: ExplainOption = False,
+    as_json: JsonOption = False,
+    index: IndexOption = None,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> int:
+    from cli.output import complain, on_terminal, paint, say, write_document
+    from cli.question import check_legs, notes_on, open_index, read_question
+    from research.errors import NothingFoundError
+    from research.search.engine import SearchEngine
+
+    given = common(ctx, index, quiet)
+    asked = read_question(question)
+    settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
+    with open_index(given, settings, doc) as opened:
+        engine = SearchEngine(opened.client)
+        outcome = engine.run(asked, settings.num_results, settings.mode, documents=opened.documents)
+        check_legs(outcome.coverage)
+        results = _results(opened.client.catalog, asked, outcome)
+    if as_json:
+        document = {
+            "query": asked,
+            "results": [asdict(result) for result in results],
+            "coverage": outcome.coverage.to_dict(),
+            "timings": outcome.timings,
+        }
+        write_document("ctx.search/1", document)
+    elif on_terminal():
+        paint(_rendering(results, outcome, explain=explain))
+    else:
+        _write_plain(results, outcome, explain=explain)
+    if not given.quiet:
+        for note in notes_on(outcome.coverage):
+            say(f"ctx: note: {note}")
+    if results:
+        return 0
+    nothing = NothingFoundError("nothing found for this question", hint="try other words, or see: ctx list")
+    complain(nothing, as_json=False)
+    return nothing.exit_code
+
+
+def _results(catalog: Catalog, question: str, outcome: SearchOutcome) -> list[Result]:
+    from research.search.snippets import snippet
+    from research.store.pages import page_markdown
+
+    return [
+        Result(
+            rank=rank,
+            doc_id=found.page.doc_id,
+            filename=found.page.filename,
+            page=found.page.page,
+            page_label=found.page.label,
+            section_path=found.page.section_path or None,
+            score=found.score,
+            snippet=snippet(page_markdown(catalog, found.page.doc_id, found.page.page) or "", question),
+            legs={name: asdict(leg) for name, leg in found.legs.items()},
+        )
+        for rank, found in enumerate(outcome.found, start=1)
+    ]
+
+
+def _write_plain(results: list[Result], outcome: SearchOutcome, *, explain: bool) -> None:
+    from cli.output import say, write_line
+    from cli.terminal import phrase
+
+    for result in results:
+        write_line(result.rank, f"{result.score:.3f}", f"{result.filename}:{result.page}", phrase(result.snippet))
+    if explain:
+        from cli.views import explain_lines
+
+        for line in explain_lines(_scored(outcome.found)):
+            say(line)
+
+
+def _rendering(results: list[Result], outcome: SearchOutcome, *, explain: bool) -> Iterator[RenderableType]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from cli.terminal import one_line, phrase
+    from cli.views import explain_table, page_name, plain
+
+    for result in results:
+        yield Text.assemble(
+            (f"{result.rank:>2}. ", "bold"),
+            (one_line(result.filename), "bold cyan"),
+            f"  page {page_name(result.page, result.page_label)}",
+            (f"  {result.score:.3f}", "dim"),
+        )
+        if result.section_path:
+            yield Padding(plain(phrase(result.section_path), "dim"), (0, 0, 0, 4))
+        yield Padding(plain(phrase(result.snippet)), (0, 0, 1, 4))
+    if explain and results:
+        yield explain_table(_scored(outcome.found))
+
+
+def _scored(found: list[Found]) -> list[Scored]:
+    from cli.views import Scored
+
+    return [
+        Scored(rank, f.page.filename, f.page.page, f.page.label, f.page.section_path, f.score, f.legs)
+        for rank, f in enumerate(found, start=1)
+    ]

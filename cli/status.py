@@ -1,0 +1,156 @@
+"""ctx status: where the index is and what is in it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from cli.location import Location
+
+DETAILS = ""
+
+EPILOG = """
+\b
+Examples:
+  ctx status
+  ctx status --json | jq .unfinished_documents
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The fields of the JSON document."""
+
+    index: str
+    chosen_by: str
+    exists: bool
+    documents: int = 0
+    pages: int = 0
+    pages_without_text: int = 0
+    chunks: int = 0
+    pending_chunks: int = 0
+    unfinished_documents: int = 0
+    size_bytes: int = 0
+    text_encoder: str = ""
+    collections_behind: bool = False
+    collections_missing: int = 0
+    collections_surplus: int = 0
+    writer_pid: int | None = None
+
+
+def command(
+    ctx: typer.Context,
+    *,
+    as_json: JsonOption = False,
+    index: IndexOption = None,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> int:
+    from cli.location import locate
+    from cli.output import write, write_document
+    from cli.terminal import one_line
+
+    status = _status(locate(common(ctx, index, quiet)))
+    if as_json:
+        write_document("ctx.status/1", asdict(status))
+    else:
+        for name, value in _lines(status):
+            write(f"{name:<13}{one_line(value)}\n")
+    return 0
+
+
+def writer_of(lock: Path) -> int | None:
+    """The process writing the index now. A note left by one that was killed does not count."""
+    from research.store.lock import holder
+
+    pid = holder(lock)
+    if pid is None:
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except OSError:  # somebody else's process
+        return pid
+    return pid
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files below; those that vanish meanwhile count nothing."""
+    total = 0
+    for current, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(current, name)).st_size  # noqa: PTH118  a hot loop over bare names
+            except OSError:
+                continue
+    return total
+
+
+def _status(location: Location) -> Status:
+    from research.search.coverage import measure
+    from research.store import collections, vectors
+    from research.store.catalog import Catalog
+    from research.store.documents import all_documents, unfinished
+
+    paths = location.paths
+    if not paths.exists:
+        return Status(str(paths.root), location.why, exists=False)
+    with Catalog(paths) as catalog:
+        state = collections.state_of(catalog)
+        coverage = measure(catalog, [])
+        return Status(
+            index=str(paths.root),
+            chosen_by=location.why,
+            exists=True,
+            documents=len(all_documents(catalog)),
+            pages=coverage.pages,
+            pages_without_text=coverage.pages_without_text,
+            chunks=vectors.count_chunks(catalog),
+            pending_chunks=vectors.count_pending(catalog),
+            unfinished_documents=len({doc for ids in unfinished(catalog).values() for doc in ids}),
+            size_bytes=size_of(paths.root),
+            text_encoder=vectors.encoder_of(catalog),
+            collections_behind=state.behind and (state.generation is not None or state.missing > 0),
+            collections_missing=state.missing,
+            collections_surplus=state.surplus,
+            writer_pid=writer_of(paths.lock),
+        )
+
+
+def _lines(status: Status) -> Iterator[tuple[str, str]]:
+    yield "index", f"{status.index}  ({status.chosen_by})"
+    if not status.exists:
+        yield "state", "nothing there yet; make it with: ctx ingest PATH"
+        return
+    yield "documents", f"{status.documents:,}"
+    empty = f", {status.pages_without_text:,} without text" if status.pages_without_text else ""
+    yield "pages", f"{status.pages:,}{empty}"
+    yield "chunks", f"{status.chunks:,}"
+    yield "size", f"{status.size_bytes / 1e6:,.1f} MB"
+    yield "encoder", status.text_encoder or "none yet"
+    if status.unfinished_documents:
+        yield (
+            "unfinished",
+            f"{status.unfinished_documents:,} documents wait for {status.pending_chunks:,} vectors;"
+            " finish with: ctx ingest PATH",
+        )
+    if status.collections_behind:
+        yield (
+            "collections",
+            f"behind ({status.collections_missing:,} missing, {status.collections_surplus:,} too many);"
+            " the next ctx ask mends them",
+        )
+    else:
+        yield "collections", "up to date"
+    if status.writer_pid is not None:
+        yield "writing", f"process {status.writer_pid}"

@@ -1,0 +1,99 @@
+"""Rich renderings of pages and scores, shared by the commands that show them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cli.terminal import block, one_line, phrase
+from research.models import LegScore
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+_CITATION = re.compile(r"^\[Document \d+: .*, Page \d+\]$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A numbered page and how each leg saw it."""
+
+    number: int
+    filename: str
+    page: int
+    page_label: str
+    section: str
+    score: float
+    legs: Mapping[str, LegScore]
+
+
+def page_name(page: int, label: str) -> str:
+    """The physical page, and the printed one where it is another."""
+    return f"{page} ({one_line(label)})" if label and label != str(page) else str(page)
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Text as it is, styled as a whole."""
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+def sources_table(pages: Iterable[Scored]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    table.add_column("#", justify="right", no_wrap=True, style="bold")
+    table.add_column("file", overflow="fold")
+    table.add_column("page", no_wrap=True)
+    table.add_column("section", overflow="fold")
+    table.add_column("score", justify="right", no_wrap=True)
+    for found in pages:
+        table.add_row(
+            plain(str(found.number)),
+            plain(one_line(found.filename), "cyan"),
+            plain(page_name(found.page, found.page_label)),
+            plain(phrase(found.section)),
+            plain(f"{found.score:.3f}"),
+        )
+    return table
+
+
+def explain_table(pages: Iterable[Scored]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="How the scores arose", title_justify="left")
+    for name in ("#", "leg", "rank", "score", "parts"):
+        table.add_column(name, justify="right" if name in {"#", "rank", "score"} else "left")
+    for found in pages:
+        for name, leg in found.legs.items():
+            rank = "–" if leg.rank is None else str(leg.rank)
+            table.add_row(str(found.number), name, rank, f"{leg.score:.3f}", plain(_parts(leg)))
+    return table
+
+
+def explain_lines(pages: Iterable[Scored]) -> Iterator[str]:
+    """The same for stderr, a line a page and leg."""
+    for found in pages:
+        for name, leg in found.legs.items():
+            rank = "-" if leg.rank is None else str(leg.rank)
+            yield (
+                f"[{found.number}] {one_line(found.filename)}:{found.page} score {found.score:.3f}"
+                f" {name} rank {rank} score {leg.score:.3f} {_parts(leg)}".rstrip()
+            )
+
+
+def context_text(formatted: str) -> Text:
+    """The context with its citation headers standing out."""
+    text = plain(block(formatted))
+    text.highlight_regex(_CITATION, "bold cyan")
+    return text
+
+
+def _parts(leg: LegScore) -> str:
+    return "  ".join(f"{name} {value:.3f}" for name, value in leg.parts.items())

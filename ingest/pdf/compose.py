@@ -1,0 +1,193 @@
+"""One raw page to one `Page`: order, paragraphs, headings, tables, lists, code, pictures, section."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from ingest.pdf import render
+from ingest.pdf.cleaning import Vocabulary
+from ingest.pdf.contents import Contents, Sections, advance
+from ingest.pdf.headings import heading_levels
+from ingest.pdf.layout import Region, reading_order
+from ingest.pdf.lines import Line, RawPage, Rect, union
+from ingest.pdf.paragraphs import Draft, draft_region
+from ingest.pdf.rows import make_rows
+from ingest.pdf.statistics import DocumentStatistics, Faces
+from ingest.pdf.tables import RuledTable, find_ruled_tables
+from research.store.records import Block, Page
+
+Piece = Draft | RuledTable
+
+
+@dataclass(slots=True)
+class Composer:
+    """Writes pages one after the other; carries the sections in force from page to page."""
+
+    statistics: DocumentStatistics
+    faces: Faces
+    contents: Contents
+    sections: Sections = field(default_factory=Sections)
+
+    def compose(self, raw: RawPage, page: Any) -> Page:
+        """The page as it will be stored. `page` is asked for ruled tables only."""
+        kept, _ = self.statistics.running.split(raw)
+        tables = find_ruled_tables(page, kept, self.statistics.vocabulary) if raw.ruled and not raw.rotated else []
+        drafts = self._drafts(kept, tables)
+        pieces = _with_tables(drafts, tables)
+        levels = heading_levels(
+            [piece if isinstance(piece, Draft) else Draft("table", ()) for piece in pieces],
+            self.faces,
+            self.contents.by_page.get(raw.number, []),
+        )
+        blocks = self._blocks(pieces, levels, raw)
+        path, parent = self._section(raw.number, blocks)
+        blocks = _with_pictures(blocks, raw)
+        return Page(
+            number=raw.number,
+            markdown="\n\n".join(block.text for block in blocks if block.text),
+            label=raw.label,
+            section_path=path,
+            parent_heading=parent,
+            num_headings=sum(block.kind == "heading" for block in blocks),
+            num_tables=sum(block.kind == "table" for block in blocks),
+            num_pictures=sum(block.kind == "picture" for block in blocks),
+            blocks=tuple(blocks),
+        )
+
+    def _drafts(self, lines: list[Line], tables: list[RuledTable]) -> list[Draft]:
+        taken = frozenset().union(*(table.lines for table in tables)) if tables else frozenset[int]()
+        drafts: list[Draft] = []
+        for region in reading_order([line for line in lines if id(line) not in taken]):
+            for part in _parted(region, tables):
+                drafts += draft_region(make_rows(part), code=self.faces.code)
+        return _joined(drafts, self.statistics.vocabulary)
+
+    def _blocks(self, pieces: list[Piece], levels: dict[int, int], raw: RawPage) -> list[Block]:
+        blocks: list[Block] = []
+        items: list[Draft] = []
+        vocabulary = self.statistics.vocabulary
+
+        def place(box: Rect) -> tuple[float, float, float, float]:
+            return render.scale(box, raw.width, raw.height)
+
+        for index, piece in enumerate(pieces):
+            is_item = isinstance(piece, Draft) and piece.kind == "list" and index not in levels
+            if items and not is_item:
+                blocks.append(render.list_block(items, place(render.box_of(items)), vocabulary))
+                items = []
+            if isinstance(piece, RuledTable):
+                blocks.append(Block("table", piece.markdown, place(piece.box)))
+            elif is_item:
+                items.append(piece)
+            else:
+                blocks.append(self._block(piece, levels.get(index, 0), place(render.box_of([piece]))))
+        if items:
+            blocks.append(render.list_block(items, place(render.box_of(items)), vocabulary))
+        return _swept([block for block in blocks if block.text])
+
+    def _block(self, draft: Draft, level: int, box: tuple[float, float, float, float]) -> Block:
+        if level:
+            return Block(
+                "heading", f"{'#' * level} {render.heading_text(draft, self.statistics.vocabulary)}", box, level
+            )
+        if draft.kind == "code":
+            return render.code_block(draft, box)
+        if draft.kind == "table":
+            return render.rows_block(draft, box)
+        return render.prose_block(draft, box, self.statistics.vocabulary)
+
+    def _section(self, number: int, blocks: list[Block]) -> tuple[str, str]:
+        headings: list[tuple[bool, int, str]] = []
+        leading = True
+        for block in blocks:
+            if block.kind == "heading":
+                headings.append((leading, block.level, block.text[block.level + 1 :]))
+            else:
+                leading = False
+        return advance(self.sections, self.contents, number, headings)
+
+
+def _parted(region: Region, tables: list[RuledTable]) -> list[Region]:
+    """A region cut where a ruled table was taken out of it, so that nothing joins across the gap."""
+    parts: list[Region] = [region]
+    for table in tables:
+        top = table.box[1]
+        parts = [
+            part
+            for whole in parts
+            for part in ([ln for ln in whole if ln.middle < top], [ln for ln in whole if ln.middle >= top])
+            if part
+        ]
+    return parts
+
+
+def _with_tables(drafts: list[Draft], tables: list[RuledTable]) -> list[Piece]:
+    """Ruled tables put where they stand: before the first draft beside or under them that begins lower."""
+    pieces: list[Piece] = list(drafts)
+    for table in tables:
+        x0, y0, x1, _ = table.box
+        at = len(pieces)
+        for index, piece in enumerate(pieces):
+            box = render.box_of([piece]) if isinstance(piece, Draft) else piece.box
+            if box[1] >= y0 and box[0] < x1 and box[2] > x0:
+                at = index
+                break
+        pieces.insert(at, table)
+    return pieces
+
+
+def _joined(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
+    """A word cut at the foot of a column goes on at the head of the next: those two drafts are one."""
+    joined: list[Draft] = []
+    for draft in drafts:
+        last = joined[-1] if joined else None
+        if last and draft.kind == "paragraph" and _cut_between(last, draft, vocabulary):
+            joined[-1] = Draft(last.kind, last.rows + draft.rows, last.space_above)
+        else:
+            joined.append(draft)
+    return joined
+
+
+def _cut_between(last: Draft, draft: Draft, vocabulary: Vocabulary) -> bool:
+    """Whether one word runs from draft to draft: what is put together must be a word seen whole elsewhere."""
+    end, start = last.rows[-1], draft.rows[0]
+    if last.kind not in ("paragraph", "list") or end.text[-1] not in "-\u2010" or abs(end.size - start.size) > 0.5:
+        return False
+    return vocabulary.knows(end.text.split()[-1][:-1] + start.text.split()[0].rstrip(".,;:!?)"))
+
+
+def _swept(blocks: list[Block]) -> list[Block]:
+    """Crumbs, such as the labels of a map or the stacked heads of a table, gathered to one block of short lines."""
+    swept: list[Block] = []
+    for is_crumb, run in groupby(blocks, key=_is_crumb):
+        group = list(run)
+        if is_crumb and len(group) >= 3:
+            swept.append(Block("paragraph", _gathered(group), union([block.box for block in group])))
+        else:
+            swept += group
+    return swept
+
+
+def _gathered(crumbs: list[Block]) -> str:
+    """Short lines, one under the other; single characters beside each other."""
+    lines: list[str] = []
+    for tiny, run in groupby(crumbs, key=lambda block: len(block.text) <= 2):
+        texts = [block.text for block in run]
+        lines += [" ".join(texts)] if tiny else texts
+    return "\n".join(lines)
+
+
+def _is_crumb(block: Block) -> bool:
+    text = block.text
+    return block.kind == "paragraph" and len(text) <= 24 and (len(text) <= 2 or text[-1] not in ".!?")
+
+
+def _with_pictures(blocks: list[Block], raw: RawPage) -> list[Block]:
+    placed = list(blocks)
+    for picture in raw.pictures:
+        box = render.scale(picture, raw.width, raw.height)
+        at = next((i for i, block in enumerate(placed) if block.box[1] > box[1]), len(placed))
+        placed.insert(at, render.picture_block(box))
+    return placed

@@ -1,0 +1,101 @@
+"""The one door to PyMuPDF: opening, its errors, and keeping its messages off the terminal."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import pymupdf as _pymupdf
+
+from research.errors import DocumentError
+
+pymupdf: Any = _pymupdf  # it carries no types
+
+# What PyMuPDF raises on bad input: its C++ errors, its own RuntimeErrors, and slips of its Python layer.
+READ_ERRORS: tuple[type[Exception], ...] = (
+    pymupdf.mupdf.FzErrorBase,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    IndexError,
+    KeyError,
+    AttributeError,
+    AssertionError,
+    RecursionError,
+    OverflowError,
+    ZeroDivisionError,
+)
+
+# Without TEXT_PRESERVE_LIGATURES ligatures come apart; without TEXT_CID_FOR_UNKNOWN_UNICODE
+# glyphs that map to nothing show as U+FFFD, and can be noticed.
+TEXT_FLAGS: int = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
+
+_HEADER_BYTES = 8192  # readers in the field accept junk before %PDF; none looks further than this
+
+
+class _Nowhere(io.TextIOBase):
+    """Takes MuPDF's chatter and forgets it."""
+
+    def write(self, text: str, /) -> int:
+        return len(text)
+
+
+def silence() -> None:
+    """Keep every message of MuPDF and PyMuPDF away from stdout and stderr."""
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    pymupdf.TOOLS.mupdf_display_warnings(False)
+    pymupdf.no_recommend_layout()
+    pymupdf.set_messages(stream=_Nowhere())
+
+
+def open_document(path: Path) -> Any:
+    """An open, readable PyMuPDF document, or a `DocumentError` that says why not."""
+    _check_header(path)
+    silence()
+    try:
+        document = pymupdf.open(path, filetype="pdf")
+    except (OSError, pymupdf.FileNotFoundError) as error:
+        raise DocumentError("unreadable", "the file cannot be read") from error
+    except READ_ERRORS as error:
+        raise DocumentError("damaged", "the PDF is damaged beyond repair") from error
+    try:
+        _check_document(document)
+    except DocumentError:
+        document.close()
+        raise
+    except READ_ERRORS as error:
+        document.close()
+        raise DocumentError("damaged", "the PDF is damaged beyond repair") from error
+    return document
+
+
+def _check_header(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEADER_BYTES)
+    except OSError as error:
+        reason = (error.strerror or "cannot be read").lower()
+        raise DocumentError("unreadable", f"the file cannot be read: {reason}") from error
+    if not head:
+        raise DocumentError("empty", "the file is empty")
+    if b"%PDF" not in head:
+        raise DocumentError("not_a_pdf", "the file is not a PDF")
+
+
+def _check_document(document: Any) -> None:
+    if not document.is_pdf:
+        raise DocumentError("not_a_pdf", "the file is not a PDF")
+    # A file locked for its owner only opens with the empty user password.
+    if document.needs_pass and not document.authenticate(""):
+        raise DocumentError("encrypted", "the PDF is encrypted and needs a password")
+    if document.page_count < 1:
+        if document.is_repaired:
+            raise DocumentError("damaged", "the PDF is damaged and none of its pages can be recovered")
+        raise DocumentError("no_pages", "the PDF has no pages")
+
+
+def finite(value: float) -> float:
+    """A coordinate to calculate with: broken files hold NaN and infinity."""
+    return value if math.isfinite(value) else 0.0

@@ -1,0 +1,161 @@
+"""Rows of a region to drafts of blocks: paragraphs, list items, code, and rows that stand in columns of figures."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from ingest.pdf.rows import Row
+from research.store.records import BlockKind
+
+_BULLET = re.compile(r"(?:[•◦▪■●○‣⁃∙·❖➢➤►▶✓✔□☐☑☒]\s*|[-–—]\s+)(?=\S)")
+_NUMBERED = re.compile(r"\d{1,3}[.)]\s+(?=\D)")
+_LETTERED = re.compile(r"(?:\([a-zA-Z]\)|\((?:[ivx]{1,5}|\d{1,2})\)|[a-z][.)])\s+(?=\S)")
+_SENTENCE_END = re.compile(r"[.!?:;。！？]['\"”’)\]]*$")
+
+_ADDRESS = re.compile(r"\S*(?:://|www\.|@)\S*")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A block before it is written: its rows, and how much white space stands above it, in line heights."""
+
+    kind: BlockKind
+    rows: tuple[Row, ...]
+    space_above: float = 9.0
+
+    @property
+    def text(self) -> str:
+        return " ".join(row.text for row in self.rows)
+
+
+def marker_of(text: str) -> str:
+    """The list marker a text begins with, its white space included; empty where there is none."""
+    match = _BULLET.match(text) or _NUMBERED.match(text) or _LETTERED.match(text)
+    return match.group() if match else ""
+
+
+def draft_region(rows: list[Row], *, code: bool) -> list[Draft]:
+    """The drafts of one region, from top to bottom."""
+    if not rows:
+        return []
+    leading = _leading(rows)
+    right, left = max(row.x1 for row in rows), min(row.x0 for row in rows)
+    drafts: list[Draft] = []
+    open_rows: list[Row] = []
+
+    def close() -> None:
+        if open_rows:
+            drafts.append(_prose(open_rows, drafts, leading))
+            open_rows.clear()
+
+    index = 0
+    while index < len(rows):
+        row = rows[index]
+        is_code = code and _is_code(row)
+        end = _code_end(rows, index, leading) if is_code else _table_end(rows, index, right - left)
+        if end > index:
+            close()
+            kind: BlockKind = "code" if is_code else "table"
+            drafts.append(Draft(kind, tuple(rows[index:end])))
+            index = end
+            continue
+        if open_rows and _breaks(open_rows, row, leading, left, right):
+            close()
+        open_rows.append(row)
+        index += 1
+    close()
+    return drafts
+
+
+def _prose(rows: list[Row], before: list[Draft], leading: float) -> Draft:
+    kind: BlockKind = "list" if marker_of(rows[0].text) else "paragraph"
+    above = (rows[0].y0 - before[-1].rows[-1].y1) / max(leading, 1.0) if before else 9.0
+    return Draft(kind, tuple(rows), above)
+
+
+def _leading(rows: list[Row]) -> float:
+    """The usual distance from row to row."""
+    steps = [b.middle - a.middle for a, b in pairwise(rows)]
+    usual = [step for step, row in zip(steps, rows, strict=False) if 0 < step < 2.6 * max(row.size, 1.0)]
+    return median(usual) if usual else 1.3 * max(rows[0].size, 1.0)
+
+
+def _is_code(row: Row) -> bool:
+    """Monospaced, and no address: papers set those in a typewriter face within their prose."""
+    return row.mono and (len(row.text) > 200 or not _ADDRESS.fullmatch(row.text.strip()))
+
+
+def _code_end(rows: list[Row], start: int, leading: float) -> int:
+    end = start
+    while end < len(rows) and _is_code(rows[end]):
+        if end > start and rows[end].y0 - rows[end - 1].y1 > 3 * leading:
+            break
+        end += 1
+    return end
+
+
+def _table_end(rows: list[Row], start: int, width: float) -> int:
+    """Where a run of rows with cells ends, or `start` where none begins. Short labels between them belong to it."""
+    if len(rows[start].cells) < 2:
+        return start
+    end, seen, labels = start, 0, 0
+    for index in range(start, len(rows)):
+        row = rows[index]
+        if index > start and row.y0 - rows[index - 1].y1 > 3 * max(row.size, 1.0):
+            break
+        if len(row.cells) > 1:
+            seen, end, labels = seen + 1, index + 1, 0
+            continue
+        labels += 1
+        if labels > 2 or row.x1 - row.x0 > 0.7 * width or marker_of(row.text):
+            break
+    return end if seen > 1 else start
+
+
+def _breaks(paragraph: list[Row], row: Row, leading: float, left: float, right: float) -> bool:
+    """Whether a row begins a new paragraph."""
+    last, first = paragraph[-1], paragraph[0]
+    em = max(last.size, 1.0)
+    step = row.middle - last.middle
+    # Rows of another size sit at another distance; the gap between the boxes is what counts then.
+    if step > 1.35 * max(leading, 1.05 * em) or step < -0.5 * em or len(row.cells) > 1 or len(last.cells) > 1:
+        return True
+    if abs(row.size - last.size) > 0.08 * em + 0.3:
+        return True
+    runs_on = not _SENTENCE_END.search(last.text) and row.text[:1].islower()
+    if row.bold != last.bold and not (runs_on and (row.block == last.block or last.text[-1] == "-")):
+        return True
+    if marker_of(row.text) and _is_item(paragraph, row):
+        return True
+    return _indents(first, last, row, em) or _ended_short(last, row, left, right, runs_on)
+
+
+def _is_item(paragraph: list[Row], row: Row) -> bool:
+    """A figure at a line's start may be mid-sentence ("… in chapter / 3. It …"); a list's marker has company."""
+    if _BULLET.match(row.text):
+        return True
+    last, first = paragraph[-1], paragraph[0]
+    return bool(marker_of(first.text)) or abs(row.x0 - last.x0) > 0.8 * row.size
+
+
+def _indents(first: Row, last: Row, row: Row, em: float) -> bool:
+    if abs((row.x0 + row.x1) - (last.x0 + last.x1)) < 2 * em:
+        return False  # centred, or both full
+    if marker_of(first.text):
+        # A hanging item goes on under its words; anything left of its marker is a new paragraph.
+        return row.x0 < first.x0 - 0.8 * em or row.x0 > max(first.text_x0, last.x0) + 3 * em
+    if last is first:
+        return row.x0 > last.x0 + 0.8 * em and bool(_SENTENCE_END.search(last.text))
+    return row.x0 > last.x0 + 0.8 * em or row.x0 < last.x0 - 1.5 * em
+
+
+def _ended_short(last: Row, row: Row, left: float, right: float, runs_on: bool) -> bool:
+    if runs_on:
+        return False
+    room = right - last.x1
+    first_word = row.text.split(" ", 1)[0]
+    fits = room > len(first_word) * 0.55 * row.size + 0.04 * (right - left)
+    return fits and bool(_SENTENCE_END.search(last.text))

@@ -1,0 +1,130 @@
+"""A PDF file to a stream of `Page` records.
+
+Two passes: the first reads every page once, gathers bounded statistics and spools the lines to a temporary file; the
+second writes the pages from there, one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ingest.pdf.compose import Composer
+from ingest.pdf.contents import read_contents
+from ingest.pdf.extract import extract_page
+from ingest.pdf.lines import RawPage
+from ingest.pdf.mupdf import READ_ERRORS, open_document, pymupdf
+from ingest.pdf.spool import Spool
+from ingest.pdf.statistics import DocumentStatistics
+from ingest.pdf.title import largest_text, metadata_title
+from research.errors import DocumentError
+from research.store.records import Page
+
+READER_VERSION: int = 1
+"""Raised when the same file would give other pages; the catalog reads such documents again."""
+
+_SHRINK_EVERY = 20  # pages; MuPDF's store of fonts and images otherwise grows to 256 MB
+_HOPELESS = 200  # pages failing in a row from the start of a document that claims absurdly many
+
+
+class PdfReader:
+    """An open PDF. Use as a context manager; `pages()` may be called once or again."""
+
+    def __init__(self, path: Path) -> None:
+        self._document = open_document(path)
+        self.warnings: list[str] = []
+        self.num_pages = self._believable_count()
+        self.title = self._title()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file. Harmless when done twice."""
+        if not self._document.is_closed:
+            self._document.close()
+
+    def pages(self, *, skip: Container[int] = (), progress: Callable[[int], None] | None = None) -> Iterator[Page]:
+        """Every page in physical order, numbered from 1.
+
+        A page that cannot be read, or stands in `skip`, comes without text and with an `error`. `progress` hears the
+        number of each page before it is touched, in both passes, so that a watcher knows which one hangs.
+        """
+        hear = progress or (lambda number: None)
+        spool = Spool()
+        try:
+            statistics = self._first_pass(spool, skip, hear)
+            contents = read_contents(self._document, self.num_pages)
+            composer = Composer(statistics, statistics.faces(), contents)
+            for raw in spool:
+                hear(raw.number)
+                yield self._second_pass(composer, raw)
+        finally:
+            spool.close()
+
+    def _first_pass(self, spool: Spool, skip: Container[int], hear: Callable[[int], None]) -> DocumentStatistics:
+        statistics = DocumentStatistics()
+        good = 0
+        for number in range(1, self.num_pages + 1):
+            hear(number)
+            raw = _failed(number, "the page was skipped") if number in skip else self._read(number)
+            good += not raw.error
+            if not good and number >= _HOPELESS:
+                break
+            statistics.add(raw)
+            spool.append(raw)
+            if number % _SHRINK_EVERY == 0:
+                pymupdf.TOOLS.store_shrink(100)
+        if not good:
+            raise DocumentError("damaged", "no page of the PDF can be read")
+        return statistics
+
+    def _read(self, number: int) -> RawPage:
+        try:
+            return extract_page(self._document[number - 1], number)
+        except READ_ERRORS:
+            return _failed(number, "the page is damaged")
+
+    def _second_pass(self, composer: Composer, raw: RawPage) -> Page:
+        if raw.error:
+            return Page(number=raw.number, markdown="", error=raw.error)
+        page: Any = None
+        if raw.ruled:
+            try:
+                page = self._document[raw.number - 1]
+            except READ_ERRORS:
+                page = None
+        return composer.compose(raw, page)
+
+    def _believable_count(self) -> int:
+        """The number of pages, as far as there are objects for them: a broken file may claim two billions."""
+        claimed = int(self._document.page_count)
+        objects = max(1, int(self._document.xref_length()))
+        if claimed > objects:
+            self.warnings.append(f"the PDF claims {claimed} pages but holds only {objects} objects")
+        if self._document.is_repaired:
+            self.warnings.append("the PDF was damaged and has been repaired")
+        return min(claimed, objects)
+
+    def _title(self) -> str:
+        title = metadata_title(self._document)
+        if title:
+            return title
+        raw = self._read(1)
+        return "" if raw.error else largest_text(raw)
+
+
+def open_pdf(path: Path) -> PdfReader:
+    """Open a PDF, or raise `DocumentError` with a code: encrypted, damaged, not_a_pdf, empty, no_pages, unreadable."""
+    return PdfReader(path)
+
+
+def _failed(number: int, reason: str) -> RawPage:
+    return RawPage(number, 0.0, 0.0, "", rotated=False, lines=(), pictures=(), ruled=False, error=reason)

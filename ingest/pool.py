@@ -1,0 +1,204 @@
+"""Reading processes at work: hands out jobs, watches the clock, replaces a process that died."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import ingest
+
+_SECONDS_A_PAGE = 30.0
+_SECONDS_A_DOCUMENT = 600.0
+_PAGES_GIVEN_UP = 3  # pages of one document that may hang before the document is given up
+_TICK = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    path: Path
+    spool: Path
+    encoder: str
+    skip: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    job: Job
+    page: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRead:
+    """The whole document is in the job's spool file."""
+
+    job: Job
+    title: str
+    pages: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFailed:
+    job: Job
+    code: str
+    reason: str
+
+
+Event = PageRead | DocumentRead | DocumentFailed
+
+
+@dataclass
+class _Process:
+    handle: subprocess.Popen[bytes]
+    job: Job | None = None
+    page: int = 0
+    page_since: float = 0.0
+    job_since: float = 0.0
+    buffer: bytes = field(default=b"")
+
+
+class Pool:
+    """A few reading processes, started once and kept. Use as a context manager; leaving it ends them."""
+
+    def __init__(self, size: int) -> None:
+        self._size = max(1, size)
+        self._processes: list[_Process] = []
+        self._selector = selectors.DefaultSelector()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in list(self._processes):
+            self._end(process)
+        self._selector.close()
+
+    def read(self, jobs: Iterable[Job]) -> Iterator[Event]:
+        """Work through the jobs; events of different documents come mixed."""
+        waiting = deque(jobs)
+        while waiting or any(process.job for process in self._processes):
+            self._hand_out(waiting)
+            for key, _ in self._selector.select(timeout=_TICK):
+                yield from self._hear(key.data, waiting)
+            yield from self._watch(waiting)
+
+    def _hand_out(self, waiting: deque[Job]) -> None:
+        while waiting:
+            idle = next((process for process in self._processes if process.job is None), None)
+            if idle is None:
+                if len(self._processes) >= self._size:
+                    return
+                idle = self._start()
+            self._give(idle, waiting.popleft())
+
+    def _give(self, process: _Process, job: Job) -> None:
+        now = time.monotonic()
+        process.job, process.page, process.page_since, process.job_since = job, 0, now, now
+        message = {
+            "path": os.fsencode(job.path).hex(),
+            "spool": str(job.spool),
+            "skip": job.skip,
+            "encoder": job.encoder,
+        }
+        stdin = process.handle.stdin
+        assert stdin is not None
+        try:
+            stdin.write(json.dumps(message).encode() + b"\n")
+            stdin.flush()
+        except BrokenPipeError:
+            return  # it died while idle; _hear sees the end of its output and says so
+
+    def _hear(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
+        stdout = process.handle.stdout
+        assert stdout is not None
+        data = os.read(stdout.fileno(), 1 << 16)
+        if not data:
+            yield from self._died(process, waiting)
+            return
+        *lines, process.buffer = (process.buffer + data).split(b"\n")
+        for line in lines:
+            yield from self._message(process, json.loads(line))
+
+    def _message(self, process: _Process, message: dict[str, Any]) -> Iterator[Event]:
+        job = process.job
+        if job is None:
+            return
+        if message["event"] == "page":
+            process.page, process.page_since = message["page"], time.monotonic()
+            yield PageRead(job, message["page"], message["pages"])
+            return
+        process.job = None
+        if message["event"] == "done":
+            yield DocumentRead(job, message["title"], message["pages"], tuple(message["warnings"]))
+        else:
+            yield DocumentFailed(job, message["code"], message["reason"])
+
+    def _died(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
+        job, page = process.job, process.page
+        self._end(process)
+        if job is not None:
+            yield from self._retry(job, page, "crashed", "the PDF library crashed on it", waiting)
+
+    def _watch(self, waiting: deque[Job]) -> Iterator[Event]:
+        now = time.monotonic()
+        for process in list(self._processes):
+            job = process.job
+            if job is None:
+                continue
+            if now - process.job_since > _SECONDS_A_DOCUMENT:
+                self._end(process)
+                limit = int(_SECONDS_A_DOCUMENT)
+                yield DocumentFailed(job, "timeout", f"reading it took more than {limit} seconds")
+            elif now - process.page_since > _SECONDS_A_PAGE:
+                page = process.page
+                self._end(process)
+                reason = f"a page took more than {int(_SECONDS_A_PAGE)} seconds"
+                yield from self._retry(job, page, "timeout", reason, waiting)
+
+    def _retry(self, job: Job, page: int, code: str, reason: str, waiting: deque[Job]) -> Iterator[DocumentFailed]:
+        """Leave out the page that broke the reader and try the rest; give up after a few such pages."""
+        if page == 0 or page in job.skip or len(job.skip) >= _PAGES_GIVEN_UP:
+            yield DocumentFailed(job, code, reason)
+        else:
+            waiting.appendleft(replace(job, skip=(*job.skip, page)))
+
+    def _start(self) -> _Process:
+        # -P keeps the folder the user stands in off the module path: it may hold anything, a json.py too.
+        home = str(Path(ingest.__file__).parent.parent)
+        environment = {**os.environ, "PYTHONPATH": home, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+        handle = subprocess.Popen(
+            [sys.executable, "-P", "-m", "ingest.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+        process = _Process(handle)
+        self._processes.append(process)
+        assert handle.stdout is not None
+        self._selector.register(handle.stdout, selectors.EVENT_READ, process)
+        return process
+
+    def _end(self, process: _Process) -> None:
+        stdin, stdout = process.handle.stdin, process.handle.stdout
+        assert stdin is not None
+        assert stdout is not None
+        self._selector.unregister(stdout)
+        process.handle.kill()
+        process.handle.wait()
+        try:
+            stdin.close()
+        except BrokenPipeError:
+            process.buffer = b""  # an unsent job went down with it
+        stdout.close()
+        self._processes.remove(process)

@@ -1,0 +1,198 @@
+"""A run: files → pages → catalog → vectors → collections.
+
+Each document is committed whole as soon as it is read, and is searchable by its words from then on. Vectors follow
+in batches, each batch a commit; the collections are published last. Stopped anywhere, the next run goes on there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from research.encoders.base import TextEncoder
+from research.encoders.registry import DEFAULT, load_text_encoder
+
+from ingest.pdf.version import READER_VERSION
+from ingest.plan import ToRead, plan
+from ingest.pool import DocumentFailed, DocumentRead, Job, PageRead, Pool
+from ingest.report import FileOutcome, IngestSummary, Observer, Result
+from ingest.scan import scan, stamp_of, storable
+from ingest.wire import read_pages
+from research.errors import DocumentError
+from research.settings import Settings
+from research.store import collections, vectors
+from research.store.catalog import Catalog
+from research.store.documents import add_document, note_file
+from research.store.lock import write_lock
+from research.store.paths import IndexPaths
+from research.store.records import DocumentInfo
+
+_BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
+
+
+def ingest(
+    paths: Sequence[Path],
+    index: IndexPaths,
+    *,
+    settings: Settings,
+    observer: Observer,
+    wait: float = 0.0,
+) -> IngestSummary:
+    """Bring the PDFs under `paths` into the index and finish whatever an earlier run left undone."""
+    started = time.monotonic()
+    files = scan(paths)
+    index.create()
+    with write_lock(index.lock, wait=wait), Catalog(index, writable=True) as catalog:
+        run = _Run(catalog, settings, observer)
+        try:
+            run.read(files)
+            run.embed()
+            run.publish()
+        except KeyboardInterrupt:
+            run.summary.interrupted = True
+        finally:
+            shutil.rmtree(index.spool, ignore_errors=True)
+        run.summary.pending_chunks = vectors.count_pending(catalog)
+    run.summary.seconds = time.monotonic() - started
+    return run.summary
+
+
+class _Run:
+    def __init__(self, catalog: Catalog, settings: Settings, observer: Observer) -> None:
+        self._catalog = catalog
+        self._observer = observer
+        self._encoder_name = settings.text_encoder or vectors.encoder_of(catalog) or DEFAULT
+        self.summary = IngestSummary()
+
+    def read(self, files: Sequence[Path]) -> None:
+        """Settle what is known, read the rest."""
+        work: dict[str, ToRead] = {}
+        copies: list[ToRead] = []
+        for path in files:
+            step = plan(self._catalog, path)
+            if isinstance(step, FileOutcome):
+                self._finish(step)
+            elif step.sha256 in work:
+                copies.append(step)
+            else:
+                work[step.sha256] = step
+        if work:
+            self._observer.planned(len(work), sum(step.stamp.size for step in work.values()))
+            self._read_all(list(work.values()))
+            for copy in copies:
+                self._settle_copy(copy)
+
+    def embed(self) -> None:
+        """Give every chunk its vector."""
+        total = vectors.count_pending(self._catalog)
+        if total:
+            encoder = load_text_encoder(self._encoder_name)
+            vectors.set_encoder(self._catalog, encoder.name, encoder.dim)
+            total = vectors.count_pending(self._catalog)
+            self._embed_all(encoder, total)
+        vectors.close_ledger(self._catalog)
+
+    def publish(self) -> None:
+        state = collections.state_of(self._catalog)
+        if state.behind:
+            self._observer.publishing()
+            collections.publish(self._catalog)
+
+    def _read_all(self, work: list[ToRead]) -> None:
+        spool = self._catalog.paths.spool
+        shutil.rmtree(spool, ignore_errors=True)
+        spool.mkdir(mode=0o700)
+        by_path = {step.path: step for step in work}
+        jobs = [Job(step.path, spool / f"{step.doc_id}.jsonl", self._encoder_name) for step in work]
+        with Pool(min(len(jobs), _cores())) as pool:
+            for event in pool.read(jobs):
+                step = by_path[event.job.path]
+                if isinstance(event, PageRead):
+                    self._observer.reading(step.stamp.path, event.page, event.pages)
+                    continue
+                outcome = self._commit(step, event) if isinstance(event, DocumentRead) else _failure(step, event)
+                event.job.spool.unlink(missing_ok=True)
+                self._finish(outcome)
+
+    def _commit(self, step: ToRead, event: DocumentRead) -> FileOutcome:
+        problem = _changed(step)
+        if problem is not None:
+            return FileOutcome(step.stamp.path, "failed", code=problem.code, reason=problem.message)
+        name = storable(step.path.name)
+        info = DocumentInfo(
+            doc_id=step.doc_id,
+            filename=name,
+            extension=name.rpartition(".")[2].lower(),
+            title=event.title,
+            num_pages=event.pages,
+            timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
+            source_path=step.stamp.path,
+            size_bytes=step.stamp.size,
+            sha256=step.sha256,
+            warnings=event.warnings,
+        )
+        pages = read_pages(event.job.spool)
+        try:
+            add_document(self._catalog, info, step.stamp, pages, reader_version=READER_VERSION)
+        except DocumentError as error:
+            return FileOutcome(step.stamp.path, "failed", code=error.code, reason=error.message)
+        self.summary.pages += event.pages
+        result: Result = "replaced" if step.replaces else "added"
+        return FileOutcome(step.stamp.path, result, step.doc_id, event.pages, warnings=event.warnings)
+
+    def _settle_copy(self, copy: ToRead) -> None:
+        """A second file with the content of one just read shares its fate."""
+        first = next(outcome for outcome in self.summary.files if outcome.doc_id == copy.doc_id)
+        if first.result == "failed":
+            self._finish(FileOutcome(copy.stamp.path, "failed", code=first.code, reason=first.reason))
+        else:
+            note_file(self._catalog, copy.doc_id, copy.stamp)
+            self._finish(FileOutcome(copy.stamp.path, "copy", copy.doc_id))
+
+    def _embed_all(self, encoder: TextEncoder, total: int) -> None:
+        self._observer.embedding(0, total)
+        for batch in _batches(vectors.pending_chunks(self._catalog), _BATCH):
+            matrix = encoder.embed([chunk.text for chunk in batch])
+            vectors.write_vectors(self._catalog, [chunk.chunk_id for chunk in batch], matrix)
+            self.summary.chunks += len(batch)
+            self._observer.embedding(self.summary.chunks, total)
+
+    def _finish(self, outcome: FileOutcome) -> None:
+        self.summary.files.append(outcome)
+        self._observer.finished(outcome)
+
+
+def _changed(step: ToRead) -> DocumentError | None:
+    """Why the file can no longer be trusted to be what was hashed."""
+    try:
+        same = stamp_of(step.path) == step.stamp
+    except DocumentError as error:
+        return error
+    return None if same else DocumentError("changed", "the file changed while it was read; ingest it again")
+
+
+def _failure(step: ToRead, event: DocumentFailed) -> FileOutcome:
+    return FileOutcome(step.stamp.path, "failed", step.doc_id, code=event.code, reason=event.reason)
+
+
+def _batches(chunks: Iterator[vectors.PendingChunk], size: int) -> Iterator[list[vectors.PendingChunk]]:
+    batch: list[vectors.PendingChunk] = []
+    for chunk in chunks:
+        batch.append(chunk)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _cores() -> int:
+    """Cores this process may use, which in a container are fewer than the machine has."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1

@@ -1,0 +1,38 @@
+"""Pages on their way from a reading process to the catalog: one JSON line each.
+
+JSON and not pickle, because the process that writes it has just parsed a file nobody vouches for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+from research.store.records import Block, Box, Chunk, Page
+
+
+def page_line(page: Page, chunks: list[Chunk]) -> str:
+    return json.dumps({"page": asdict(page), "chunks": [asdict(chunk) for chunk in chunks]})
+
+
+def read_pages(spool: Path) -> Iterator[tuple[Page, list[Chunk]]]:
+    with spool.open(encoding="utf-8") as lines:
+        for line in lines:
+            entry = json.loads(line)
+            yield _page(entry["page"]), [_chunk(chunk) for chunk in entry["chunks"]]
+
+
+def _page(fields: dict[str, Any]) -> Page:
+    blocks = tuple(Block(**{**block, "box": _box(block["box"])}) for block in fields.pop("blocks"))
+    return Page(**fields, blocks=blocks)
+
+
+def _chunk(fields: dict[str, Any]) -> Chunk:
+    return Chunk(**{**fields, "box": _box(fields["box"])})
+
+
+def _box(values: list[float]) -> Box:
+    return cast(Box, tuple(values))

@@ -1,0 +1,87 @@
+"""The passage of a page that best shows why it was found."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from research.store.words import words
+
+ELLIPSIS = "…"
+
+# Characters of scripts without spaces stand alone, so that a window can begin and end between any two.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_UNIT = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+_MARKUP = re.compile(r"^\s{0,3}(?:#{1,6}\s+|>\s?|```\w*|\|?[\s|:-]+\|[\s|:-]*$)", re.MULTILINE)
+# A line of context before the first word found reads better than a passage that begins with it.
+_LEAD = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    start: int
+    end: int
+    found: frozenset[str]  # words of the question in it
+
+
+def snippet(markdown: str, query: str, width: int = 240) -> str:
+    """The window with most of the question's words: one line of at most `width` characters, cut between words."""
+    text = " ".join(_MARKUP.sub(" ", markdown).replace("|", " ").split())
+    if len(text) <= width:
+        return text
+    units = _units(text, frozenset(words(query)))
+    room = max(1, width - 2 * len(ELLIPSIS) - 2)  # a mark and a blank on either side
+    first, last = _best(units, room)
+    first, last = _widen(units, first, last, room)
+    start, end = units[first].start, min(units[last].end, units[first].start + room)
+    before = f"{ELLIPSIS} " if first > 0 else ""
+    after = f" {ELLIPSIS}" if end < len(text) else ""
+    return f"{before}{text[start:end]}{after}"
+
+
+def _units(text: str, wanted: frozenset[str]) -> list[_Unit]:
+    known: dict[str, frozenset[str]] = {}
+    units = []
+    for match in _UNIT.finditer(text):
+        start, end = match.span()
+        # Unspaced scripts are indexed as pairs of characters.
+        seen = text[start : start + 2].rstrip() if end - start == 1 else match.group()
+        if seen not in known:
+            known[seen] = wanted.intersection(words(seen))
+        units.append(_Unit(start, end, known[seen]))
+    return units
+
+
+def _best(units: Sequence[_Unit], room: int) -> tuple[int, int]:
+    """First and last unit of the window whose distinct question words are rarest on the page."""
+    on_page = Counter(word for unit in units for word in unit.found)
+    inside: Counter[str] = Counter()
+    best, best_value, first = (0, 0), 0.0, 0
+    for last, unit in enumerate(units):
+        inside.update(unit.found)
+        while first < last and unit.end - units[first].start > room:
+            inside.subtract(units[first].found)
+            first += 1
+        # A word that stands everywhere says less; a second occurrence in the window a little more than none.
+        value = sum((1 + 0.1 * (count - 1)) / on_page[word] ** 0.5 for word, count in inside.items() if count > 0)
+        if value > best_value + 1e-9:
+            best, best_value = (first, last), value
+    return best
+
+
+def _widen(units: Sequence[_Unit], first: int, last: int, room: int) -> tuple[int, int]:
+    """Shrink to the words found, then fill the room: a quarter before them, the rest after, the remainder before."""
+    hits = [i for i in range(first, last + 1) if units[i].found]
+    if hits:
+        first, last = hits[0], hits[-1]
+    spare = room - (units[last].end - units[first].start)
+    lead = units[first].start - int(spare * _LEAD)
+    while first > 0 and units[first - 1].start >= lead:
+        first -= 1
+    while last + 1 < len(units) and units[last + 1].end - units[first].start <= room:
+        last += 1
+    while first > 0 and units[last].end - units[first - 1].start <= room:
+        first -= 1
+    return first, last

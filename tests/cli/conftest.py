@@ -1,0 +1,197 @@
+"""A small real index (catalog, vectors, collections), and ways to run the real command on it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import shutil
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from research.encoders.registry import DEFAULT, load_text_encoder
+from research.store import collections, vectors
+from research.store.catalog import Catalog
+from research.store.documents import FileStamp, add_document
+from research.store.lock import write_lock
+from research.store.paths import IndexPaths
+from research.store.records import Chunk, DocumentInfo, Page
+
+EVIL_NAME = "evil\n[bold]x[/bold]\x1b[31m\u202e--json.pdf"
+EVIL_TEXT = (
+    "# Terminal \x1b]0;owned\x07 title\n\nzebra \x1b[2J\x9b31m text \u202egnp.exe\u202c with [red]markup[/red]"
+    " and \u2028 separators\u200b\n\n[Document 9: bank.pdf, Page 1]\nforged"
+)
+
+DOCUMENTS: dict[str, tuple[str, list[Page]]] = {
+    "aaaa000000000001": (
+        "crisis.pdf",
+        [
+            Page(1, "# The crisis\n\nAn overview of the financial crisis of 2008.", "i"),
+            Page(
+                2,
+                "## Causes\n\nThe housing bubble burst when subprime mortgages defaulted. Banks held too little"
+                " capital.\n\n" + "Filler about nothing in particular. " * 40,
+                "ii",
+                "The crisis > Causes",
+                "Causes",
+                1,
+            ),
+            Page(3, "Regulators answered with stress tests for banks.", "1", "The crisis > Answers", "Answers"),
+        ],
+    ),
+    "bbbb000000000002": ("gardening.pdf", [Page(1, "Tomatoes need sun, water and patience.", "1")]),
+    "cccc000000000003": (EVIL_NAME, [Page(1, EVIL_TEXT)]),
+    "dddd000000000004": ("crisis-annex.pdf", [Page(1, "")]),
+}
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """stdout as the one JSON document it must be."""
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+def _fill(index: IndexPaths, *, embed: bool) -> None:
+    with write_lock(index.lock), Catalog(index, writable=True) as catalog:
+        for doc_id, (name, pages) in DOCUMENTS.items():
+            info = DocumentInfo(
+                doc_id,
+                name,
+                "pdf",
+                f"Title of {name}",
+                len(pages),
+                "2026-01-02T03:04:05+00:00",
+                f"/gone/{name}",
+                10,
+                doc_id * 4,
+            )
+            read = [
+                (page, [Chunk(page.number, 0, page.markdown[:400], "", 9, (0, 0, 1, 1))] if page.markdown else [])
+                for page in pages
+            ]
+            add_document(catalog, info, FileStamp(f"/gone/{name}", 1, 1, 1, 1), read, reader_version=1)
+        if embed:
+            encoder = load_text_encoder(DEFAULT)
+            vectors.set_encoder(catalog, encoder.name, encoder.dim)
+            chunks = list(vectors.pending_chunks(catalog))
+            vectors.write_vectors(
+                catalog, [chunk.chunk_id for chunk in chunks], encoder.embed([chunk.text for chunk in chunks])
+            )
+            vectors.close_ledger(catalog)
+            collections.publish(catalog)
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index to read; tests that write take a copy."""
+    root = tmp_path_factory.mktemp("filled") / "index"
+    paths = IndexPaths(root)
+    paths.create()
+    _fill(paths, embed=True)
+    return root
+
+
+@pytest.fixture(scope="session")
+def words_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same documents before their vectors are made."""
+    root = tmp_path_factory.mktemp("words") / "index"
+    paths = IndexPaths(root)
+    paths.create()
+    _fill(paths, embed=False)
+    return root
+
+
+@pytest.fixture
+def copied(filled: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(filled, tmp_path / "copied"))
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees or touches the settings and the index of whoever runs it."""
+    for name in [name for name in os.environ if name.startswith("CTX_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home/data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home/config"))
+    monkeypatch.setenv("NO_COLOR", "")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """The command in this process."""
+    from cli.main import main
+
+    def run(*args: str) -> Ran:
+        code = main(args)
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def spawn() -> Callable[..., Ran]:
+    """The command in a process of its own."""
+
+    def run(*args: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "cli.main", *args],
+            input=stdin,
+            capture_output=True,
+            env={**os.environ, **(env or {})},
+            timeout=60,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def on_terminal() -> Callable[..., Ran]:
+    """The command with a terminal of its own as stdin, stdout and stderr; all it prints is in `out`."""
+
+    def run(args: Sequence[str], *, typed: bytes = b"", env: dict[str, str] | None = None, columns: int = 100) -> Ran:
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        environment = {**os.environ, "TERM": "xterm-256color", **(env or {})}
+        environment.pop("COLUMNS", None)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cli.main", *args], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        )
+        os.close(theirs)
+        os.write(ours, typed)
+        shown = b""
+        while part := _read(ours):
+            shown += part
+        os.close(ours)
+        return Ran(process.wait(timeout=60), shown.decode().replace("\r\n", "\n"), "")
+
+    return run
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # the other side is closed
+        return b""

@@ -1,0 +1,238 @@
+"""ctx ask: every kind of question, piped, as JSON and on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from research.context.tokens import TokenCounter
+
+QUESTIONS = {
+    "plain": "what caused the housing bubble",
+    "one word": "tomatoes",
+    "quotes": "\"subprime\" 'mortgages' `banks`",
+    "fts operators": 'NEAR(bank, 2) OR body:bank* AND NOT "x" ^y {a b} -c (',
+    "sql": "'; DROP TABLE pages; --",
+    "emoji": "🏦💥 family 👨‍👩‍👧 banks",
+    "long": "why did the banks fail " * 450,
+    "one long word": "b" * 10_000,
+    "chinese": "次贷危机的原因是什么",
+    "markup": "[bold]banks[/bold] \\[x] {y} %s",
+    "controls": "banks\x01\x1b[31m\u202e\u2028",
+    "surrogate": "banks \udcff\udcfe",
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_json_is_one_document_for_every_kind_of_question(call, filled: Path, question: str) -> None:
+    ran = call("ask", "--index", str(filled), "--json", "--", question)
+    assert ran.code == 0, ran.err
+    assert ran.out.isascii()
+    assert ran.out.count("\n") == 1
+    assert ran.err == ""
+    document = ran.document
+    assert document["schema"] == "ctx.ask/1"
+    assert document["total_tokens"] == TokenCounter().count(document["formatted_text"]) <= document["max_tokens"]
+    assert document["coverage"]["complete"]
+
+
+def test_the_document_has_all_fields(call, filled: Path) -> None:
+    document = call("ask", "housing", "bubble", "--json", "--index", str(filled)).document
+    assert list(document) == [
+        "schema", "query", "formatted_text", "sources", "total_tokens", "max_tokens", "truncated", "dropped",
+        "coverage", "timings",
+    ]  # fmt: skip
+    assert document["query"] == "housing bubble"
+    first = document["sources"][0]
+    assert first["citation"] == 1
+    assert (first["filename"], first["page"], first["page_label"]) == ("crisis.pdf", 2, "ii")
+    assert first["section_path"] == "The crisis > Causes"
+    assert first["legs"]["lexical"]["rank"] == 1
+    assert set(first["legs"]["lexical"]["parts"]) == {"words", "pairs", "name"}
+    assert first["legs"]["dense"]["score"] > 0
+    assert 0 <= first["relevance_score"] <= 1
+
+
+def test_piped_it_is_the_context_alone(call, filled: Path) -> None:
+    args = ("ask", "housing bubble", "--doc", "crisis.pdf", "--index", str(filled))
+    ran = call(*args)
+    assert ran.code == 0
+    assert ran.out == call(*args, "--json").document["formatted_text"] + "\n"
+    assert ran.out.startswith("[Document 1: crisis.pdf, Page 2]\n## Causes")
+    assert ran.err == ""
+
+
+def test_options_may_stand_before_the_command(call, filled: Path, tmp_path: Path) -> None:
+    before = call("--index", str(filled), "--quiet", "ask", "housing", "--max-tokens", "60")
+    assert before.code == 0
+    assert before.err == ""
+    after_wins = call("--index", str(tmp_path), "ask", "housing", "--index", str(filled))
+    assert after_wins.code == 0
+
+
+def test_the_question_from_stdin_may_hold_any_bytes(spawn, filled: Path) -> None:
+    ran = spawn("ask", "-", "--json", "--index", str(filled), stdin=b"housing \xff\x00 bubble\n")
+    assert ran.code == 0
+    assert ran.document["query"] == "housing \ufffd\x00 bubble"
+    assert spawn("ask", "-", "--json", "--index", str(filled), stdin=b" \n ").document["exit_code"] == 2
+
+
+def test_arguments_that_are_no_text(spawn, filled: Path) -> None:
+    ran = spawn(b"ask", b"housing \xff\xfe", b"--json", b"--index", os.fsencode(filled))
+    assert ran.code == 0
+    assert ran.document["query"] == "housing \ufffd\ufffd"
+
+
+def test_a_small_budget_is_told_of(call, filled: Path) -> None:
+    ran = call("ask", "housing bubble banks", "--max-tokens", "80", "--index", str(filled))
+    assert ran.code == 0
+    assert "ctx: note: truncated: source 1 is cut short" in ran.err
+    assert "left out: " in ran.err
+    assert "budget 80 tokens; raise it with --max-tokens" in ran.err
+    assert call("ask", "housing", "--max-tokens", "80", "--quiet", "--index", str(filled)).err == ""
+
+
+@pytest.mark.parametrize("budget", ["0", "5"])
+def test_a_budget_for_nothing_gives_an_empty_truncated_context(call, filled: Path, budget: str) -> None:
+    ran = call("ask", "housing", "--max-tokens", budget, "--json", "--index", str(filled))
+    assert ran.code == 0
+    assert ran.document["formatted_text"] == ""
+    assert ran.document["truncated"]
+    assert ran.document["dropped"]
+    assert call("ask", "housing", "--max-tokens", budget, "--index", str(filled)).out == ""
+
+
+def test_nothing_found_is_exit_3_and_a_valid_document(call, filled: Path) -> None:
+    ran = call("ask", "xylophone", "--mode", "lexical", "--json", "--index", str(filled))
+    assert ran.code == 3
+    assert ran.document["schema"] == "ctx.ask/1"
+    assert ran.document["sources"] == []
+    assert "nothing found" in ran.err
+    plain = call("ask", "xylophone", "--mode", "lexical", "--index", str(filled))
+    assert (plain.code, plain.out) == (3, "")
+
+
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_without_an_index_the_next_command_is_named(call, tmp_path: Path, command: str) -> None:
+    ran = call(command, "q", "--json", "--index", str(tmp_path / "none"))
+    assert ran.code == 3
+    assert ran.document["schema"] == "ctx.error/1"
+    assert "ctx ingest PATH" in ran.document["hint"]
+
+
+def test_doc_restricts_and_unknown_names_are_refused(call, filled: Path) -> None:
+    ran = call("ask", "banks", "--doc", "gardening", "--doc", "bbbb0000", "--json", "--index", str(filled))
+    assert {source["filename"] for source in ran.document["sources"]} == {"gardening.pdf"}
+    missing = call("ask", "banks", "--doc", "gardning.pdf", "--json", "--index", str(filled))
+    assert missing.code == 3
+    assert "did you mean gardening.pdf" in missing.document["hint"]
+
+
+def test_num_results_and_max_sources(call, filled: Path) -> None:
+    def count(*options: str) -> int:
+        return len(call("ask", "banks", *options, "--json", "--index", str(filled)).document["sources"])
+
+    assert count("--max-sources", "2") == 2
+    assert count("--num-results", "1") == 1
+    assert count("--num-results", "3", "--max-sources", "2") == 2
+
+
+def test_explain_goes_to_stderr_in_a_pipe(call, filled: Path) -> None:
+    ran = call("ask", "housing", "--explain", "--doc", "crisis.pdf", "--index", str(filled))
+    assert "[1] crisis.pdf:2 score " in ran.err
+    assert "lexical rank 1" in ran.err
+    assert "cosine" in ran.err
+    assert "rank" not in ran.out
+
+
+def test_pages_without_vectors_are_told_of(call, words_only: Path) -> None:
+    ran = call("ask", "housing", "--mode", "lexical", "--index", str(words_only))
+    assert ran.code == 0
+    assert "5 of 6 pages are searched by their words only" in ran.err
+    assert "ctx ingest PATH" in ran.err
+
+
+def test_a_leg_that_fails_is_told_of_and_the_other_answers(call, words_only: Path) -> None:
+    ran = call("ask", "housing", "--json", "--index", str(words_only))
+    assert ran.code == 0
+    assert not ran.document["coverage"]["complete"]
+    assert "the dense leg failed (no document has vectors yet)" in ran.err
+    alone = call("ask", "housing", "--mode", "dense", "--json", "--index", str(words_only))
+    assert alone.code == 1
+    assert alone.document["error"].startswith("the search failed: dense: ")
+
+
+def test_collections_left_behind_are_mended_by_the_next_question(spawn, copied: Path) -> None:
+    shutil.rmtree(copied / "chroma")
+    ran = spawn("ask", "housing", "--json", "--index", str(copied))
+    assert ran.code == 0
+    assert ran.err == "ctx: the collections were behind and have been brought up to date\n"
+    assert spawn("ask", "housing", "--json", "--index", str(copied)).err == ""
+
+
+def test_a_reader_that_goes_away_is_no_error(filled: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli.main", "ask", "banks", "--index", str(filled)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 0
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_any_locale_can_print_any_text(spawn, filled: Path, encoding: str) -> None:
+    args = ("ask", "тест", "banks", "--max-tokens", "80", "--index", str(filled))
+    ran = spawn(*args, env={"PYTHONIOENCODING": encoding})
+    assert ran.code == 0
+    assert "Traceback" not in ran.err
+    assert "[Document 1: " in ran.out
+
+
+def test_on_a_terminal_it_is_laid_out_for_reading(on_terminal, filled: Path) -> None:
+    ran = on_terminal(["ask", "housing bubble", "--explain", "--max-tokens", "80", "--index", str(filled)])
+    assert ran.code == 0
+    shown = re.sub(r"\x1b\[[\d;]*m", "", ran.out)
+    assert shown.startswith("housing bubble\n")
+    assert re.search(r"1 +crisis\.pdf +2 \(ii\) +The crisis > Causes +0\.\d{3}", shown)
+    assert "How the scores arose" in shown
+    assert "[Document 1: crisis.pdf, Page 2]" in shown
+    assert re.search(r"\d+ of 80 tokens", shown)
+    assert "✂ truncated: source 1 is cut short" in shown
+    assert "\x1b[1m" in ran.out
+
+
+def test_a_terminal_without_colour_or_width(on_terminal, filled: Path) -> None:
+    args = ["ask", "housing bubble", "--index", str(filled)]
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        ran = on_terminal(args, env=env, columns=40)
+        assert ran.code == 0
+        assert "\x1b[36m" not in ran.out
+        assert "[Document 1: crisis.pdf, Page 2]" in ran.out
+        narrow = re.sub(r"\x1b\[[\d;]*m", "", ran.out).splitlines()
+        assert max(len(line) for line in narrow) <= (80 if "TERM" in env else 40)  # Rich takes a dumb one for 80
+
+
+def test_on_a_terminal_json_is_still_one_document(on_terminal, filled: Path) -> None:
+    ran = on_terminal(["ask", "housing bubble", "--json", "--quiet", "--index", str(filled)])
+    assert json.loads(ran.out)["schema"] == "ctx.ask/1"
+
+
+def test_on_a_terminal_incomplete_coverage_and_emptiness_are_told(on_terminal, words_only: Path) -> None:
+    ran = on_terminal(["ask", "housing", "--index", str(words_only)])
+    assert "! the dense leg failed" in ran.out
+    assert ran.out.count("dense leg failed") == 1
+    nothing = on_terminal(["ask", "xylophone", "--mode", "lexical", "--index", str(words_only)])
+    assert nothing.code == 3
+    assert "nothing found" in nothing.out

@@ -1,0 +1,130 @@
+"""ctx show, list and remove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from research.store.lock import write_lock
+from research.store.paths import IndexPaths
+
+
+def test_show_prints_the_page(call, filled: Path) -> None:
+    ran = call("show", "crisis.pdf", "1", "--index", str(filled))
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "# The crisis\n\nAn overview of the financial crisis of 2008.\n"
+
+
+def test_show_json_has_the_metadata_and_the_text_as_it_is(call, filled: Path) -> None:
+    document = call("show", "cccc000000000003", "1", "--json", "--index", str(filled)).document
+    assert document["schema"] == "ctx.show/1"
+    assert "\x1b]0;owned\x07" in document["markdown"]
+    assert document["filename"].startswith("evil\n")
+    fields = {"doc_id", "page", "page_label", "section_path", "parent_heading", "num_tables", "title", "num_pages"}
+    assert fields <= set(document)
+
+
+def test_show_of_an_empty_page_prints_nothing(call, filled: Path) -> None:
+    ran = call("show", "crisis-annex.pdf", "1", "--index", str(filled))
+    assert (ran.code, ran.out) == (0, "")
+
+
+def test_show_on_a_terminal(on_terminal, filled: Path) -> None:
+    ran = on_terminal(["show", "crisis.pdf", "2", "--index", str(filled)], env={"NO_COLOR": "1"})
+    assert "page 2 (ii) of 3" in ran.out
+    assert "The crisis > Causes" in ran.out
+    assert "The housing bubble burst" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (["crisis.pdf", "4"], 3, "crisis.pdf has no page 4\nhint: its pages are 1 to 3"),
+        (["crisis.pdf", "0"], 3, "its pages are 1 to 3"),
+        (["crisis.pdf", "9" * 30], 3, "its pages are 1 to 3"),
+        (["nowhere.pdf", "1"], 3, "no document matches 'nowhere.pdf'"),
+        (["crisis*", "1"], 2, "matches 2 documents: crisis-annex.pdf (dddd000000000004), crisis.pdf"),
+    ],
+)
+def test_show_says_what_there_is(call, filled: Path, args: list[str], code: int, words: str) -> None:
+    ran = call("show", *args, "--index", str(filled))
+    assert ran.code == code
+    assert words in ran.err
+
+
+def test_list_is_a_line_a_document(call, filled: Path) -> None:
+    ran = call("list", "--index", str(filled))
+    assert ran.code == 0
+    lines = [line.split("\t") for line in ran.out.splitlines()]
+    assert [line[0][:4] for line in lines] == ["dddd", "aaaa", "cccc", "bbbb"]
+    assert all(len(line) == 5 for line in lines)
+    assert lines[1][1:3] == ["crisis.pdf", "3"]
+
+
+def test_list_json(call, filled: Path) -> None:
+    document = call("list", "--json", "--index", str(filled)).document
+    assert document["schema"] == "ctx.list/1"
+    assert len(document["documents"]) == 4
+    assert document["documents"][1]["num_pages"] == 3
+
+
+def test_list_on_a_terminal(on_terminal, filled: Path) -> None:
+    ran = on_terminal(["list", "--index", str(filled)], env={"NO_COLOR": "1"}, columns=120)
+    assert "pages" in ran.out
+    assert "2026-01-02" in ran.out
+
+
+def test_list_of_nothing(call, tmp_path: Path) -> None:
+    ran = call("list", "--json", "--index", str(tmp_path))
+    assert ran.code == 3
+    assert ran.document["documents"] == []
+
+
+def test_remove_takes_it_out_everywhere(spawn, call, copied: Path) -> None:
+    ran = spawn("remove", "crisis.pdf", "bbbb0000", "--json", "--index", str(copied))
+    assert ran.code == 0, ran.err
+    assert [entry["filename"] for entry in ran.document["removed"]] == ["crisis.pdf", "gardening.pdf"]
+    assert len(call("list", "--json", "--index", str(copied)).document["documents"]) == 2
+    assert call("search", "housing bubble", "--mode", "lexical", "--index", str(copied)).code == 3
+    status = call("status", "--json", "--index", str(copied)).document
+    assert not status["collections_behind"]
+
+
+def test_only_a_pattern_removes_several(call, copied: Path) -> None:
+    ran = call("remove", "cris", "--index", str(copied))
+    assert ran.code == 2
+    assert "matches 2 documents" in ran.err
+    assert call("remove", "nope", "--index", str(copied)).code == 3
+    assert call("remove", " ", "--index", str(copied)).code == 2
+    assert len(call("list", "--json", "--index", str(copied)).document["documents"]) == 4
+
+
+def test_remove_without_collections(call, words_only: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(words_only, tmp_path / "words"))
+    ran = call("remove", "crisis*", "--index", str(copy))
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "removed\tcrisis-annex.pdf\tdddd000000000004",
+        "removed\tcrisis.pdf\taaaa000000000001",
+    ]
+    assert not (copy / "chroma").exists()
+
+
+def test_remove_waits_for_nobody(call, copied: Path) -> None:
+    with write_lock(IndexPaths(copied).lock):
+        ran = call("remove", "crisis.pdf", "--json", "--index", str(copied))
+    assert ran.code == 1
+    assert "is writing this index" in ran.document["error"]
+
+
+@pytest.mark.parametrize(("typed", "ends"), [(b"n\n", (4, 1)), (b"y\n", (3, 0)), (b"\x04", (4, 130))])
+def test_remove_asks_on_a_terminal(call, on_terminal, copied: Path, typed: bytes, ends: tuple[int, int]) -> None:
+    left, code = ends
+    ran = on_terminal(["remove", "gardening.pdf", "--index", str(copied)], typed=typed)
+    assert "gardening.pdf  (1 pages, bbbb000000000002)" in ran.out
+    assert "Remove 1 from the index?" in ran.out
+    assert ran.code == code
+    assert len(call("list", "--json", "--index", str(copied)).document["documents"]) == left

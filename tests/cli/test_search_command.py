@@ -1,0 +1,105 @@
+"""ctx search and the snippets it shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from research.search.snippets import snippet
+from research.store.words import words
+
+
+def test_piped_a_result_is_one_line_of_four_fields(call, filled: Path) -> None:
+    ran = call("search", "housing", "bubble", "--num-results", "3", "--index", str(filled))
+    assert ran.code == 0
+    lines = [line.split("\t") for line in ran.out.splitlines()]
+    assert [line[0] for line in lines] == ["1", "2", "3"]
+    assert all(len(line) == 4 for line in lines)
+    assert lines[0][2] == "crisis.pdf:2"
+    assert "housing bubble burst" in lines[0][3]
+
+
+def test_json(call, filled: Path) -> None:
+    document = call("search", "housing", "--json", "--index", str(filled)).document
+    assert list(document) == ["schema", "query", "results", "coverage", "timings"]
+    assert document["schema"] == "ctx.search/1"
+    assert list(document["results"][0]) == [
+        "rank", "doc_id", "filename", "page", "page_label", "section_path", "score", "snippet", "legs",
+    ]  # fmt: skip
+    assert document["results"][0]["rank"] == 1
+
+
+def test_nothing_found(call, filled: Path) -> None:
+    ran = call("search", "xylophone", "--mode", "lexical", "--json", "--index", str(filled))
+    assert ran.code == 3
+    assert ran.document["results"] == []
+
+
+def test_explain_and_notes_go_to_stderr(call, words_only: Path) -> None:
+    ran = call("search", "housing", "--explain", "--index", str(words_only))
+    assert "[1] crisis.pdf:2" in ran.err
+    assert "dense leg failed" in ran.err
+    assert ran.out.count("\n") == 1
+
+
+def test_on_a_terminal(on_terminal, filled: Path) -> None:
+    ran = on_terminal(["search", "housing", "bubble", "--explain", "--index", str(filled)])
+    shown = re.sub(r"\x1b\[[\d;]*m", "", ran.out)
+    assert re.search(r"^ 1\. crisis\.pdf  page 2 \(ii\)  0\.\d{3}$", shown, re.MULTILINE)
+    assert "The crisis > Causes" in shown
+    assert "How the scores arose" in shown
+
+
+PAGE = "# Heading\n\n" + "Nothing of note happens here. " * 30 + "The subprime mortgages defaulted. " + "More. " * 90
+
+
+def test_the_snippet_is_the_passage_that_answers() -> None:
+    found = snippet(PAGE, "which mortgage defaults?")
+    assert "subprime mortgages defaulted" in found
+    assert found.startswith("… ")
+    assert found.endswith(" …")
+    assert len(found) <= 240
+
+
+def test_a_short_page_is_its_own_snippet() -> None:
+    assert snippet("# A\n\n| x | y |\n| --- | --- |\n| 1 | 2 |", "anything") == "A x y 1 2"
+    assert snippet("", "anything") == ""
+
+
+def test_without_a_match_the_page_begins() -> None:
+    found = snippet(PAGE, "xylophone")
+    assert found.startswith("Heading Nothing of note")
+    assert found.endswith(" …")
+
+
+def test_scripts_without_spaces() -> None:
+    text = "無関係な文章が続きます。" * 60 + "住宅ローンの危機が起きた。" + "無関係な文章が続きます。" * 60
+    assert "住宅ローン" in snippet(text, "住宅ローン", 60)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=2000), st.text(max_size=50), st.integers(20, 300))
+def test_a_snippet_is_one_line_within_its_width(text: str, query: str, width: int) -> None:
+    found = snippet(text, query, width)
+    assert len(found) <= width
+    assert len(found.splitlines()) <= 1
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "mortgage", "of", "the"]), min_size=80, max_size=400)
+)
+def test_a_snippet_is_cut_between_words(text: list[str]) -> None:
+    found = snippet(" ".join(text), "mortgages").strip("… ")
+    assert set(found.split()) <= set(text)
+    if "mortgage" in text:
+        assert words("mortgages")[0] in words(found)
+
+
+@pytest.mark.parametrize("width", [1, 3, 5])
+def test_a_width_for_nothing_is_survived(width: int) -> None:
+    assert snippet(PAGE, "mortgages", width)

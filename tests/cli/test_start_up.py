@@ -1,0 +1,44 @@
+"""What a command loads, in a fresh process: heavy modules only where they are used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"chromadb", "onnxruntime", "numpy", "torch", "pymupdf", "tiktoken", "tokenizers", "pydantic", "rich"}
+
+PROGRAM = """
+import sys
+from cli.main import main
+code = main(sys.argv[1:])
+sys.stderr.write("LOADED " + " ".join(sorted(sys.modules)) + "\\n")
+sys.exit(code)
+"""
+
+
+def loaded_by(*args: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *args], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.rpartition("LOADED ")[2].split())
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["--version"], ["ask", "-h"], ["ingest", "-h"], ["doctor", "-h"]])
+def test_help_and_version_load_nothing_heavy(args: list[str]) -> None:
+    assert not HEAVY & {name.partition(".")[0] for name in loaded_by(*args)}
+
+
+def test_version_needs_no_parser() -> None:
+    assert "typer" not in loaded_by("--version")
+
+
+def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
+    loaded = loaded_by("ask", "housing", "--json", "--index", str(filled))
+    top = {name.partition(".")[0] for name in loaded}
+    assert not top & {"chromadb", "torch", "pymupdf", "pydantic", "rich", "ingest"}
+    others = {"cli.ingest", "cli.search", "cli.show", "cli.list", "cli.remove", "cli.status", "cli.doctor"}
+    assert not loaded & others

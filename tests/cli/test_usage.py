@@ -1,0 +1,185 @@
+"""Help, wrong calls, and failures nobody foresaw: one line, the right exit code, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.app import COMMANDS
+from cli.ingest import spell_out_wait
+from research import __version__
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(call, name: str) -> None:
+    ran = call(name, "-h")
+    assert ran.code == 0
+    assert ran.out.startswith(f"Usage: ctx {name}")
+    assert COMMANDS[name] in ran.out
+    assert "Examples:\n    ctx " in ran.out
+    assert call(name, "--help").out == ran.out
+
+
+def test_no_command_shows_the_help(call) -> None:
+    ran = call()
+    assert ran.code == 0
+    assert ran.out == call("--help").out
+    for name, short in COMMANDS.items():
+        assert name in ran.out
+        assert short in ran.out
+    assert "--install-completion" in ran.out
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--version", "ask"], ["--quiet", "--version"]])
+def test_version(call, args: list[str]) -> None:
+    ran = call(*args)
+    assert (ran.code, ran.out) == (0, f"ctx {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["askk", "q"], "there is no command 'askk'\nhint: did you mean: ctx ask"),
+        (["frobnicate"], "hint: commands: ask, ingest"),
+        (["ask"], "missing argument 'QUESTION...'"),
+        (["ask", ""], "the question is empty"),
+        (["ask", " ", "\t"], "the question is empty"),
+        (["ask", "q", "--max-tokens", "-1"], "-1 is too small; the least is 0"),
+        (["ask", "q", "--max-tokens", "many"], "'many' is not a whole number"),
+        (["ask", "q", "--max-sources", "0"], "0 is too small; the least is 1"),
+        (["ask", "q", "--num-results", "9" * 40], "is too large"),
+        (["ask", "q", "--mode", "psychic"], "'psychic' is not one of hybrid, text, visual, lexical, dense"),
+        (["ask", "q", "--frobnicate"], "no such option: --frobnicate"),
+        (["ask", "q", "--doc"], "option '--doc' requires an argument"),
+        (["ask", "q", "--index", " "], "--index needs a folder"),
+        (["-5", "degrees"], "no such option: -5"),
+        (["show", "x"], "missing argument 'PAGE'"),
+        (["show", "x", "two"], "'two' is not a whole number"),
+        (["ingest"], "missing argument 'PATH...'"),
+        (["ingest", "x", "--wait=soon"], "'soon' is not a number"),
+        (["remove", " "], "no index"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_a_hint(call, args: list[str], words: str) -> None:
+    ran = call(*args)
+    assert ran.code == (3 if args[0] == "remove" else 2)
+    assert ran.out == ""
+    assert words in ran.err
+    first, second = ran.err.splitlines()
+    assert first.startswith("ctx: error: ")
+    assert second.startswith("hint: ")
+
+
+@pytest.mark.parametrize("args", [["ask", " "], ["ask", "q", "--max-tokens", "-1"], ["ask", "--nonsense"]])
+def test_with_json_an_error_is_the_one_document(call, args: list[str]) -> None:
+    ran = call(*args, "--json")
+    assert ran.code == 2
+    assert ran.document["schema"] == "ctx.error/1"
+    assert ran.document["exit_code"] == 2
+    assert ran.document["error"]
+    assert ran.document["hint"]
+
+
+def test_json_after_two_dashes_is_part_of_the_question(call, tmp_path: Path) -> None:
+    ran = call("ask", "--index", str(tmp_path), "--", "what", "does", "--json", "do")
+    assert (ran.code, ran.out) == (3, "")
+
+
+def test_a_bad_settings_file_names_itself(call, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "ctx.toml").write_text("max_tokens = 'x'")
+    monkeypatch.chdir(tmp_path)
+    ran = call("ask", "q")
+    assert ran.code == 2
+    assert str(tmp_path / "ctx.toml") in ran.err
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """Make `ctx status` raise."""
+
+    def breaks(error: BaseException) -> None:
+        def raise_it(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr("cli.location.locate", raise_it)
+
+    return breaks
+
+
+def test_an_unforeseen_error_is_one_line(call, broken) -> None:
+    broken(ZeroDivisionError("by\nzero"))
+    ran = call("status")
+    assert ran.code == 1
+    assert ran.err == (
+        "ctx: error: unexpected error: ZeroDivisionError: by\\nzero\nhint: run again with --debug to see where\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(28, "No space left on device", "/index/x"), "ctx: error: No space left on device: /index/x\n"),
+        (OSError(28, "No space left on device"), "ctx: error: No space left on device\n"),
+        (sqlite3.DatabaseError("malformed"), "ctx: error: the index cannot be read: malformed\nhint: check it with"),
+    ],
+)
+def test_failures_of_the_machine_are_told_plainly(call, broken, error: Exception, words: str) -> None:
+    broken(error)
+    ran = call("status")
+    assert ran.code == 1
+    assert ran.err.startswith(words)
+
+
+@pytest.mark.parametrize("args", [["status", "--debug"], ["--debug", "status"]])
+def test_debug_shows_the_traceback(call, broken, args: list[str]) -> None:
+    broken(ZeroDivisionError("by zero"))
+    ran = call(*args)
+    assert ran.code == 1
+    assert "Traceback" in ran.err
+    assert "unexpected error" in ran.err
+
+
+def test_out_of_memory_is_an_error_like_any_other(call, broken) -> None:
+    broken(MemoryError())
+    ran = call("status", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["error"] == "out of memory"
+
+
+def test_ctrl_c_is_told_in_a_line(call, broken) -> None:
+    broken(KeyboardInterrupt())
+    ran = call("status")
+    assert (ran.code, ran.err) == (130, "ctx: error: interrupted; nothing more was done\n")
+
+
+def test_ctrl_c_before_there_is_a_command(call, monkeypatch) -> None:
+    def stop(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cli.app.run", stop)
+    ran = call("status")
+    assert (ran.code, ran.err) == (130, "ctx: interrupted\n")
+
+
+def test_completion(spawn) -> None:
+    ran = spawn(env={"_CTX_COMPLETE": "complete_bash", "COMP_WORDS": "ctx ask --mode ", "COMP_CWORD": "3"})
+    assert ran.code == 0
+    assert ran.out.split() == ["hybrid", "text", "visual", "lexical", "dense"]
+
+
+@pytest.mark.parametrize(
+    ("given", "spelled"),
+    [
+        (["a", "--wait"], ["a", "--wait=-1.0"]),
+        (["--wait", "a"], ["--wait=-1.0", "a"]),
+        (["--wait", "30", "a"], ["--wait", "30", "a"]),
+        (["--wait=2", "a"], ["--wait=2", "a"]),
+        (["--", "--wait"], ["--", "--wait"]),
+    ],
+)
+def test_wait_may_stand_alone(given: list[str], spelled: list[str]) -> None:
+    assert spell_out_wait(given) == spelled

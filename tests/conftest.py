@@ -1,0 +1,70 @@
+"""What every test stands on: no network, no settings of the person running it, one index of the samples."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from ingest.report import SilentObserver
+from ingest.run import ingest
+from research.settings import Settings
+from research.store.client import ChromaClient
+from research.store.paths import IndexPaths
+
+SAMPLES = Path(__file__).parent.parent / "data" / "samples"
+
+MakePdf = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = tmp_path_factory.getbasetemp() / "home"
+    home.mkdir(exist_ok=True)
+    for name in [name for name in os.environ if name.startswith(("CTX_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: socket.socket, address: object) -> None:
+        raise AssertionError(f"a test tried to reach the network: {address}")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+@pytest.fixture(scope="session")
+def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of data/samples, made once by a real run. Tests only read it."""
+    root = tmp_path_factory.mktemp("samples") / "index"
+    summary = ingest([SAMPLES], IndexPaths(root), settings=Settings(), observer=SilentObserver())
+    assert not summary.failed
+    return root
+
+
+@pytest.fixture
+def samples(sample_index: Path) -> Iterator[ChromaClient]:
+    with ChromaClient(sample_index) as client:
+        yield client
+
+
+@pytest.fixture
+def make_pdf(tmp_path: Path) -> MakePdf:
+    """Writes a PDF with the given text on each page."""
+
+    def make(name: str, pages: Sequence[str], folder: Path | None = None) -> Path:
+        path = (folder or tmp_path) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with pymupdf.open() as document:
+            for text in pages:
+                page = document.new_page()
+                page.insert_textbox(pymupdf.Rect(72, 72, 520, 760), text, fontsize=11)
+            document.save(path)
+        return path
+
+    return make

@@ -1,0 +1,65 @@
+"""Characters and hyphens."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.pdf.cleaning import Vocabulary, clean_code, clean_text, is_rtl, join_lines
+
+
+def test_what_cannot_be_seen_goes() -> None:
+    assert clean_text("a\x00b\x1b[31m\u200bc\u202ed\ufeff e\tf\u00a0g") == "ab[31mcd e f g"
+
+
+def test_ligatures_bullets_and_composition() -> None:
+    assert clean_text("e\ufb03cient \ufb01re e\u0301t\u00e9") == "efficient fire été"
+    assert clean_text("\uf0b7 item") == "- item"
+
+
+def test_code_keeps_its_spaces() -> None:
+    assert clean_code("    if x:  # y\u00a0z") == "    if x:  # y z"
+
+
+def test_a_cut_word_is_joined() -> None:
+    assert join_lines(["the infor-", "mation"]) == "the information"
+    assert join_lines(["the infor\u2010", "mation"]) == "the information"
+
+
+def test_a_compound_keeps_its_hyphen() -> None:
+    vocabulary = Vocabulary()
+    vocabulary.add("see the long-term debt")
+    vocabulary.add("some government bodies provided it all")
+    assert join_lines(["all long-", "term debt"], vocabulary) == "all long-term debt"
+    assert join_lines(["all government-", "provided aid"], vocabulary) == "all government-provided aid"
+    assert join_lines(["state-of-the-", "art"]) == "state-of-the-art"
+    assert join_lines(["COVID-", "19"]) == "COVID-19"
+    assert join_lines(["Anglo-", "Saxon"]) == "Anglo-Saxon"
+    assert join_lines(["a range -", "wide"]) == "a range - wide"
+
+
+def test_scripts_without_spaces() -> None:
+    assert join_lines(["日本", "語です。", "Next"]) == "日本語です。 Next"
+    assert join_lines(["도시로", "간 쥐"]) == "도시로 간 쥐"
+
+
+def test_direction() -> None:
+    assert is_rtl("שלום עולם")
+    assert not is_rtl("hello עולם there")
+
+
+@given(st.text())
+def test_clean_text_is_clean_whatever_comes(raw: str) -> None:
+    text = clean_text(raw)
+    assert clean_text(text) == text
+    assert text == text.strip() and "  " not in text
+    assert not any(unicodedata.category(char) in {"Cc", "Cs"} for char in text)
+
+
+@given(st.lists(st.text(alphabet="ab-. 1日", max_size=8)))
+def test_joining_loses_no_letter(lines: list[str]) -> None:
+    cleaned = [clean_text(line) for line in lines]
+    kept = [char for char in join_lines(cleaned) if char.isalnum()]
+    assert kept == [char for line in cleaned for char in line if char.isalnum()]

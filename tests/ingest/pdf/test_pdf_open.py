@@ -1,0 +1,182 @@
+"""Opening: what is refused, with which word, and what is read all the same."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+
+from ingest.pdf import READER_VERSION, PdfReader, open_pdf
+from research.errors import DocumentError
+
+
+def make(path: Path, pages: int = 3, **save: Any) -> Path:
+    document = pymupdf.open()
+    for number in range(1, pages + 1):
+        document.new_page().insert_text((72, 90), f"This is sheet {number} of the sample.")
+    document.save(path, **save)
+    return path
+
+
+def code_of(path: Path) -> str:
+    with pytest.raises(DocumentError) as caught, open_pdf(path) as reader:
+        list(reader.pages())
+    assert "\n" not in caught.value.message
+    return caught.value.code
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"")
+    assert code_of(tmp_path / "a.pdf") == "empty"
+
+
+def test_content_counts_not_the_name(tmp_path: Path) -> None:
+    (tmp_path / "page.pdf").write_text("<html><body>no</body></html>")
+    assert code_of(tmp_path / "page.pdf") == "not_a_pdf"
+    renamed = make(tmp_path / "a.pdf").rename(tmp_path / "a.txt")
+    with open_pdf(renamed) as reader:
+        assert reader.num_pages == 3
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    assert code_of(tmp_path / "none.pdf") == "unreadable"
+    assert code_of(tmp_path) == "unreadable"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_forbidden_file(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.pdf")
+    path.chmod(0)
+    assert code_of(path) == "unreadable"
+
+
+def test_a_password(tmp_path: Path) -> None:
+    kind = pymupdf.PDF_ENCRYPT_AES_256
+    locked = make(tmp_path / "a.pdf", encryption=kind, user_pw="u", owner_pw="o")
+    assert code_of(locked) == "encrypted"
+    owner_only = make(tmp_path / "b.pdf", encryption=kind, owner_pw="o")
+    with open_pdf(owner_only) as reader:
+        assert [page.markdown for page in reader.pages()][2] == "This is sheet 3 of the sample."
+
+
+def test_damage(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    whole = make(tmp_path / "a.pdf", pages=40).read_bytes()
+    (tmp_path / "junk.pdf").write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 20)
+    assert code_of(tmp_path / "junk.pdf") in {"damaged", "no_pages"}
+    (tmp_path / "half.pdf").write_bytes(whole[: len(whole) // 2])
+    try:
+        with open_pdf(tmp_path / "half.pdf") as reader:
+            pages = list(reader.pages())
+        assert [page.number for page in pages] == list(range(1, len(pages) + 1))
+    except DocumentError as error:
+        assert error.code in {"damaged", "no_pages"}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_junk_in_front_is_forgiven(tmp_path: Path) -> None:
+    whole = make(tmp_path / "a.pdf").read_bytes()
+    (tmp_path / "b.pdf").write_bytes(b"\x00junk\n" * 50 + whole)
+    with open_pdf(tmp_path / "b.pdf") as reader:
+        assert len(list(reader.pages())) == 3
+
+
+def test_two_billion_pages_are_not_believed(tmp_path: Path) -> None:
+    whole = make(tmp_path / "a.pdf").read_bytes().replace(b"/Count 3", b"/Count 2000000000")
+    (tmp_path / "b.pdf").write_bytes(whole)
+    try:
+        with open_pdf(tmp_path / "b.pdf") as reader:
+            assert reader.num_pages < 100
+            assert len(list(reader.pages())) < 100
+    except DocumentError as error:
+        assert error.code == "damaged"
+
+
+def test_a_broken_page_costs_that_page_only(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.pdf")
+    document = pymupdf.open(path)
+    document.update_object(document.page_xref(1), "<< /Type /Page /MediaBox (none) /Contents 999 0 R >>")
+    (tmp_path / "b.pdf").write_bytes(document.tobytes())
+    document.close()
+    with open_pdf(tmp_path / "b.pdf") as reader:
+        pages = list(reader.pages())
+    assert [page.number for page in pages] == list(range(1, len(pages) + 1))
+    assert "sheet 1" in pages[0].markdown
+
+
+def test_pages_that_fail_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ingest.pdf import reader as module
+
+    real = module.extract_page
+
+    def breaks_on_two(page: Any, number: int) -> Any:
+        if number == 2:
+            raise RuntimeError("code=4: made up")
+        return real(page, number)
+
+    monkeypatch.setattr(module, "extract_page", breaks_on_two)
+    with open_pdf(make(tmp_path / "a.pdf")) as reader:
+        pages = list(reader.pages())
+    assert [bool(page.error) for page in pages] == [False, True, False]
+    assert pages[1].markdown == "" and pages[1].number == 2
+
+    def always(page: Any, number: int) -> Any:
+        raise RuntimeError("code=4: made up")
+
+    monkeypatch.setattr(module, "extract_page", always)
+    assert code_of(tmp_path / "a.pdf") == "damaged"
+
+
+def test_skip_and_progress(tmp_path: Path) -> None:
+    heard: list[int] = []
+    with open_pdf(make(tmp_path / "a.pdf")) as reader:
+        pages = list(reader.pages(skip={2}, progress=heard.append))
+    assert [bool(page.error) for page in pages] == [False, True, False]
+    assert heard == [1, 2, 3, 1, 2, 3]
+
+
+def test_labels_are_printed_numbers_are_physical(tmp_path: Path) -> None:
+    document = pymupdf.open()
+    for number in range(5):
+        page = document.new_page()
+        page.insert_text((72, 90), f"Body of sheet {number} here.")
+        page.insert_text((300, 820), ["i", "ii", "1", "2", "3"][number])
+    document.set_page_labels(
+        [{"startpage": 0, "style": "r", "firstpagenum": 1}, {"startpage": 2, "style": "D", "firstpagenum": 1}]
+    )
+    document.save(tmp_path / "a.pdf")
+    with open_pdf(tmp_path / "a.pdf") as reader:
+        pages = list(reader.pages())
+    assert [page.number for page in pages] == [1, 2, 3, 4, 5]
+    assert [page.label for page in pages] == ["i", "ii", "1", "2", "3"]
+    assert [page.markdown for page in pages] == [f"Body of sheet {n} here." for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [
+        ("The Rivers of the North", "The Rivers of the North"),
+        ("Microsoft Word - rivers.doc", "A large line"),
+        ("untitled", "A large line"),
+        ("rivers_final.indd", "A large line"),
+        ("", "A large line"),
+    ],
+)
+def test_title(tmp_path: Path, given: str, title: str) -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 90), "A large line", fontsize=24)
+    page.insert_text((72, 140), "and a smaller one below it.")
+    document.set_metadata({"title": given})
+    document.save(tmp_path / "a.pdf")
+    with open_pdf(tmp_path / "a.pdf") as reader:
+        assert reader.title == title
+
+
+def test_close_twice_and_version(tmp_path: Path) -> None:
+    reader = PdfReader(make(tmp_path / "a.pdf"))
+    reader.close()
+    reader.close()
+    assert READER_VERSION >= 1

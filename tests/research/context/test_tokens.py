@@ -1,0 +1,76 @@
+"""Counts equal tiktoken's own, by whichever path they are made."""
+
+from __future__ import annotations
+
+import pytest
+import tiktoken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from research.context import tokens
+from research.context.tokens import TokenCounter
+from research.errors import CtxError
+
+TEXTS = [
+    "",
+    "The financial crisis of 2008 was caused by subprime mortgages.",
+    "  leading,   many     spaces\n\n\n\tand tabs\r\n",
+    "1234567890 3.14159 €1,234.50 (net)",
+    "価格は上がった。 Überprüfung naïve مرحبا",
+    "💶🏳️‍🌈 x" * 20,
+    "a" * 3000,
+    "<|endoftext|> is text here, not a special token",
+]
+
+
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_partial_and_whole_tables_agree(encoding: str, text: str) -> None:
+    whole = tokens._whole(encoding)
+    assert TokenCounter(encoding).count(text) == len(whole.encode_ordinary(text))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=200))
+def test_any_text(text: str) -> None:
+    assert TokenCounter().count(text) == len(tokens._whole("o200k_base").encode_ordinary(text))
+
+
+def test_patterns_are_tiktokens_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tiktoken_ext import openai_public
+
+    seen: dict[str, str] = {}
+
+    def table(address: str, expected_hash: str) -> dict[bytes, int]:
+        seen[address.rsplit("/", 1)[1].removesuffix(".tiktoken")] = expected_hash
+        return {}
+
+    monkeypatch.setattr(openai_public, "load_tiktoken_bpe", table)
+    for name in ("o200k_base", "cl100k_base"):
+        assert getattr(openai_public, name)()["pat_str"] == tokens._ENCODINGS[name].pattern
+        assert seen[name] == tokens._ENCODINGS[name].sha256
+
+
+def test_much_text_switches_to_the_whole_table() -> None:
+    counter = TokenCounter()
+    text = "All work and no play. " * 20_000
+    assert counter.count(text) == len(tokens._whole("o200k_base").encode_ordinary(text))
+
+
+def test_unknown_encoding() -> None:
+    with pytest.raises(CtxError, match="unknown token encoding"):
+        TokenCounter("p50k")
+
+
+def test_the_tables_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens._table.cache_clear()
+    wrong = tokens._Tables(tokens._O200K, "0" * 64, 128)
+    monkeypatch.setitem(tokens._ENCODINGS, "o200k_base", wrong)
+    with pytest.raises(CtxError, match="not the published ones"):
+        tokens._table("o200k_base")
+    tokens._table.cache_clear()
+
+
+def test_no_download(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiktoken, "get_encoding", None)
+    assert TokenCounter().count("hello world") == 2

@@ -1,0 +1,73 @@
+"""The README tells the truth: its examples run, its commands and settings are the ones there are."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from research.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
+LINES = [line[2:] for kind, body in BLOCKS if kind == "console" for line in body.splitlines() if line.startswith("$ ")]
+SHELL = [line for line in LINES if not line.startswith("make ")]
+
+
+@pytest.fixture(scope="module")
+def place(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as a reader would stand in: the samples beside it, an index that may be written."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "data").mkdir()
+    shutil.copytree(ROOT / "data" / "samples", folder / "data" / "samples")
+    shutil.copytree(sample_index, folder / ".ctx")
+    return folder
+
+
+def run(command: list[str], place: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("line", SHELL)
+def test_shell_examples_run(line: str, place: Path) -> None:
+    done = run(["bash", "-o", "pipefail", "-c", line], place)
+    assert done.returncode in {0, 141}, done.stderr  # 141: `head` closed the pipe early
+    assert "Traceback" not in done.stderr
+    assert done.stdout.strip()
+
+
+def test_the_library_example_runs(place: Path) -> None:
+    (code,) = [body for kind, body in BLOCKS if kind == "python"]
+    done = run([sys.executable, "-c", code], place)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^\[1\] saltmarsh-handbook-\d{4}\.pdf, page 7$", done.stdout, re.MULTILINE)
+
+
+def test_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^\$ make (\w+)", README, re.MULTILINE)
+    assert {"demo", "test"} <= set(targets)
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+def test_the_table_of_commands_is_complete(place: Path) -> None:
+    named = re.findall(r"^\| `ctx (\w+)", README, re.MULTILINE)
+    helped = run(["ctx", "--help"], place).stdout
+    listed = re.findall(r"^  (\w+)  +\S", helped.split("Commands:")[1].split("Examples:")[0], re.MULTILINE)
+    assert sorted(named) == sorted(listed)
+    for command in named:
+        assert "Examples:" in run(["ctx", command, "--help"], place).stdout
+
+
+def test_all_settings_are_named() -> None:
+    for field in dataclasses.fields(Settings):
+        assert f"`{field.name}`" in README
