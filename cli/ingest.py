@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
+from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_of, settings_for
 
 if TYPE_CHECKING:
     from ingest.report import IngestSummary
@@ -75,12 +75,10 @@ def command(
     from cli.progress import observer_for
     from cli.signals import orderly_end
     from ingest.run import ingest
-    from research.settings import index_folder
-    from research.store.paths import IndexPaths
 
     given = common(ctx, index, quiet)
     settings = settings_for(given)
-    folder = IndexPaths(index_folder(settings))
+    folder = index_of(settings)
     with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
         summary = ingest(path, folder, settings=settings, observer=observer, wait=wait)
     if as_json:
@@ -130,8 +128,9 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
             hint=f"go on with: {shlex.join(again)}",
         )
     elif summary.failed:
+        others = "the others are in the index" if len(summary.failed) < len(summary.files) else "nothing was added"
         error = SomeFilesFailedError(
-            f"{len(summary.failed)} of {len(summary.files)} files failed; the others are in the index",
+            f"{len(summary.failed)} of {len(summary.files)} files failed; {others}",
             hint="the reasons stand above; --json lists them for scripts",
         )
     if error is None:

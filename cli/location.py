@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.options import Common, settings_for
-from research.settings import PROJECT_FILE, PROJECT_FOLDER, index_folder, user_config
+from cli.options import Common, index_of, settings_for
+from research.settings import PROJECT_FILE, PROJECT_FOLDER, user_config
 from research.store.paths import IndexPaths
 
 
@@ -19,18 +19,18 @@ class Location:
 
 def locate(given: Common) -> Location:
     settings = settings_for(given)
-    root = index_folder(settings)
+    paths = index_of(settings)
     if given.index is not None:
         why = "--index"
     elif os.environ.get("CTX_INDEX"):
         why = "CTX_INDEX"
     elif settings.index:
         why = f"set in {_file_with_index()}"
-    elif root.name == PROJECT_FOLDER:
+    elif paths.root.name == PROJECT_FOLDER:
         why = "the nearest .ctx upward"
     else:
         why = "the default; no .ctx here or above"
-    return Location(IndexPaths(root), why)
+    return Location(paths, why)
 
 
 def _file_with_index() -> Path:

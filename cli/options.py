@@ -72,5 +72,13 @@ def settings_for(given: Common, **flags: Any) -> Settings:
     return load_settings({"index": given.index, **flags})
 
 
+def index_of(settings: Settings) -> IndexPaths:
+    """The index these settings mean, whether it exists yet or not."""
+    root = index_folder(settings)
+    if root.exists() and not root.is_dir():
+        raise UsageError(f"{root} is a file, not an index folder", hint="ctx status tells which index is used")
+    return IndexPaths(root)
+
+
 def index_for(given: Common) -> IndexPaths:
-    return IndexPaths(index_folder(settings_for(given)))
+    return index_of(settings_for(given))

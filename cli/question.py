@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from cli.options import Common
+from cli.options import Common, index_of
 from cli.output import say
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.models import Coverage
-from research.settings import Settings, index_folder
+from research.settings import Settings
 from research.store.client import ChromaClient
 from research.store.documents import find_documents
 from research.store.pages import count_pages
@@ -43,7 +43,7 @@ def read_question(given: Sequence[str]) -> str:
 @contextmanager
 def open_index(given: Common, settings: Settings, names: Sequence[str] | None) -> Iterator[OpenIndex]:
     """Mend the collections if an earlier run left them behind, then open the index for reading."""
-    paths = IndexPaths(index_folder(settings))
+    paths = index_of(settings)
     if not paths.exists:
         raise _nothing_in(paths)
     if repair_if_behind(paths) and not given.quiet:

@@ -13,15 +13,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from research.encoders.base import TextEncoder
-from research.encoders.registry import DEFAULT, load_text_encoder
-
 from ingest.pdf.version import READER_VERSION
 from ingest.plan import ToRead, plan
 from ingest.pool import DocumentFailed, DocumentRead, Job, PageRead, Pool
 from ingest.report import FileOutcome, IngestSummary, Observer, Result
 from ingest.scan import scan, stamp_of, storable
 from ingest.wire import read_pages
+from research.encoders.base import TextEncoder
+from research.encoders.registry import DEFAULT, load_text_encoder
 from research.errors import DocumentError
 from research.settings import Settings
 from research.store import collections, vectors
@@ -88,12 +87,14 @@ class _Run:
 
     def embed(self) -> None:
         """Give every chunk its vector."""
-        total = vectors.count_pending(self._catalog)
-        if total:
+        known = vectors.encoder_of(self._catalog)
+        # Another encoder than the index's own embeds everything anew, even when no document is.
+        if vectors.count_pending(self._catalog) or (known and self._encoder_name != known):
             encoder = load_text_encoder(self._encoder_name)
             vectors.set_encoder(self._catalog, encoder.name, encoder.dim)
             total = vectors.count_pending(self._catalog)
-            self._embed_all(encoder, total)
+            if total:
+                self._embed_all(encoder, total)
         vectors.close_ledger(self._catalog)
 
     def publish(self) -> None:
@@ -121,7 +122,7 @@ class _Run:
     def _commit(self, step: ToRead, event: DocumentRead) -> FileOutcome:
         problem = _changed(step)
         if problem is not None:
-            return FileOutcome(step.stamp.path, "failed", code=problem.code, reason=problem.message)
+            return FileOutcome(step.stamp.path, "failed", step.doc_id, code=problem.code, reason=problem.message)
         name = storable(step.path.name)
         info = DocumentInfo(
             doc_id=step.doc_id,
@@ -139,7 +140,7 @@ class _Run:
         try:
             add_document(self._catalog, info, step.stamp, pages, reader_version=READER_VERSION)
         except DocumentError as error:
-            return FileOutcome(step.stamp.path, "failed", code=error.code, reason=error.message)
+            return FileOutcome(step.stamp.path, "failed", step.doc_id, code=error.code, reason=error.message)
         self.summary.pages += event.pages
         result: Result = "replaced" if step.replaces else "added"
         return FileOutcome(step.stamp.path, result, step.doc_id, event.pages, warnings=event.warnings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from research.errors import DocumentError, NothingFoundError, UsageError
@@ -18,15 +18,24 @@ def scan(paths: Sequence[Path]) -> list[Path]:
     """The PDFs to ingest: files as given, folders searched to the bottom. Each file once, in a stable order."""
     found: dict[str, Path] = {}
     for path in paths:
-        if not path.exists():
-            raise UsageError(f"no such file or folder: {storable(path)}", hint="check the spelling of the path")
-        inside = _walk(path.absolute()) if path.is_dir() else [path.absolute()]
-        for file in inside:
+        for file in _files_at(path):
             found.setdefault(os.path.normpath(file), file)
     if not found:
         where = ", ".join(storable(path) for path in paths)
         raise NothingFoundError(f"no PDF files in {where}", hint="ctx reads files whose name ends in .pdf")
     return list(found.values())
+
+
+def _files_at(path: Path) -> Iterable[Path]:
+    try:
+        if path.is_dir():
+            return _walk(path.absolute())
+        if path.is_file():
+            return [path.absolute()]
+        problem = "neither a file nor a folder" if path.exists() else "no such file or folder"
+    except OSError as error:
+        problem = f"cannot be reached ({error.strerror})"
+    raise UsageError(f"{problem}: {storable(path)}", hint="check the spelling of the path")
 
 
 def stamp_of(path: Path) -> FileStamp:
@@ -68,8 +77,8 @@ def _walk(folder: Path) -> Iterator[Path]:
 def _belongs(path: Path, folder: Path) -> bool:
     """Real files, and links that stay inside the folder; never devices or pipes, which would block."""
     if path.is_symlink():
-        target = path.resolve()
-        return target.is_file() and target.is_relative_to(folder.resolve())
+        # A link that leads back to itself is no file; resolving it would raise.
+        return path.is_file() and path.resolve().is_relative_to(folder.resolve())
     return path.is_file()
 
 

@@ -14,22 +14,19 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from research.encoders.base import TextEncoder
-from research.encoders.registry import load_text_encoder
-
 from ingest.chunks import chunk_page
 from ingest.pdf import open_pdf
 from ingest.wire import page_line
+from research.encoders.base import TextEncoder
+from research.encoders.registry import load_text_encoder
 from research.errors import CtxError, DocumentError
 
 _MEMORY_LIMIT = 4 << 30  # bytes of address space
-_REPORT_EVERY = 0.1  # seconds
 
 
 class Worker:
@@ -74,15 +71,10 @@ class Worker:
         return {"title": title, "pages": pages, "warnings": warnings}
 
     def _watch(self, pages: int) -> Callable[[int], None]:
-        """Reports the page in work, often enough to watch over it and seldom enough to cost nothing."""
-        last = 0.0
+        """Reports every page before it is touched: the last one named is the one that crashed or hangs."""
 
         def hear(number: int) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last >= _REPORT_EVERY:
-                last = now
-                self._say(event="page", page=number, pages=pages)
+            self._say(event="page", page=number, pages=pages)
 
         return hear
 

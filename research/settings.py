@@ -109,8 +109,8 @@ def _typed(key: str, value: Any, where: str) -> Any:
     wanted = known[key]
     if wanted is int:
         try:
-            number = int(value)
-        except (TypeError, ValueError):
+            number = int(str(value))  # of the text, because int() takes true for 1 and cuts 1.5 to 1
+        except ValueError:
             raise UsageError(f"{where}: {key} must be a whole number, not {value!r}") from None
         if number < 0:
             raise UsageError(f"{where}: {key} cannot be negative")

@@ -8,15 +8,13 @@ from functools import lru_cache
 from typing import Any
 
 from ingest.pdf.cleaning import clean_code, clean_text
-from ingest.pdf.lines import Line, RawPage, Rect
+from ingest.pdf.lines import Line, RawPage
+from ingest.pdf.marks import find_marks
 from ingest.pdf.mupdf import READ_ERRORS, TEXT_FLAGS, finite, pymupdf
 
 _BOLD_NAMES = ("bold", "black", "heavy", "demi")
 _MONO_NAMES = ("courier", "mono", "consolas", "menlo", "inconsolata", "typewriter", "cmtt")
 _MAX_LINES = 50_000  # a page with more is no page a person reads; its text is kept up to here
-_MAX_MARKS = 20_000  # drawing operations looked at
-_MAX_PICTURES = 64
-_TABLE_PATHS = 4_000  # beyond this a page is a drawing, not a table
 
 Span = dict[str, Any]
 
@@ -27,7 +25,7 @@ def extract_page(page: Any, number: int) -> RawPage:
     turn = page.rotation_matrix if page.rotation else None
     text = page.get_textpage(flags=TEXT_FLAGS).extractDICT()
     lines = _lines(text["blocks"], turn)
-    pictures, ruled = _marks(_bbox_log(page), turn, width, height)
+    pictures, ruled = find_marks(page, width, height)
     return RawPage(
         number=number,
         width=width,
@@ -38,14 +36,6 @@ def extract_page(page: Any, number: int) -> RawPage:
         pictures=pictures,
         ruled=ruled,
     )
-
-
-def _bbox_log(page: Any) -> list[tuple[str, Rect]]:
-    try:
-        log: list[tuple[str, Rect]] = page.get_bboxlog()
-    except READ_ERRORS:
-        return []  # the text was read; pictures are not worth the page
-    return log
 
 
 def _label(page: Any) -> str:
@@ -121,31 +111,3 @@ def _named(font: str) -> tuple[bool, bool]:
     """What a font's name says of it (bold, monospace) where its flags are silent."""
     name = font.lower().replace("monotype", "")
     return any(word in name for word in _BOLD_NAMES), any(word in name for word in _MONO_NAMES)
-
-
-def _marks(log: list[tuple[str, Rect]], turn: Any, width: float, height: float) -> tuple[tuple[Rect, ...], bool]:
-    """The pictures worth counting, and whether enough rules are drawn for a table to be likely."""
-    pictures: dict[Rect, None] = {}
-    across = upright = framed = paths = 0
-    for kind, box in log[:_MAX_MARKS]:
-        if kind.endswith("path"):
-            paths += 1
-            wide, tall = box[2] - box[0], box[3] - box[1]
-            across += tall <= 3 and wide > 20
-            upright += wide <= 3 and tall > 8
-            # A frame may be one cell, or a whole grid drawn as one path.
-            framed += kind == "stroke-path" and wide > 12 and tall > 6
-        elif kind.startswith("fill-im") and len(pictures) < _MAX_PICTURES:
-            placed = tuple(pymupdf.Rect(box) * turn) if turn is not None else box
-            if _is_picture(placed, width, height):
-                pictures[placed] = None
-    ruled = paths <= _TABLE_PATHS and (framed > 0 or (across >= 2 and upright >= 1))
-    return tuple(pictures), ruled
-
-
-def _is_picture(box: Rect, width: float, height: float) -> bool:
-    wide = min(finite(box[2]), width) - max(finite(box[0]), 0.0)
-    tall = min(finite(box[3]), height) - max(finite(box[1]), 0.0)
-    if wide <= 0 or tall <= 0:
-        return False
-    return (wide > 64 and tall > 64) or wide * tall >= 0.03 * width * height

@@ -22,9 +22,6 @@ from ingest.pdf.title import largest_text, metadata_title
 from research.errors import DocumentError
 from research.store.records import Page
 
-READER_VERSION: int = 1
-"""Raised when the same file would give other pages; the catalog reads such documents again."""
-
 _SHRINK_EVERY = 20  # pages; MuPDF's store of fonts and images otherwise grows to 256 MB
 _HOPELESS = 200  # pages failing in a row from the start of a document that claims absurdly many
 

@@ -15,6 +15,7 @@ from ingest.pdf.rules import Grid, Rule, find_grids
 
 _MAX_CELLS = 5_000
 _MAX_WORDS = 3_000
+_MAX_CONTENT = 4 << 20
 
 Word = tuple[float, float, float, float, str]
 Cells = list[list[str]]
@@ -32,6 +33,9 @@ class RuledTable:
 def find_ruled_tables(page: Any, lines: list[Line], vocabulary: Vocabulary | None = None) -> list[RuledTable]:
     """The sensible ruled tables of a page, from top to bottom. Drawings that cannot be read hold none."""
     try:
+        # One path may hold millions of strokes, and each would become an object.
+        if len(page.read_contents()) > _MAX_CONTENT:
+            return []
         grids = find_grids(page.get_cdrawings())
         words = _words(page) if grids else []
     except READ_ERRORS:

@@ -47,7 +47,7 @@ def fit(sources: Sequence[SourceDocument], max_tokens: int, counter: TokenCounte
             continue
         cut = _cut(text, source, number, max_tokens, counter)
         if cut is not None:
-            text, tokens = _append(text, block(cut, number)), 0
+            text = _append(text, block(cut, number))
             tokens = counter.count(text)
             kept.append(cut)
         break
@@ -70,11 +70,19 @@ def _cut(
     for ends in (_PARAGRAPH_END, _SENTENCE_END, _WORD_END):
         stops = [match.start() for match in ends.finditer(whole) if match.start() > 0]
         length = _longest(head, whole, stops, max_tokens, counter)
-        kept = whole[:length].rstrip()
+        kept = _without_last_heading(whole[:length])
         # A paragraph break is the best place, unless it would waste most of the room.
         if kept and (counter.count(kept) >= room // 2 or (ends is _WORD_END)):
             return replace(source, markdown_content=f"{kept}\n{CUT_MARK}", cut=True)
     return None
+
+
+def _without_last_heading(text: str) -> str:
+    """A heading whose text was cut away promises what does not follow."""
+    lines = text.rstrip().split("\n")
+    while lines and (not lines[-1].strip() or lines[-1].startswith("#")):
+        lines.pop()
+    return "\n".join(lines)
 
 
 def _longest(head: str, whole: str, stops: list[int], max_tokens: int, counter: TokenCounter) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from research.errors import CtxError
+from research.errors import CtxError, IndexUnusableError
 from research.search.legs import Hit, Hits
 from research.store import vectors
 from research.store.client import ChromaClient
@@ -59,9 +59,12 @@ class DenseLeg:
         best: dict[int, float] = {}
         upto = 0
         if generation is not None and neighbours is not None and generation.text_records:
-            upto = generation.upto
-            best = self._published(neighbours, vector, min(depth, generation.text_records), upto)
-        # What was embedded after the last publication is compared one by one.
+            try:
+                best = self._published(neighbours, vector, min(depth, generation.text_records), generation.upto)
+                upto = generation.upto
+            except IndexUnusableError:
+                self._client.condemn()
+        # What was embedded after the last publication is compared one by one; all of it, if Chroma cannot be read.
         owners, matrix = vectors.vectors_after(catalog, upto)
         if owners:
             _keep_best(best, zip(owners, matrix @ vector, strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -89,7 +88,7 @@ class _LegRun:
             self.hits = self.task(self.leg)
         except CtxError as error:
             self.failure = error.message
-        except (OSError, RuntimeError, ValueError, ImportError, sqlite3.Error) as error:
+        except Exception as error:  # noqa: BLE001  whatever happens in a leg, the others answer and coverage tells
             self.failure = f"{type(error).__name__}: {error}"
         self.seconds += time.perf_counter() - started
 
@@ -161,12 +160,12 @@ class SearchEngine:
             if unseen:
                 again()
             run.seconds += again.seconds
+            run.failure = again.failure
             found[run.leg.name] = {**again.hits, **run.hits}
         pages = get_pages(self.client.catalog, sorted(candidates))
-        fused = fuse(found, ranks, {page_id: (page.filename, page.page) for page_id, page in pages.items()})
-        return [
-            Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in fused
-        ]
+        order = {page_id: (page.filename, page.page, page.doc_id) for page_id, page in pages.items()}
+        fused = fuse(found, ranks, order)
+        return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in fused]
 
 
 def _coverage(run: _LegRun) -> LegCoverage:

@@ -1,8 +1,12 @@
 """The lexical leg: BM25 over words and word pairs of a page, and question words in the file name.
 
-    score = (BM25(words) + 0.3 · BM25(pairs) + name) / Σ idf(question words)
+    words = BM25(words) / Σ idf                    at most 1
+    pairs = 0.2 · BM25(adjacent words) / Σ idf     at most 0.2
+    name  = Σ idf(words in the file name) / Σ idf  at most 0.5
+    score = (words + pairs + name) / 1.7           0 to 1
 
-The divisor is the most BM25 can reach for the question, so scores of different questions are on one scale.
+Σ idf over the question's words is the most BM25 can reach, so scores of different questions are on one scale. The
+name is capped: a question made of a file's name would otherwise rank that file's pages by nothing else.
 """
 
 from __future__ import annotations
@@ -17,8 +21,9 @@ from research.store.lexical import Term
 from research.store.pages import get_pages
 from research.store.words import name_words, words
 
-_PAIR_WEIGHT = 0.3
-_NAME_WEIGHT = 1.0
+_PAIR_WEIGHT = 0.2
+_MOST_NAME = 0.5
+_SCALE = 1.0 + _PAIR_WEIGHT + _MOST_NAME
 # A pasted page as a question is searched by its rarest words.
 _MOST_WORDS = 48
 
@@ -31,8 +36,7 @@ class LexicalLeg:
 
     def find(self, question: str, depth: int) -> Hits:
         terms, ordered = self._terms(question)
-        chosen = [term.word for term in terms]
-        pages = set(lexical.score_words(self._catalog, chosen, limit=depth))
+        pages = lexical.find_words(self._catalog, terms, limit=depth)
         pages |= set(lexical.score_pairs(self._catalog, ordered, limit=depth))
         return self._score(question, terms, ordered, sorted(pages))
 
@@ -53,16 +57,15 @@ class LexicalLeg:
         most = sum(term.idf for term in terms)
         if most <= 0 or not page_ids:
             return {}
-        found = [term.word for term in terms]
-        by_words = lexical.score_words(self._catalog, found, limit=0, only=page_ids)
+        by_words = lexical.score_words(self._catalog, terms, page_ids)
         by_pairs = lexical.score_pairs(self._catalog, ordered, limit=0, only=page_ids)
         by_name = self._name_scores(question, page_ids)
         hits: Hits = {}
         for page_id in page_ids:
             parts = {
-                "words": by_words.get(page_id, 0.0) / most,
-                "pairs": _PAIR_WEIGHT * by_pairs.get(page_id, 0.0) / most,
-                "name": _NAME_WEIGHT * by_name.get(page_id, 0.0) / most,
+                "words": by_words.get(page_id, 0.0) / most / _SCALE,
+                "pairs": _PAIR_WEIGHT * min(1.0, by_pairs.get(page_id, 0.0) / most) / _SCALE,
+                "name": min(_MOST_NAME, by_name.get(page_id, 0.0) / most) / _SCALE,
             }
             total = sum(parts.values())
             if total > 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from research.errors import CtxError
 from research.search.dense import QuestionVectors
 from research.search.legs import Hit, Hits
 from research.store import vectors
@@ -22,7 +23,9 @@ class VisualLeg:
     def find(self, question: str, depth: int) -> Hits:
         generation = self._client.generation()
         neighbours = self._client.neighbours()
-        if generation is None or neighbours is None or not generation.visual_records:
+        if generation is None or neighbours is None:
+            raise CtxError("the visual collection is not built", hint="finish with: ctx ingest PATH")
+        if not generation.visual_records:
             return {}
         vector = self._questions.of(question)
         count = min(depth, generation.visual_records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import uuid
@@ -31,8 +32,12 @@ class Catalog:
                 f"there is no index at {paths.root}",
                 hint="add documents first: ctx ingest PATH",
             )
-        if self.connection.execute("SELECT 1 FROM meta WHERE key = 'catalog_id'").fetchone() is None:
-            self.set_meta("catalog_id", uuid.uuid4().hex)
+        try:
+            if not self.meta("catalog_id"):
+                self.set_meta("catalog_id", uuid.uuid4().hex)
+        except sqlite3.Error as error:  # a torn file often opens, and fails at the first look inside
+            self.close()
+            raise self._explain(error) from error
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -84,7 +89,7 @@ class Catalog:
             raise self._explain(error) from error
 
     def _open_writable(self) -> sqlite3.Connection:
-        connection = self._sqlite(f"file:{quote(str(self.paths.catalog))}")
+        connection = self._sqlite(f"file:{quote(os.fsencode(self.paths.catalog))}")
         connection.execute("PRAGMA journal_mode = WAL")
         # A commit that was reported must survive a power cut, not only a kill.
         connection.execute("PRAGMA synchronous = FULL")
@@ -92,7 +97,7 @@ class Catalog:
         return connection
 
     def _open_readable(self) -> sqlite3.Connection:
-        name = quote(str(self.paths.catalog))
+        name = quote(os.fsencode(self.paths.catalog))
         connection = self._sqlite(f"file:{name}?mode=ro")
         try:
             found = schema.version_of(connection)

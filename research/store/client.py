@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.errors import IndexUnusableError
-from research.store import collections
+from research.store import collections, generations
 from research.store.catalog import Catalog
 from research.store.generations import Generation
 from research.store.neighbours import Neighbours, open_neighbours
@@ -55,6 +55,11 @@ class ChromaClient:
         if self._neighbours is None and generation is not None:
             self._neighbours = open_neighbours(generation)
         return self._neighbours
+
+    def condemn(self) -> None:
+        """The published collections cannot be read: let the next repair build them from the catalog."""
+        if self._generation is not None:
+            generations.condemn(self._generation)
 
     def refresh(self) -> None:
         """Forget the open generation, so that the next question sees what was published since."""

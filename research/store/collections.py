@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -86,29 +86,16 @@ def current(catalog: Catalog) -> Generation | None:
 
 def publish(catalog: Catalog) -> Generation:
     """Bring the collections up to the catalog and publish them. The caller holds the write lock."""
-    folder = catalog.paths.chroma
     state = state_of(catalog)
     if state.generation is not None and not state.behind:
         return state.generation
-    upto = vectors.last_sequence(catalog)
-    draft = generations.start_draft(folder, state.generation)
-    after = state.generation.upto if state.generation else 0
-    client = open_client(draft)
-    counts = {}
-    for name, wanted, records in (
-        (TEXT, _text_keys(catalog), _text_records(catalog, after)),
-        (VISUAL, _visual_keys(catalog), _visual_records(catalog, after)),
-    ):
-        counts[name] = _fill(_collection(client, name), wanted, records)
-    client.close()
-    return generations.publish_draft(
-        folder,
-        draft,
-        catalog_id=catalog.meta("catalog_id"),
-        upto=upto,
-        text_records=counts[TEXT],
-        visual_records=counts[VISUAL],
-    )
+    try:
+        return _build(catalog, state.generation)
+    except Exception:
+        if state.generation is None:
+            raise
+        # Damage that no check saw before: the catalog has everything, so nothing is lost by starting over.
+        return _build(catalog, None)
 
 
 def chunk_key(doc_id: str, page: int, ordinal: int) -> str:
@@ -117,6 +104,30 @@ def chunk_key(doc_id: str, page: int, ordinal: int) -> str:
 
 def page_key(doc_id: str, page: int) -> str:
     return f"{doc_id}:{page}"
+
+
+def _build(catalog: Catalog, base: Generation | None) -> Generation:
+    """Publish a generation: `base` and what came after it, or everything."""
+    folder = catalog.paths.chroma
+    upto = vectors.last_sequence(catalog)
+    after = base.upto if base else 0
+    draft = generations.start_draft(folder, base)
+    client = open_client(draft)
+    try:
+        text = _fill(_collection(client, TEXT), _text_keys(catalog), lambda _: _text_records(catalog, after))
+        visual = _fill(
+            _collection(client, VISUAL), _visual_keys(catalog), lambda lacking: _visual_records(catalog, after, lacking)
+        )
+    finally:
+        client.close()
+    return generations.publish_draft(
+        folder,
+        draft,
+        catalog_id=catalog.meta("catalog_id"),
+        upto=upto,
+        text_records=text,
+        visual_records=visual,
+    )
 
 
 def _collection(client: Client, name: str) -> Collection:
@@ -135,12 +146,15 @@ def _collection(client: Client, name: str) -> Collection:
     )
 
 
-def _fill(collection: Collection, wanted: set[str], records: Iterator[_Record]) -> int:
-    """Remove what the catalog no longer has, write what is new; returns how many records there are."""
+def _fill(collection: Collection, wanted: set[str], records: Callable[[set[str]], Iterator[_Record]]) -> int:
+    """Remove what the catalog no longer has, write what is new; returns how many records there are.
+
+    `records` is told the keys that are lacking.
+    """
     present = set(collection.get(include=[])["ids"])
     for part in _batches(iter(present - wanted), _BATCH):
         collection.delete(ids=part)
-    for batch in _batches(records, _BATCH):
+    for batch in _batches(records(wanted - present), _BATCH):
         _upsert(collection, batch)
     _write_out(collection)
     return collection.count()
@@ -188,12 +202,14 @@ def _text_records(catalog: Catalog, after: int) -> Iterator[_Record]:
             yield _Record(chunk_key(doc_id, page, ordinal), vector, pages[page_id])
 
 
-def _visual_records(catalog: Catalog, after: int) -> Iterator[_Record]:
+def _visual_records(catalog: Catalog, after: int, lacking: set[str]) -> Iterator[_Record]:
     """One record a page, for documents whose chunks all have vectors."""
+    # A document may have got its last vector before the base was published and been struck off the ledger after.
+    late = (key.rsplit(":", 1)[0] for key in lacking)
     unfinished = {
         row[0] for row in catalog.connection.execute("SELECT doc_id FROM ledger WHERE stage = ?", (STAGE_VECTORS,))
     }
-    for doc_id in _touched(catalog, after, wordless=True):
+    for doc_id in dict.fromkeys([*_touched(catalog, after, wordless=True), *late]):
         if doc_id in unfinished:
             continue
         pages = list(pages_of(catalog, [doc_id]))

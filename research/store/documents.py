@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import PurePath
 
 from research.errors import DocumentError, NothingFoundError
 from research.store.catalog import Catalog
@@ -129,18 +130,12 @@ def note_file(catalog: Catalog, doc_id: str, stamp: FileStamp) -> None:
 
 
 def rename_document(catalog: Catalog, doc_id: str, old_path: str, stamp: FileStamp, filename: str) -> None:
-    """The file moved: same id, new path and name. Its vectors are stamped anew so the index takes the name."""
+    """The file moved: same id, new path and name."""
     with catalog.transaction() as connection:
         connection.execute("DELETE FROM files WHERE path = ?", (old_path,))
         _forget_path(connection, stamp.path, keep=doc_id)
         _note_file(connection, doc_id, stamp)
-        connection.execute(
-            "UPDATE documents SET filename = ?, source_path = ? WHERE doc_id = ?",
-            (filename, stamp.path, doc_id),
-        )
-        connection.execute("DELETE FROM name_words WHERE doc_id = ?", (doc_id,))
-        _index_name(connection, doc_id, filename)
-        _restamp_vectors(connection, doc_id)
+        _rename(connection, doc_id, stamp.path, filename)
 
 
 def remove_document(catalog: Catalog, doc_id: str) -> None:
@@ -172,14 +167,28 @@ def _info(row: sqlite3.Row) -> DocumentInfo:
 
 
 def _forget_path(connection: sqlite3.Connection, path: str, keep: str = "") -> None:
-    """Detach a path from its document; a document without any path left goes with it."""
+    """Detach a path from its document, which takes the name of a copy; without any path left it goes."""
     row = connection.execute("SELECT doc_id FROM files WHERE path = ?", (path,)).fetchone()
     if row is None or row[0] == keep:
         return
     connection.execute("DELETE FROM files WHERE path = ?", (path,))
-    left = connection.execute("SELECT path FROM files WHERE doc_id = ?", (row[0],)).fetchone()
+    left = connection.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY rowid", (row[0],)).fetchone()
     if left is None:
         _delete(connection, row[0])
+        return
+    named = connection.execute("SELECT source_path FROM documents WHERE doc_id = ?", (row[0],)).fetchone()
+    if named[0] == path:
+        _rename(connection, row[0], left[0], PurePath(left[0]).name)
+
+
+def _rename(connection: sqlite3.Connection, doc_id: str, path: str, filename: str) -> None:
+    """New path and name. The document's vectors are stamped anew, so that the collections take the name."""
+    connection.execute(
+        "UPDATE documents SET filename = ?, source_path = ? WHERE doc_id = ?", (filename, path, doc_id)
+    )
+    connection.execute("DELETE FROM name_words WHERE doc_id = ?", (doc_id,))
+    _index_name(connection, doc_id, filename)
+    _restamp_vectors(connection, doc_id)
 
 
 def _delete(connection: sqlite3.Connection, doc_id: str) -> None:

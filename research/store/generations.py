@@ -11,14 +11,17 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import zlib
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 _NAME = re.compile(r"gen-(\d{6,})")
 _MANIFEST = "generation.json"
 _DRAFT = "draft"
-# Chroma's own database changes its time stamps when it is merely read; SQLite guards its content itself.
+# Chroma's own database changes when it is merely read, so no stamp can guard it; `_database_opens` does.
 _UNSTAMPED = "chroma.sqlite3"
 
 
@@ -61,7 +64,7 @@ def start_draft(folder: Path, base: Generation | None) -> Path:
         draft.mkdir(parents=True, mode=0o700)
     else:
         shutil.copytree(base.path, draft)
-        (draft / _MANIFEST).unlink()
+        (draft / _MANIFEST).unlink(missing_ok=True)  # a reader may have condemned it meanwhile
     return draft
 
 
@@ -96,6 +99,12 @@ def discard_all(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def condemn(generation: Generation) -> None:
+    """Mark a generation that could not be read, so that nobody opens it again and the next repair builds anew."""
+    with suppress(OSError):  # in a read-only folder it stays, and every reader goes without it
+        (generation.path / _MANIFEST).unlink()
+
+
 def _read(path: Path, number: int) -> Generation | None:
     try:
         manifest = json.loads((path / _MANIFEST).read_text())
@@ -108,8 +117,8 @@ def _read(path: Path, number: int) -> Generation | None:
             int(manifest["visual_records"]),
         )
         stamps = [Stamp(**entry) for entry in manifest["files"]]
-        sound = (path / _UNSTAMPED).is_file() and all(_unchanged(path, stamp) for stamp in stamps)
-    except (OSError, ValueError, KeyError, TypeError):
+        sound = all(_unchanged(path, stamp) for stamp in stamps) and _database_opens(path / _UNSTAMPED)
+    except (OSError, ValueError, KeyError, TypeError, sqlite3.Error):
         return None
     return generation if sound else None
 
@@ -120,6 +129,13 @@ def _unchanged(path: Path, stamp: Stamp) -> bool:
     if found.st_size != stamp.size:
         return False
     return found.st_mtime_ns == stamp.mtime_ns or _crc(path / stamp.name) == stamp.crc
+
+
+def _database_opens(path: Path) -> bool:
+    """Whether Chroma's database is one and knows its collections: quick, and enough against a torn or empty file."""
+    with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
+        count = database.execute("SELECT COUNT(*) FROM segments JOIN collections c ON collection = c.id")
+        return bool(count.fetchone()[0])
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:

@@ -10,8 +10,7 @@ from itertools import pairwise
 from research.store.catalog import Catalog
 from research.store.pages import marks, slices
 
-# FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1,
-# so that a page's score is at most the sum of the question's idf.
+# FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1.
 _BM25_MAXIMUM = 2.2
 _SECTION_WEIGHT = 1.0
 
@@ -21,25 +20,39 @@ class Term:
     """A question word and how rare it is among the pages."""
 
     word: str
-    idf: float
+    pages: int  # that hold it
+    idf: float  # never zero: a word of every page still says a little
+    fts_idf: float  # as FTS5 has it inside its bm25(), where a word of most pages counts nothing
 
 
 def term_statistics(catalog: Catalog, words: Sequence[str]) -> list[Term]:
-    """Each distinct word with its idf, FTS5's own formula; words on no page have the highest."""
+    """Each distinct word with its weight; words on no page have the highest."""
     distinct = list(dict.fromkeys(words))
     total = _count(catalog, "SELECT COUNT(*) FROM pages")
     frequency: dict[str, int] = {}
     for part in slices(distinct):
-        rows = catalog.connection.execute(f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part)
+        rows = catalog.connection.execute(
+            f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part
+        )
         frequency.update((str(row[0]), int(row[1])) for row in rows)
-    return [Term(word, _idf(total, frequency.get(word, 0))) for word in distinct]
+    return [_term(word, total, frequency.get(word, 0)) for word in distinct]
 
 
-def score_words(
-    catalog: Catalog, words: Sequence[str], *, limit: int, only: Sequence[int] | None = None
-) -> dict[int, float]:
-    """page_id → BM25 of the words (any of them), best `limit` pages, or just the pages in `only`."""
-    return _score(catalog, " OR ".join(_quote(word) for word in words), limit, only)
+def find_words(catalog: Catalog, terms: Sequence[Term], *, limit: int) -> set[int]:
+    """The best `limit` pages that hold any of the words, by FTS5's own ranking."""
+    return set(_score(catalog, " OR ".join(_quote(term.word) for term in terms if term.pages), limit, None))
+
+
+def score_words(catalog: Catalog, terms: Sequence[Term], page_ids: Sequence[int]) -> dict[int, float]:
+    """page_id → BM25 of the words with the weights of `terms`; at most the sum of their idf."""
+    scores: dict[int, float] = {}
+    for term in terms:
+        if not term.pages:
+            continue
+        # One word at a time, so that FTS5's own weight can be divided out and ours put in.
+        for page_id, score in _score(catalog, _quote(term.word), 0, page_ids).items():
+            scores[page_id] = scores.get(page_id, 0.0) + score / term.fts_idf * term.idf
+    return scores
 
 
 def score_pairs(
@@ -60,7 +73,7 @@ def name_matches(catalog: Catalog, words: Sequence[str]) -> dict[str, float]:
             holders.setdefault(word, []).append(doc_id)
     scores: dict[str, float] = {}
     for doc_ids in holders.values():
-        idf = math.log(1 + (total - len(doc_ids) + 0.5) / (len(doc_ids) + 0.5))
+        idf = _idf((total - len(doc_ids) + 0.5) / (len(doc_ids) + 0.5))
         for doc_id in doc_ids:
             scores[doc_id] = scores.get(doc_id, 0.0) + idf
     return scores
@@ -91,8 +104,13 @@ def _quote(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _idf(total: int, frequency: int) -> float:
-    return max(math.log((total - frequency + 0.5) / (frequency + 0.5)), 1e-6)
+def _term(word: str, total: int, pages: int) -> Term:
+    odds = (total - pages + 0.5) / (pages + 0.5)
+    return Term(word, pages, idf=_idf(odds), fts_idf=max(math.log(odds), 1e-6))
+
+
+def _idf(odds: float) -> float:
+    return math.log(1.0 + odds)
 
 
 def _count(catalog: Catalog, query: str) -> int:

@@ -6,11 +6,12 @@ to import. The core is not a public interface, so whatever goes wrong there is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from research.errors import IndexUnusableError
 from research.store.generations import Generation
 
 _TENANT = "default_tenant"
@@ -32,11 +33,32 @@ class Neighbours(Protocol):
 
 
 def open_neighbours(generation: Generation) -> Neighbours:
-    """The direct reader where it works, the public client otherwise."""
-    try:
-        return CoreNeighbours(generation.path)
-    except (ImportError, AttributeError, TypeError, RuntimeError, ValueError):
-        return ClientNeighbours(generation.path)
+    """The direct reader where it works, the public client otherwise. Opens with the first question."""
+    return AnyNeighbours(generation.path)
+
+
+class AnyNeighbours:
+    """The direct reader; from its first failure on the public client. `IndexUnusableError` when both have failed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kinds: list[Callable[[Path], Neighbours]] = [CoreNeighbours, ClientNeighbours]
+        self._reader: Neighbours | None = None
+        self._problem = ""
+
+    def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[Neighbour]:
+        while self._kinds:
+            try:
+                if self._reader is None:
+                    self._reader = self._kinds[0](self._path)
+                return self._reader.nearest(collection, vector, count)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:  # noqa: BLE001  a panic of the core is no Exception
+                self._problem = f"{type(error).__name__}: {error}"
+                self._reader = None
+                del self._kinds[0]
+        raise IndexUnusableError(f"the collections cannot be read: {self._problem}", hint="check it with: ctx doctor")
 
 
 class CoreNeighbours:

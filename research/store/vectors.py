@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,9 @@ def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
     with catalog.transaction() as connection:
         connection.execute("DELETE FROM vectors")
         connection.execute("INSERT OR IGNORE INTO ledger SELECT doc_id, ? FROM documents", (STAGE_VECTORS,))
-        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(_ENCODER, name), (_DIM, str(dim))])
+        # A new identity parts the catalog from collections filled with the old encoder's vectors.
+        values = [(_ENCODER, name), (_DIM, str(dim)), ("catalog_id", uuid.uuid4().hex)]
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
 
 
 def pending_chunks(catalog: Catalog) -> Iterator[PendingChunk]:

@@ -30,10 +30,19 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"  # CJK
 )
+# Vowel signs of the Indic scripts and their kin, which `\w` does not count as parts of a word.
+_SIGNS = "".join(chr(c) for c in range(0x0483, 0x1D00) if unicodedata.category(chr(c)).startswith("M"))
 _TOKEN = re.compile(
-    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<number>\d+(?:[.,]\d+)*)|(?P<word>[^\W\d_{_UNSPACED}]+)", re.UNICODE
+    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<number>\d+(?:[.,]\d+)*)|"
+    rf"(?P<word>(?:[^\W\d_{_UNSPACED}][{_SIGNS}]*)+)",
+    re.UNICODE,
 )
-_MARKS = re.compile(r"[\u0300-\u036f]+")
+# Accents, Hebrew and Arabic vowel points, and characters that only tell how to break or join a word.
+_MARKS = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670\u00ad\u200c\u200d\u2060\ufeff]+"
+)
+# Signs that unfold to letters or digits and would grow onto the word before: Windows™, 120².
+_ATTACHED = re.compile("[™℠²³¹⁰-₉¼-¾⅐-⅞]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -64,7 +73,8 @@ def fold(text: str) -> str:
     """Case, width and accents folded away; other scripts keep their marks."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    # Folded after unfolding: ™ and ℃ bring capitals.
+    decomposed = unicodedata.normalize("NFKD", _ATTACHED.sub(r" \g<0> ", text)).casefold()
     return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
 
 

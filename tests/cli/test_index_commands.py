@@ -153,3 +153,22 @@ def test_doctor_on_a_terminal(on_terminal, filled: Path) -> None:
     ran = on_terminal(["doctor", "--index", str(filled)], env={"NO_COLOR": "1"})
     assert ran.code == 0
     assert "→ ctx remove DOC" in ran.out
+
+
+def test_doctor_tells_what_is_unfinished_and_what_lags(call, words_only: Path, copied: Path) -> None:
+    found = severities(call("doctor", "--json", "--index", str(words_only)).document)
+    assert (found["unfinished"], found["collections"]) == ("warn", "ok")
+    assert call("remove", "gardening.pdf", "--index", str(copied)).code == 0
+    newest = max((copied / "chroma").glob("gen-*"))
+    shutil.rmtree(newest)  # the one before it still has the page
+    lagging = call("doctor", "--json", "--index", str(copied)).document
+    assert severities(lagging)["collections"] == "warn"
+    assert any("too many" in check["message"] for check in lagging["checks"])
+
+
+@pytest.mark.parametrize("args", [["status"], ["ask", "q"], ["list"], ["doctor"], ["ingest", "."]])
+def test_a_file_is_no_index(call, tmp_path: Path, args: list[str]) -> None:
+    (tmp_path / "file").write_text("")
+    ran = call(*args, "--index", str(tmp_path / "file"))
+    assert ran.code == 2
+    assert "is a file, not an index folder" in ran.err

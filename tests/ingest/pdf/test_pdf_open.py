@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,11 @@ def test_title(tmp_path: Path, given: str, title: str) -> None:
     document.save(tmp_path / "a.pdf")
     with open_pdf(tmp_path / "a.pdf") as reader:
         assert reader.title == title
+
+
+def test_the_version_loads_no_pdf_library() -> None:
+    code = "import sys, ingest.pdf.version; sys.exit('pymupdf' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_close_twice_and_version(tmp_path: Path) -> None:

@@ -197,6 +197,34 @@ def test_pictures_are_counted_by_size(read: Read) -> None:
     assert page.markdown == "Figure 1: grey."
 
 
+def test_thousands_of_pictures_are_capped(read: Read) -> None:
+    def draw(document: Any) -> None:
+        page = document.new_page()
+        page.insert_text((72, 72), "x")
+        images = b"".join(
+            b"q 90 0 0 90 %d %d cm BI /W 1 /H 1 /CS /G /BPC 8 ID x EI Q\n" % (n % 400, n // 4) for n in range(3000)
+        )
+        document.update_stream(page.get_contents()[0], images)
+
+    assert read(draw)[0].num_pictures == 64
+
+
+def test_a_table_whose_cells_stack_figures(read: Read) -> None:
+    def draw(document: Any) -> None:
+        page = document.new_page()
+        for x in (70, 250, 350):
+            page.draw_line((x, 200), (x, 290), width=0.7)
+        for y in (200, 224, 290):
+            page.draw_line((70, y), (350, y), width=0.7)
+        add_lines(page, 76, 216, ["Item"])
+        add_lines(page, 256, 216, ["2021"])
+        add_lines(page, 76, 242, ["Rain", "Snow", "Hail"])
+        add_lines(page, 256, 242, ["812", "(35)", "4"])
+
+    table = next(block for block in read(draw)[0].blocks if block.kind == "table")
+    assert table.text.split("\n")[2:] == ["| Rain | 812 |", "| Snow | (35) |", "| Hail | 4 |"]
+
+
 def test_filled_forms_are_read(read: Read) -> None:
     def draw(document: Any) -> None:
         page = document.new_page()

@@ -1,0 +1,173 @@
+"""Opening the catalog: new, old, too new, damaged, read-only; and its transactions."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from research.errors import IndexUnusableError, NothingFoundError
+from research.store import schema
+from research.store.catalog import Catalog
+from research.store.documents import all_documents
+from research.store.paths import IndexPaths
+
+if TYPE_CHECKING:
+    from conftest import Making
+
+
+def test_no_index_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
+    with pytest.raises(NothingFoundError, match="no index") as caught:
+        Catalog(IndexPaths(tmp_path / "nowhere"))
+    assert "ctx ingest" in caught.value.hint
+    assert not (tmp_path / "nowhere").exists(), "asking makes nothing"
+
+
+def test_a_new_folder_is_private_and_kept_out_of_version_control(tmp_path: Path) -> None:
+    paths = IndexPaths(tmp_path / "a" / "index")
+    Catalog(paths, writable=True).close()
+    assert paths.root.stat().st_mode & 0o077 == 0
+    assert (paths.root / ".gitignore").read_text() == "*\n"
+    assert paths.exists
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(IndexUnusableError, match="cannot create"):
+        Catalog(IndexPaths(tmp_path / "file" / "index"), writable=True)
+
+
+def test_an_empty_file_is_migrated_even_by_a_reader(tmp_path: Path) -> None:
+    paths = IndexPaths(tmp_path)
+    paths.catalog.touch()
+    with Catalog(paths) as catalog:
+        assert schema.version_of(catalog.connection) == schema.VERSION
+        assert all_documents(catalog) == []
+
+
+def test_each_migration_step_is_counted(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "x.sqlite3", isolation_level=None) as connection:
+        assert schema.version_of(connection) == 0
+        schema.migrate(connection)
+        schema.migrate(connection)  # nothing left to do
+        assert schema.version_of(connection) == schema.VERSION
+    connection.close()
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_newer_index_is_refused(making: Making, writable: bool) -> None:
+    making.catalog.connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    with pytest.raises(IndexUnusableError, match="newer ctx") as caught:
+        Catalog(making.paths, writable=writable)
+    assert "upgrade" in caught.value.hint
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_file_that_is_no_database_is_told(tmp_path: Path, writable: bool) -> None:
+    paths = IndexPaths(tmp_path)
+    paths.catalog.write_bytes(b"this is no database" * 1000)
+    with pytest.raises(IndexUnusableError, match="not a database") as caught:
+        Catalog(paths, writable=writable)
+    assert "documents are untouched" in caught.value.hint
+
+
+def test_a_torn_catalog_is_told(making: Making) -> None:
+    making.add("a.pdf", ["words"] * 20)
+    making.catalog.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    making.catalog.close()
+    size = making.paths.catalog.stat().st_size
+    with making.paths.catalog.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+    with pytest.raises(IndexUnusableError):
+        Catalog(making.paths)
+
+
+def test_a_transaction_is_all_or_nothing(making: Making) -> None:
+    with pytest.raises(ZeroDivisionError), making.catalog.transaction() as connection:
+        connection.execute("INSERT INTO meta VALUES ('a', '1')")
+        raise ZeroDivisionError
+    assert making.catalog.meta("a", "none") == "none"
+    with pytest.raises(IndexUnusableError, match="no such table"), making.catalog.transaction() as connection:
+        connection.execute("INSERT INTO meta VALUES ('b', '1')")
+        connection.execute("INSERT INTO nowhere VALUES (1)")
+    assert making.catalog.meta("b", "none") == "none"
+
+
+def test_every_thread_has_its_own_connection(making: Making) -> None:
+    seen: list[sqlite3.Connection] = []
+    thread = threading.Thread(target=lambda: seen.append(making.catalog.connection))
+    thread.start()
+    thread.join()
+    assert seen[0] is not making.catalog.connection
+
+
+def test_a_reader_sees_what_a_writer_adds_later(making: Making) -> None:
+    with Catalog(making.paths) as reader:
+        assert all_documents(reader) == []
+        making.add("a.pdf", ["one"])
+        assert [document.filename for document in all_documents(reader)] == ["a.pdf"]
+
+
+@pytest.fixture
+def read_only(making: Making) -> Iterator[Path]:
+    """An index in a folder that may only be read, reachable by any user."""
+    making.add("a.pdf", ["one"])
+    making.catalog.close()
+    folder = Path(tempfile.mkdtemp())
+    root = folder / "index"
+    shutil.copytree(making.paths.root, root)
+    folder.chmod(0o755)
+    for path in root.rglob("*"):
+        path.chmod(0o444)
+    root.chmod(0o555)
+    yield root
+    root.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+_READ_AND_WRITE = """
+import os, sys
+from pathlib import Path
+from research.errors import IndexUnusableError
+from research.store.catalog import Catalog
+from research.store.documents import all_documents
+from research.store.lock import write_lock
+from research.store.paths import IndexPaths
+import filelock, fcntl, encodings.utf_8, logging
+if os.geteuid() == 0:
+    os.setuid(65534)  # permissions mean nothing to root
+paths = IndexPaths(Path(sys.argv[1]))
+with Catalog(paths) as catalog:
+    print([document.filename for document in all_documents(catalog)])
+try:
+    Catalog(paths, writable=True).set_meta("a", "b")
+except IndexUnusableError as error:
+    print(error.hint)
+try:
+    with write_lock(paths.lock):
+        pass
+except IndexUnusableError as error:
+    print(error)
+"""
+
+
+def test_an_index_that_may_only_be_read_is_read(read_only: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", _READ_AND_WRITE, str(read_only)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    listing, writing, locking = run.stdout.splitlines()
+    assert listing == "['a.pdf']"
+    assert "make the folder writable" in writing
+    assert "cannot lock the index" in locking
+    assert os.listdir(read_only) == [".gitignore", "catalog.sqlite3"] or len(os.listdir(read_only)) == 2

@@ -1,0 +1,111 @@
+"""Full-text scores: BM25 of pages, how rare words are, and names."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from research.store.lexical import find_words, name_matches, score_pairs, score_words, term_statistics
+from research.store.pages import get_pages
+from research.store.words import words
+
+if TYPE_CHECKING:
+    from conftest import Making
+
+
+def _search(making: Making, asked: list[str], limit: int = 10) -> dict[int, float]:
+    """page_id → score, as the lexical leg asks for it."""
+    terms = term_statistics(making.catalog, asked)
+    return score_words(making.catalog, terms, sorted(find_words(making.catalog, terms, limit=limit)))
+
+
+def _by_page(making: Making, scores: dict[int, float]) -> dict[int, float]:
+    pages = get_pages(making.catalog, list(scores))
+    return {pages[page_id].page: score for page_id, score in scores.items()}
+
+
+def test_idf_is_that_of_the_pages(making: Making) -> None:
+    making.add("a.pdf", ["walrus penguin", "penguin", "penguin", "seal"])
+    idf = {term.word: term.idf for term in term_statistics(making.catalog, ["walrus", "penguin", "orca", "walrus"])}
+    assert list(idf) == ["walrus", "penguin", "orca"]
+    assert idf["walrus"] == pytest.approx(math.log(1 + (4 - 1 + 0.5) / 1.5))
+    assert idf["penguin"] == pytest.approx(math.log(1 + 1.5 / 3.5)), "on most pages: little, but not nothing"
+    assert idf["orca"] == pytest.approx(math.log(1 + 4.5 / 0.5)), "on no page: the rarest"
+
+
+def test_a_page_scores_at_most_the_sum_of_idf(making: Making) -> None:
+    making.add("a.pdf", ["walrus " * 500, "walrus seal", "other things", *["filler text"] * 8])
+    asked = ["walrus", "seal"]
+    most = sum(term.idf for term in term_statistics(making.catalog, asked))
+    scores = _by_page(making, _search(making, asked))
+    assert set(scores) == {1, 2}
+    assert 0 < scores[1] < scores[2] <= most
+
+
+def test_scores_are_bm25_with_our_own_weights(making: Making) -> None:
+    texts = [f"walrus number {n} " + "ice " * n for n in range(12)]
+    making.add("a.pdf", texts)
+    lengths = [len(words(text)) for text in texts]
+    mean = sum(lengths) / len(lengths)
+    weights = {term.word: term.idf for term in term_statistics(making.catalog, ["walrus", "ice"])}
+    found = _by_page(making, _search(making, ["walrus", "ice"], limit=100))
+    assert set(found) == set(range(1, 13)), "a word of every page still finds it"
+    for page, score in found.items():
+        norm = 1.2 * (0.25 + 0.75 * lengths[page - 1] / mean)
+        expected = sum(
+            weight * (tf := words(texts[page - 1]).count(word)) / (tf + norm) for word, weight in weights.items()
+        )
+        assert score == pytest.approx(expected, rel=1e-4)
+
+
+def test_more_pages_than_one_statement_takes(making: Making) -> None:
+    making.add("long.pdf", ["walrus"] * 1000)
+    assert len(_search(making, ["walrus"], limit=5000)) == 1000
+    assert len(_search(making, ["walrus"], limit=3)) == 3
+    assert len(term_statistics(making.catalog, [f"w{n}" for n in range(2000)])) == 2000
+
+
+def test_pairs_need_neighbours(making: Making) -> None:
+    making.add("a.pdf", ["interest rate", "rate of interest", "interest in a rate", "none"])
+    assert set(_by_page(making, score_pairs(making.catalog, words("interest rate"), limit=9))) == {1, 3}
+    assert score_pairs(making.catalog, ["interest"], limit=9) == {}
+
+
+@pytest.mark.parametrize(
+    "question",
+    ['"', "'", "a AND", "NEAR(x, 2)", "col:word", "-walrus", "wal*", "(", "^walrus", "body : x", "🎉", "\x00", "%_", "+"],
+)
+def test_no_question_is_taken_for_an_expression(making: Making, question: str) -> None:
+    making.add("a.pdf", ["walrus AND seal", "near the body"])
+    for asked in (words(question), [question], [question, question]):
+        _search(making, asked)
+        score_pairs(making.catalog, asked, limit=5)
+        name_matches(making.catalog, asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("भारत की जनसंख्या", "जनसंख्या"),
+        ("ประเทศไทยสวยงาม", "ไทย"),
+        ("日本語の文書です", "文書"),
+        ("Die Straße nach Köln", "strasse koln"),
+        ("Revenue was 1,234.5 million", "1234.5"),
+        ("ACME™ products", "acme"),
+    ],
+)
+def test_every_script_is_found(making: Making, text: str, question: str) -> None:
+    making.add("a.pdf", [text, "something else"])
+    asked = words(question)
+    assert set(_by_page(making, _search(making, asked))) == {1}
+    assert all(term.pages == 1 for term in term_statistics(making.catalog, asked)), "the index knows every word"
+
+
+def test_names_weigh_by_how_many_documents_share_the_word(making: Making) -> None:
+    first = making.add("report-walrus.pdf", ["one"]).doc_id
+    second = making.add("report-seal.pdf", ["two"]).doc_id
+    found = name_matches(making.catalog, ["report", "walrus", "nothing"])
+    assert set(found) == {first, second}
+    assert found[first] > found[second] > 0

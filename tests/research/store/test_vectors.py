@@ -1,0 +1,99 @@
+"""Vectors in the catalog: what is pending, what is written, which encoder they are of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from research.store import vectors
+from research.store.collections import chunk_key
+from research.store.documents import remove_document, unfinished
+from research.store.pages import page_ids_of
+
+if TYPE_CHECKING:
+    from conftest import Making
+
+
+def test_pending_chunks_hold_what_the_encoder_sees(making: Making) -> None:
+    making.add("a.pdf", ["walrus", "", "seal"])
+    assert vectors.encoder_of(making.catalog) == ""
+    assert [chunk.text for chunk in vectors.pending_chunks(making.catalog)] == ["A title\nwalrus", "A title\nseal"]
+    assert vectors.count_pending(making.catalog) == vectors.count_chunks(making.catalog) == 2
+
+
+def test_half_written_documents_stay_in_the_ledger(making: Making) -> None:
+    first = making.add("a.pdf", ["walrus", "seal"]).doc_id
+    vectors.set_encoder(making.catalog, "made-up", 2)
+    waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(making.catalog)]
+    vectors.write_vectors(making.catalog, waiting[:1], np.array([[1, 0]], np.float32))
+    vectors.close_ledger(making.catalog)
+    assert unfinished(making.catalog) == {"vectors": [first]}
+    assert [chunk.chunk_id for chunk in vectors.pending_chunks(making.catalog)] == waiting[1:]
+    vectors.write_vectors(making.catalog, waiting[1:], np.array([[0, 1]], np.float32))
+    vectors.close_ledger(making.catalog)
+    assert unfinished(making.catalog) == {}
+    owners, matrix = vectors.vectors_after(making.catalog, 0)
+    assert len(owners) == 2
+    assert matrix.tolist() == [[1, 0], [0, 1]]
+
+
+def test_a_document_without_text_is_finished_at_once(making: Making) -> None:
+    making.add("scan.pdf", ["", " "])
+    assert vectors.count_pending(making.catalog) == 0
+    vectors.close_ledger(making.catalog)
+    assert unfinished(making.catalog) == {}
+
+
+def test_half_precision_keeps_a_vector_s_direction(making: Making) -> None:
+    making.add("a.pdf", [f"page {n}" for n in range(20)])
+    waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(making.catalog)]
+    exact = np.random.default_rng(3).standard_normal((20, 384)).astype(np.float32)
+    exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+    vectors.set_encoder(making.catalog, "made-up", 384)
+    vectors.write_vectors(making.catalog, waiting, exact)
+    _, stored = vectors.vectors_after(making.catalog, 0)
+    assert float((stored * exact).sum(axis=1).min()) > 0.9999
+
+
+def test_another_encoder_s_vectors_are_never_mixed(making: Making) -> None:
+    info = making.add("a.pdf", ["walrus", "seal"])
+    making.embed(dim=8, encoder="first")
+    identity = making.catalog.meta("catalog_id")
+    vectors.set_encoder(making.catalog, "first", 8)
+    assert making.count("vectors") == 2, "the same encoder changes nothing"
+    assert making.catalog.meta("catalog_id") == identity
+    vectors.set_encoder(making.catalog, "second", 4)
+    assert making.count("vectors") == 0
+    assert unfinished(making.catalog) == {"vectors": [info.doc_id]}
+    assert vectors.encoder_of(making.catalog) == "second"
+
+
+def test_the_sequence_never_runs_back(making: Making) -> None:
+    assert vectors.last_sequence(making.catalog) == 0
+    info = making.add("a.pdf", ["walrus", "seal"])
+    making.embed()
+    assert vectors.last_sequence(making.catalog) == 2
+    remove_document(making.catalog, info.doc_id)
+    assert vectors.last_sequence(making.catalog) == 2
+    making.add("b.pdf", ["orca"])
+    making.embed()
+    assert vectors.last_sequence(making.catalog) == 3
+    assert len(vectors.vectors_after(making.catalog, 2)[0]) == 1
+
+
+def test_only_current_records_lead_to_a_page(making: Making) -> None:
+    info = making.add("a.pdf", ["walrus", "seal"])
+    making.embed()
+    keys = [chunk_key(info.doc_id, 1, 0), chunk_key(info.doc_id, 2, 0), chunk_key(info.doc_id, 9, 0), "0:1:0"]
+    assert set(vectors.page_ids_of_chunks(making.catalog, keys, upto=2)) == set(keys[:2])
+    assert set(vectors.page_ids_of_chunks(making.catalog, keys, upto=1)) == set(keys[:1])
+
+
+def test_a_page_s_mean_has_unit_length_and_a_blank_page_s_is_zero(making: Making) -> None:
+    info = making.add("a.pdf", ["walrus", ""])
+    making.embed()
+    means = vectors.page_means(making.catalog, sorted(page_ids_of(making.catalog, [info.doc_id])))
+    lengths = [float(np.linalg.norm(mean)) for mean in means.values()]
+    assert lengths == [pytest.approx(1.0), 0.0]
