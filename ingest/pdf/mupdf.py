@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def open_document(path: Path) -> Any:
     _check_header(path)
     silence()
     try:
-        document = pymupdf.open(path, filetype="pdf")
+        document = _open(path)
     except (OSError, pymupdf.FileNotFoundError) as error:
         raise DocumentError("unreadable", "the file cannot be read") from error
     except READ_ERRORS as error:
@@ -69,6 +70,15 @@ def open_document(path: Path) -> Any:
         document.close()
         raise DocumentError("damaged", "the PDF is damaged beyond repair") from error
     return document
+
+
+def _open(path: Path) -> Any:
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        # MuPDF takes names as UTF-8 only; such a file is handed over as bytes.
+        return pymupdf.open(stream=path.read_bytes(), filetype="pdf")
+    return pymupdf.open(path, filetype="pdf")
 
 
 def _check_header(path: Path) -> None:

@@ -48,11 +48,14 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     assert code_of(tmp_path) == "unreadable"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_forbidden_file(tmp_path: Path) -> None:
-    path = make(tmp_path / "a.pdf")
-    path.chmod(0)
-    assert code_of(path) == "unreadable"
+def test_a_path_through_a_file(tmp_path: Path) -> None:
+    assert code_of(make(tmp_path / "a.pdf") / "b.pdf") == "unreadable"
+
+
+def test_a_path_whose_bytes_are_no_text(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.pdf").rename(os.fsdecode(os.fsencode(tmp_path) + b"/-a\xff b.pdf"))
+    with open_pdf(path) as reader:
+        assert reader.num_pages == 3
 
 
 def test_a_password(tmp_path: Path) -> None:

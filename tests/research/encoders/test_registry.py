@@ -30,7 +30,6 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_local_folder_is_loaded(tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
     folder = published("model.safetensors").parent
     encoder = load_text_encoder(str(folder), threads=2)
     ours = load_text_encoder()
