@@ -36,10 +36,10 @@ def fuse(
     for name, hits in found.items():
         for page_id, hit in hits.items():
             totals[page_id] = totals.get(page_id, 0.0) + weights[name] * hit.score
-    # Rounded, because twins differ in the last bits by the order in which their scores were added.
+    # Rounded, because twins differ in the last bits: by the order of adding, and by their place in a matrix of float32.
     ordered = sorted(
         ((page_id, score) for page_id, score in totals.items() if page_id in order),
-        key=lambda item: (-round(item[1], 9), order[item[0]]),
+        key=lambda item: (-round(item[1], 6), order[item[0]]),
     )
     return [FusedPage(page_id, score, _leg_scores(page_id, found, ranks)) for page_id, score in ordered]
 

@@ -18,7 +18,7 @@ from research.search.legs import Hit, Hits
 from research.store import lexical
 from research.store.catalog import Catalog
 from research.store.lexical import Term
-from research.store.pages import get_pages
+from research.store.pages import get_pages, page_ids_of
 from research.store.words import name_words, words
 
 _PAIR_WEIGHT = 0.2
@@ -38,6 +38,8 @@ class LexicalLeg:
         terms, ordered = self._terms(question)
         pages = lexical.find_words(self._catalog, terms, limit=depth)
         pages |= set(lexical.score_pairs(self._catalog, ordered, limit=depth))
+        if not pages:  # words that stand on no page may still name a document
+            pages = set(sorted(page_ids_of(self._catalog, self._named(question)))[:depth])
         return self._score(question, terms, ordered, sorted(pages))
 
     def score(self, question: str, page_ids: Sequence[int]) -> Hits:
@@ -72,11 +74,15 @@ class LexicalLeg:
                 hits[page_id] = Hit(total, parts)
         return hits
 
-    def _name_scores(self, question: str, page_ids: Sequence[int]) -> dict[int, float]:
+    def _named(self, question: str) -> dict[str, float]:
+        """doc_id → weight of the question's words in its file name."""
         plain = name_words(question)
         # "Best Buy" in a question names BESTBUY_2023.pdf.
         joined = [a + b for a, b in pairwise(plain)]
-        documents = lexical.name_matches(self._catalog, [*plain, *joined])
+        return lexical.name_matches(self._catalog, [*plain, *joined])
+
+    def _name_scores(self, question: str, page_ids: Sequence[int]) -> dict[int, float]:
+        documents = self._named(question)
         if not documents:
             return {}
         pages = get_pages(self._catalog, list(page_ids))

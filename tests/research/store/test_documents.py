@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
+from index_making import Making
 
 from research.errors import DocumentError, NothingFoundError
 from research.store import vectors
@@ -26,9 +26,6 @@ from research.store.documents import (
 from research.store.lexical import find_words, name_matches, term_statistics
 from research.store.pages import count_pages, document_markdown, get_page, page_markdown, pages_of
 from research.store.records import Chunk, DocumentInfo, Page
-
-if TYPE_CHECKING:
-    from conftest import Making
 
 TABLES = ("documents", "files", "pages", "chunks", "vectors", "ledger", "name_words", "page_words")
 

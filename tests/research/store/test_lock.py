@@ -73,7 +73,8 @@ def test_a_second_lock_in_the_same_process_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnusableError, match="cannot lock"), write_lock(tmp_path / "nowhere" / "write.lock"):
+    (tmp_path / "file").touch()
+    with pytest.raises(IndexUnusableError, match="cannot lock"), write_lock(tmp_path / "file" / "write.lock"):
         pass
 
 

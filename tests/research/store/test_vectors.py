@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from index_making import Making
 
 from research.store import vectors
 from research.store.collections import chunk_key
 from research.store.documents import remove_document, unfinished
 from research.store.pages import page_ids_of
-
-if TYPE_CHECKING:
-    from conftest import Making
 
 
 def test_pending_chunks_hold_what_the_encoder_sees(making: Making) -> None:

@@ -1,0 +1,302 @@
+"""A run: files in, documents out; every file accounted for, whatever it is called and whatever it holds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from ingest.report import FileOutcome, IngestSummary, Observer, SilentObserver
+from ingest.run import ingest
+from research.errors import BusyError, NothingFoundError, UsageError
+from research.search.engine import SearchEngine
+from research.settings import Settings
+from research.store import collections, vectors
+from research.store.catalog import Catalog
+from research.store.client import ChromaClient
+from research.store.documents import all_documents, paths_of, unfinished
+from research.store.lock import write_lock
+from research.store.pages import document_markdown
+from research.store.paths import IndexPaths
+
+MakePdf = Callable[..., Path]
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> IndexPaths:
+    return IndexPaths(tmp_path / "index")
+
+
+def _run(path: Path, index: IndexPaths, observer: Observer | None = None) -> IngestSummary:
+    summary = ingest([path], index, settings=Settings(), observer=observer or SilentObserver())
+    assert not summary.interrupted
+    assert summary.pending_chunks == 0
+    with Catalog(index) as catalog:
+        assert not collections.state_of(catalog).behind
+        assert unfinished(catalog) == {}
+    assert not index.spool.exists()
+    assert summary.to_dict()["files"] == [vars_of(outcome) for outcome in summary.files]
+    return summary
+
+
+def vars_of(outcome: FileOutcome) -> dict[str, object]:
+    return {name: getattr(outcome, name) for name in FileOutcome.__slots__}
+
+
+def _results(summary: IngestSummary) -> dict[str, str]:
+    return {Path(outcome.path).name: outcome.result for outcome in summary.files}
+
+
+def _names(index: IndexPaths) -> list[str]:
+    with Catalog(index) as catalog:
+        return [document.filename for document in all_documents(catalog)]
+
+
+def test_the_life_of_a_file(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    """Added, unchanged, touched, renamed, copied, changed: one index all the way."""
+    make_pdf("walrus.pdf", ["The walrus has tusks", "It eats clams"], docs)
+    make_pdf("deep/penguin.pdf", ["The penguin cannot fly"], docs)
+    summary = _run(docs, index)
+    assert _results(summary) == {"walrus.pdf": "added", "penguin.pdf": "added"}
+    assert (summary.pages, summary.chunks) == (3, 3)
+    first = {outcome.path: outcome.doc_id for outcome in summary.files}
+
+    summary = _run(docs, index)
+    assert _results(summary) == {"walrus.pdf": "unchanged", "penguin.pdf": "unchanged"}
+    assert (summary.pages, summary.chunks) == (0, 0)
+    assert {outcome.path: outcome.doc_id for outcome in summary.files} == first
+
+    (docs / "walrus.pdf").touch()
+    assert _results(_run(docs, index))["walrus.pdf"] == "unchanged", "the content decides"
+
+    (docs / "walrus.pdf").rename(docs / "tusker.pdf")
+    summary = _run(docs, index)
+    assert _results(summary) == {"penguin.pdf": "unchanged", "tusker.pdf": "renamed"}
+    renamed = {outcome.path: outcome.doc_id for outcome in summary.files}
+    assert renamed[str(docs / "tusker.pdf")] == first[str(docs / "walrus.pdf")]
+    assert summary.chunks == 0, "nothing is embedded again"
+    with ChromaClient(index.root) as client:
+        [best] = SearchEngine(client).run("tusker", 1).found
+        assert best.page.filename == "tusker.pdf"
+        assert best.page.source_path == str(docs / "tusker.pdf")
+        named = {str(entry["filename"]) for entry in client.text_collection.get()["metadatas"] or []}
+        assert named == {"tusker.pdf", "penguin.pdf"}
+
+    shutil.copy(docs / "tusker.pdf", docs / "twin.pdf")
+    assert _results(_run(docs, index))["twin.pdf"] == "copy"
+    assert _names(index) == ["penguin.pdf", "tusker.pdf"]
+
+    make_pdf("tusker.pdf", ["Nothing about that animal any more"], docs)
+    summary = _run(docs, index)
+    assert _results(summary) == {"penguin.pdf": "unchanged", "tusker.pdf": "replaced", "twin.pdf": "unchanged"}
+    with Catalog(index) as catalog:
+        known = {document.filename: document.doc_id for document in all_documents(catalog)}
+        assert set(known) == {"penguin.pdf", "tusker.pdf", "twin.pdf"}, "the copy carries on under its own name"
+        assert known["twin.pdf"] == first[str(docs / "walrus.pdf")]
+        assert paths_of(catalog, known["twin.pdf"]) == [str(docs / "twin.pdf")]
+
+
+def test_two_copies_in_one_run_are_one_document(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    make_pdf("a.pdf", ["Walrus"], docs)
+    shutil.copy(docs / "a.pdf", docs / "b.pdf")
+    assert _results(_run(docs, index)) == {"a.pdf": "added", "b.pdf": "copy"}
+    assert _names(index) == ["a.pdf"]
+    assert _results(_run(docs, index)) == {"a.pdf": "unchanged", "b.pdf": "unchanged"}
+
+
+def test_files_that_swapped_their_contents(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    make_pdf("a.pdf", ["Walrus"], docs)
+    make_pdf("b.pdf", ["Penguin"], docs)
+    _run(docs, index)
+    (docs / "a.pdf").rename(docs / "x")
+    (docs / "b.pdf").rename(docs / "a.pdf")
+    (docs / "x").rename(docs / "b.pdf")
+    _run(docs, index)
+    with Catalog(index) as catalog:
+        texts = {d.filename: document_markdown(catalog, d.doc_id)[0][1] for d in all_documents(catalog)}
+    assert texts == {"a.pdf": "Penguin", "b.pdf": "Walrus"}
+
+
+def test_a_newer_reader_reads_again(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    make_pdf("a.pdf", ["Walrus"], docs)
+    [before] = _run(docs, index).files
+    with Catalog(index, writable=True) as catalog:
+        catalog.connection.execute("UPDATE documents SET reader_version = 0")
+    [after] = _run(docs, index).files
+    assert (after.result, after.doc_id) == ("replaced", before.doc_id)
+    assert _names(index) == ["a.pdf"]
+
+
+def test_one_bad_file_never_stops_the_rest(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    make_pdf("good.pdf", ["Walrus"], docs)
+    make_pdf("later.pdf", ["Penguin"], docs)
+    (docs / "empty.pdf").touch()
+    (docs / "text.pdf").write_text("This is no PDF at all.")
+    (docs / "damaged.pdf").write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 40)
+    with pymupdf.open() as document:
+        document.new_page().insert_text((72, 72), "Secret")
+        document.save(docs / "locked.pdf", encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="u", owner_pw="o")
+    (docs / "gone.pdf").symlink_to(docs / "nowhere.pdf")
+    summary = _run(docs, index)
+    assert {Path(outcome.path).name: outcome.code for outcome in summary.failed} == {
+        "empty.pdf": "empty",
+        "text.pdf": "not_a_pdf",
+        "damaged.pdf": "damaged",
+        "locked.pdf": "encrypted",
+    }
+    assert all(outcome.reason for outcome in summary.failed)
+    assert (summary.count("added"), summary.count("failed")) == (2, 4)
+    assert _names(index) == ["good.pdf", "later.pdf"]
+
+
+def test_a_file_that_turned_bad_keeps_its_last_good_self(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    path = make_pdf("a.pdf", ["Walrus"], docs)
+    _run(docs, index)
+    path.write_bytes(b"half a download")
+    [outcome] = _run(docs, index).failed
+    assert outcome.code == "not_a_pdf"
+    assert _names(index) == ["a.pdf"]
+
+
+def test_only_bad_files(docs: Path, index: IndexPaths) -> None:
+    (docs / "text.pdf").write_text("This is no PDF at all.")
+    shutil.copy(docs / "text.pdf", docs / "twin.pdf")
+    summary = ingest([docs], index, settings=Settings(), observer=SilentObserver())
+    assert [outcome.code for outcome in summary.failed] == ["not_a_pdf", "not_a_pdf"]
+    assert _names(index) == []
+
+
+def test_a_pdf_by_another_name(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    path = make_pdf("a.pdf", ["Walrus"], docs).rename(docs / "report")
+    [outcome] = _run(path, index).files
+    assert outcome.result == "added"
+    assert _names(index) == ["report"]
+
+
+def test_a_scan_is_kept_and_told(docs: Path, index: IndexPaths) -> None:
+    with pymupdf.open() as document:
+        document.new_page()
+        document.save(docs / "scan.pdf")
+    [outcome] = _run(docs, index).files
+    assert outcome.warnings == ("1 of 1 pages have no text layer",)
+    assert _results(_run(docs, index)) == {"scan.pdf": "unchanged"}
+
+
+def test_nothing_there_and_no_such_path(docs: Path, index: IndexPaths) -> None:
+    with pytest.raises(NothingFoundError):
+        _run(docs, index)
+    with pytest.raises(UsageError):
+        _run(docs / "nowhere", index)
+    assert not index.root.exists(), "no index is made for nothing"
+
+
+def test_a_busy_index_is_told(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    make_pdf("a.pdf", ["Walrus"], docs)
+    index.create()
+    with write_lock(index.lock), pytest.raises(BusyError):
+        _run(docs, index)
+
+
+def test_names_of_every_kind(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    names = [
+        "new\nline.pdf",
+        "quo'te\".pdf",
+        "-rf.pdf",
+        "emoji 🎉.pdf",
+        "semi;colon & $HOME `x`.pdf",
+        "back\\slash.pdf",
+        "日本語.pdf",
+        "a" * 240 + ".pdf",
+        "percent%20?#.pdf",
+    ]
+    plain = make_pdf("x.pdf", ["Walrus"])
+    for number, name in enumerate(names):
+        make_pdf("x.pdf", [f"Walrus number {number}"]).rename(docs / name)
+    raw = os.fsencode(docs) + b"/bad\xff\xfebytes.pdf"
+    make_pdf("x.pdf", ["Walrus of bytes"]).rename(os.fsdecode(raw))
+    assert not plain.exists()
+    summary = _run(docs, index)
+    assert {outcome.result for outcome in summary.files} == {"added"}
+    assert sorted(_names(index)) == sorted([*names, "bad\\xff\\xfebytes.pdf"])
+    assert {outcome.result for outcome in _run(docs, index).files} == {"unchanged"}
+    with ChromaClient(index.root) as client:
+        assert len(SearchEngine(client).run("walrus", 50).found) == len(names) + 1
+
+
+class _Meddler(SilentObserver):
+    """Changes a file while it is being read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def reading(self, path: str, page: int, pages: int) -> None:
+        with self._path.open("ab") as file:
+            file.write(b"\n% more")
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_trusted(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    path = make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
+    shutil.copy(path, docs / "copy.pdf")
+    make_pdf("other.pdf", ["Penguin"], docs)
+    summary = ingest([docs], index, settings=Settings(), observer=_Meddler(path))
+    assert _results(summary) == {"a.pdf": "failed", "copy.pdf": "failed", "other.pdf": "added"}
+    assert {outcome.code for outcome in summary.failed} == {"changed"}
+    assert _results(_run(docs, index)) == {"a.pdf": "added", "copy.pdf": "added", "other.pdf": "unchanged"}
+
+
+def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    heard: list[tuple[object, ...]] = []
+
+    class Hearing:
+        def planned(self, files: int, size_bytes: int) -> None:
+            heard.append(("planned", files, size_bytes > 0))
+
+        def reading(self, path: str, page: int, pages: int) -> None:
+            assert 1 <= page <= pages
+
+        def finished(self, outcome: FileOutcome) -> None:
+            heard.append(("finished", outcome.result))
+
+        def embedding(self, done: int, total: int) -> None:
+            heard.append(("embedding", done, total))
+
+        def publishing(self) -> None:
+            heard.append(("publishing",))
+
+    make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
+    _run(docs, index, Hearing())
+    assert heard == [
+        ("planned", 1, True),
+        ("finished", "added"),
+        ("embedding", 0, 2),
+        ("embedding", 2, 2),
+        ("publishing",),
+    ]
+    heard.clear()
+    _run(docs, index, Hearing())
+    assert heard == [("finished", "unchanged")]
+
+
+def test_vectors_of_an_unknown_encoder_are_made_anew(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    """An index filled by an encoder other than the one asked for is embedded again, even if no file changed."""
+    make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
+    _run(docs, index)
+    with Catalog(index, writable=True) as catalog:
+        name = vectors.encoder_of(catalog)
+        catalog.set_meta("text_encoder", "another")
+    summary = ingest([docs], index, settings=Settings(text_encoder=name), observer=SilentObserver())
+    assert (summary.count("unchanged"), summary.chunks) == (1, 2)
+    with Catalog(index) as catalog:
+        assert vectors.encoder_of(catalog) == name
+        assert not collections.state_of(catalog).behind

@@ -1,0 +1,153 @@
+"""Reading processes: they read, fail, die and hang, and the pool goes on."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ingest.pool
+from ingest.pool import DocumentFailed, DocumentRead, Event, Job, PageRead, Pool
+from ingest.wire import read_pages
+from ingest.worker import Worker
+
+MakePdf = Callable[..., Path]
+
+
+def _job(path: Path, tmp_path: Path, **extra: object) -> Job:
+    return Job(path, tmp_path / f"{path.name}.jsonl", "", **extra)  # type: ignore[arg-type]
+
+
+def _children() -> list[int]:
+    """The reading processes this one has started."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+            command = (entry.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == os.getpid() and b"ingest.worker" in command:
+            found.append(int(entry.parent.name))
+    return found
+
+
+def _ends(events: list[Event]) -> list[DocumentRead | DocumentFailed]:
+    return [event for event in events if not isinstance(event, PageRead)]
+
+
+def test_documents_are_read_and_bad_ones_told(make_pdf: MakePdf, tmp_path: Path) -> None:
+    good = [make_pdf(f"{n}.pdf", [f"Document {n}", "Second page", ""]) for n in range(3)]
+    bad = tmp_path / "bad.pdf"
+    bad.write_bytes(b"no PDF")
+    gone = tmp_path / "gone.pdf"
+    with Pool(2) as pool:
+        events = list(pool.read([_job(path, tmp_path) for path in (good[0], bad, good[1], gone, good[2])]))
+        assert len(_children()) <= 2
+    assert _children() == []
+    ends = {event.job.path.name: event for event in _ends(events)}
+    for path in good:
+        event = ends[path.name]
+        assert isinstance(event, DocumentRead)
+        assert event.pages == 3
+        assert event.warnings == ("1 of 3 pages have no text layer",)
+        pages = list(read_pages(event.job.spool))
+        assert [page.number for page, _ in pages] == [1, 2, 3]
+        assert [len(chunks) for _, chunks in pages] == [1, 1, 0]
+    codes = {name: event.code for name, event in ends.items() if isinstance(event, DocumentFailed)}
+    assert codes == {"bad.pdf": "not_a_pdf", "gone.pdf": "unreadable"}
+
+
+def test_nothing_to_read_starts_nothing() -> None:
+    with Pool(2) as pool:
+        assert list(pool.read([])) == []
+        assert _children() == []
+
+
+def test_every_page_is_named_before_it_is_touched(make_pdf: MakePdf, tmp_path: Path) -> None:
+    """The last page named is the one to leave out when the process dies, so none may be passed over."""
+    path = make_pdf("many.pdf", [f"Page {n}" for n in range(30)])
+    out = io.StringIO()
+    Worker(out).run({"path": os.fsencode(path).hex(), "spool": str(tmp_path / "s"), "skip": [], "encoder": ""})
+    messages = [json.loads(line) for line in out.getvalue().splitlines()]
+    first = [message["page"] for message in messages if message["event"] == "page"][:30]
+    assert first == list(range(1, 31))
+    assert messages[-1] == {"event": "done", "title": messages[-1]["title"], "pages": 30, "warnings": []}
+
+
+def test_pages_to_leave_out_are_left_out(make_pdf: MakePdf, tmp_path: Path) -> None:
+    path = make_pdf("a.pdf", ["One", "Two", "Three"])
+    with Pool(1) as pool:
+        [end] = _ends(list(pool.read([_job(path, tmp_path, skip=(2,))])))
+    assert isinstance(end, DocumentRead)
+    assert [bool(page.error) for page, _ in read_pages(end.job.spool)] == [False, True, False]
+    assert any("page 2" in warning for warning in end.warnings)
+
+
+def test_a_killed_process_costs_at_most_the_page_it_was_on(make_pdf: MakePdf, tmp_path: Path) -> None:
+    long = make_pdf("long.pdf", [f"Page {n} " + "word " * 300 for n in range(150)])
+    after = make_pdf("after.pdf", ["Another"])
+    events: list[Event] = []
+    killed: list[int] = []
+    with Pool(1) as pool:
+        for event in pool.read([_job(long, tmp_path), _job(after, tmp_path)]):
+            events.append(event)
+            if isinstance(event, PageRead) and not killed:
+                killed = _children()
+                os.kill(killed[0], signal.SIGKILL)
+    assert killed
+    ends = _ends(events)
+    assert [type(end) for end in ends] == [DocumentRead, DocumentRead]
+    pages = [page for page, _ in read_pages(ends[0].job.spool)]
+    assert len(pages) == 150
+    assert sum(bool(page.error) for page in pages) <= 1
+
+
+def test_a_process_that_keeps_dying_costs_its_document_only(make_pdf: MakePdf, tmp_path: Path) -> None:
+    long = make_pdf("long.pdf", [f"Page {n} " + "word " * 300 for n in range(150)])
+    after = make_pdf("after.pdf", ["Another"])
+    ends = []
+    with Pool(1) as pool:
+        for event in pool.read([_job(long, tmp_path), _job(after, tmp_path)]):
+            if isinstance(event, PageRead):
+                if event.job.path == long:
+                    for pid in _children():
+                        os.kill(pid, signal.SIGKILL)
+            else:
+                ends.append(event)
+    assert isinstance(ends[0], DocumentFailed)
+    assert ends[0].code == "crashed"
+    assert isinstance(ends[1], DocumentRead)
+
+
+@pytest.mark.parametrize("limit", ["_SECONDS_A_PAGE", "_SECONDS_A_DOCUMENT"])
+def test_a_document_beyond_its_time_is_given_up(
+    make_pdf: MakePdf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(ingest.pool, limit, 0.0)
+    with Pool(1) as pool:
+        [end] = _ends(list(pool.read([_job(make_pdf("a.pdf", ["One"]), tmp_path)])))
+    assert isinstance(end, DocumentFailed)
+    assert end.code == "timeout"
+    assert _children() == []
+
+
+def test_a_spool_that_cannot_be_written_is_told(make_pdf: MakePdf, tmp_path: Path) -> None:
+    job = Job(make_pdf("a.pdf", ["One"]), tmp_path / "nowhere" / "spool", "")
+    with Pool(1) as pool:
+        [end] = _ends(list(pool.read([job])))
+    assert isinstance(end, DocumentFailed)
+    assert end.code == "unreadable"
+
+
+def test_leaving_early_ends_the_processes(make_pdf: MakePdf, tmp_path: Path) -> None:
+    path = make_pdf("long.pdf", [f"Page {n}" for n in range(100)])
+    with pytest.raises(KeyboardInterrupt), Pool(1) as pool:
+        for _ in pool.read([_job(path, tmp_path)]):
+            raise KeyboardInterrupt
+    assert _children() == []

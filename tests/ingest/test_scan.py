@@ -1,0 +1,117 @@
+"""Which files a run takes, and how it tells a changed one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ingest.scan import hash_of, scan, stamp_of, storable
+from research.errors import DocumentError, NothingFoundError, UsageError
+
+
+def _touch(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"%PDF-1.7")
+    return path
+
+
+def _names(paths: list[Path], folder: Path) -> list[str]:
+    return [path.relative_to(folder).as_posix() for path in paths]
+
+
+def test_folders_are_searched_to_the_bottom_in_a_stable_order(tmp_path: Path) -> None:
+    for name in ("b.pdf", "a.PDF", "deep/er/c.Pdf", "notes.txt", "pdf", "x.pdf.zip", "folder.pdf/d.pdf"):
+        _touch(tmp_path / name)
+    assert _names(scan([tmp_path]), tmp_path) == ["a.PDF", "b.pdf", "deep/er/c.Pdf", "folder.pdf/d.pdf"]
+
+
+def test_hidden_files_and_folders_are_passed_over(tmp_path: Path) -> None:
+    for name in ("a.pdf", ".b.pdf", ".git/c.pdf", ".ctx/d.pdf", "x/.cache/e.pdf"):
+        _touch(tmp_path / name)
+    assert _names(scan([tmp_path]), tmp_path) == ["a.pdf"]
+    assert _names(scan([tmp_path / ".git"]), tmp_path) == [".git/c.pdf"], "unless they are named"
+    assert _names(scan([tmp_path / ".b.pdf"]), tmp_path) == [".b.pdf"]
+
+
+def test_a_file_given_by_name_is_taken_whatever_its_ending(tmp_path: Path) -> None:
+    file = _touch(tmp_path / "report.bin")
+    assert scan([file]) == [file]
+
+
+def test_each_file_comes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = _touch(tmp_path / "sub" / "a.pdf")
+    monkeypatch.chdir(tmp_path)
+    assert len(scan([file, tmp_path, Path("sub"), Path("sub/../sub/a.pdf"), tmp_path / "sub"])) == 1
+
+
+def test_links_stay_inside_and_loops_end(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    outside = _touch(tmp_path / "outside.pdf")
+    inside = _touch(folder / "inside.pdf")
+    (folder / "loop").symlink_to(folder)
+    (folder / "sub").mkdir()
+    (folder / "sub" / "up").symlink_to(folder, target_is_directory=True)
+    (folder / "leaving.pdf").symlink_to(outside)
+    (folder / "leaving").symlink_to(tmp_path)
+    (folder / "staying.pdf").symlink_to(inside)
+    (folder / "dangling.pdf").symlink_to(tmp_path / "nothing.pdf")
+    (folder / "self.pdf").symlink_to(folder / "self.pdf")
+    (folder / "ping.pdf").symlink_to(folder / "pong.pdf")
+    (folder / "pong.pdf").symlink_to(folder / "ping.pdf")
+    assert _names(scan([folder]), folder) == ["inside.pdf", "staying.pdf"]
+
+
+def test_a_linked_folder_may_be_named(tmp_path: Path) -> None:
+    _touch(tmp_path / "docs" / "a.pdf")
+    (tmp_path / "link").symlink_to(tmp_path / "docs")
+    assert _names(scan([tmp_path / "link"]), tmp_path) == ["link/a.pdf"]
+
+
+def test_pipes_are_never_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.pdf")
+    _touch(tmp_path / "a.pdf")
+    assert _names(scan([tmp_path]), tmp_path) == ["a.pdf"]
+    with pytest.raises(UsageError, match="neither a file nor a folder"):
+        scan([tmp_path / "pipe.pdf"])
+
+
+def test_nothing_to_take_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NothingFoundError, match="no PDF files in"):
+        scan([tmp_path])
+
+
+@pytest.mark.parametrize("name", ["nothing", "a.pdf/b.pdf", "x" * 5000])
+def test_a_path_that_leads_nowhere_is_told(tmp_path: Path, name: str) -> None:
+    _touch(tmp_path / "a.pdf")
+    with pytest.raises(UsageError):
+        scan([tmp_path / "a.pdf", tmp_path / name])
+
+
+def test_a_stamp_changes_with_the_file(tmp_path: Path) -> None:
+    file = _touch(tmp_path / "a.pdf")
+    before = stamp_of(file)
+    assert stamp_of(tmp_path / "." / "a.pdf") == before
+    file.write_bytes(b"%PDF-1.8")
+    os.utime(file, ns=(before.mtime_ns, before.mtime_ns))  # set back by hand
+    assert stamp_of(file) != before, "the time of the change of the file itself cannot be set back"
+
+
+def test_content_is_what_is_hashed(tmp_path: Path) -> None:
+    assert hash_of(_touch(tmp_path / "a.pdf")) == hash_of(_touch(tmp_path / "b.pdf"))
+    (tmp_path / "b.pdf").write_bytes(b"%PDF-1.7 " + bytes(3 << 20))
+    assert hash_of(tmp_path / "a.pdf") != hash_of(tmp_path / "b.pdf")
+
+
+def test_a_file_that_vanished_is_told(tmp_path: Path) -> None:
+    for look in (stamp_of, hash_of):
+        with pytest.raises(DocumentError) as caught:
+            look(tmp_path / "gone.pdf")
+        assert caught.value.code == "unreadable"
+
+
+def test_any_path_can_be_kept_as_text() -> None:
+    assert storable(Path("/a/b.pdf")) == "/a/b.pdf"
+    assert storable(os.fsdecode(b"/a/\xff\xfe.pdf")) == "/a/\\xff\\xfe.pdf"
+    storable(os.fsdecode(b"/a/\xff.pdf")).encode("utf-8")

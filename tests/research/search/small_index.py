@@ -1,0 +1,46 @@
+"""Small indexes with real vectors, made without PDFs: what is tested here is searching."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from research.encoders.base import TextEncoder
+from research.store import vectors
+from research.store.catalog import Catalog
+from research.store.documents import FileStamp, add_document
+from research.store.paths import IndexPaths
+from research.store.records import Chunk, DocumentInfo, Page
+
+WHOLE_PAGE = (0.0, 0.0, 1.0, 1.0)
+
+
+def open_catalog(root: Path) -> Catalog:
+    return Catalog(IndexPaths(root), writable=True)
+
+
+def add(catalog: Catalog, documents: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Add documents given as path → pages. A paragraph is a chunk. Returns path → doc_id."""
+    ids = {}
+    for path, pages in documents.items():
+        sha256 = hashlib.sha256(f"{path}\f".encode() + "\f".join(pages).encode()).hexdigest()
+        info = DocumentInfo(sha256[:16], Path(path).name, "pdf", "", len(pages), "", path, 1, sha256)
+        read = [(Page(number, text), _chunks(number, text)) for number, text in enumerate(pages, start=1)]
+        add_document(catalog, info, FileStamp(path, 1, 1, 1, 1), read, reader_version=1)
+        ids[path] = info.doc_id
+    return ids
+
+
+def embed(catalog: Catalog, encoder: TextEncoder) -> None:
+    vectors.set_encoder(catalog, encoder.name, encoder.dim)
+    waiting = list(vectors.pending_chunks(catalog))
+    if waiting:
+        matrix = encoder.embed([chunk.text for chunk in waiting])
+        vectors.write_vectors(catalog, [chunk.chunk_id for chunk in waiting], matrix)
+    vectors.close_ledger(catalog)
+
+
+def _chunks(page: int, text: str) -> list[Chunk]:
+    parts = [part for part in text.split("\n\n") if part.strip()]
+    return [Chunk(page, ordinal, part, "", 5, WHOLE_PAGE) for ordinal, part in enumerate(parts)]

@@ -1,0 +1,58 @@
+"""A catalog made by hand: what is tested here is the index, not the reading of PDFs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from research.store import vectors
+from research.store.catalog import Catalog
+from research.store.documents import FileStamp, add_document
+from research.store.paths import IndexPaths
+from research.store.records import Chunk, DocumentInfo, Page
+
+ENCODER = "made-up"
+DIM = 8
+
+
+class Making:
+    """A writable catalog and short ways to fill it. A page's text is its only chunk; a blank page has none."""
+
+    def __init__(self, root: Path) -> None:
+        self.paths = IndexPaths(root)
+        self.catalog = Catalog(self.paths, writable=True)
+        self._random = np.random.default_rng(7)
+
+    def add(self, name: str, pages: Sequence[str], *, folder: str = "/docs", version: int = 1) -> DocumentInfo:
+        """Add a document whose content is its pages, as a file of that name."""
+        sha256 = hashlib.sha256("\f".join(pages).encode()).hexdigest()
+        path = f"{folder}/{name}"
+        info = DocumentInfo(
+            sha256[:16], name, "pdf", "A title", len(pages), "2026-01-01T00:00:00+00:00", path, 1, sha256
+        )
+        read = [(Page(number, text), chunks_of(number, text)) for number, text in enumerate(pages, start=1)]
+        add_document(self.catalog, info, stamp(path), read, reader_version=version)
+        return info
+
+    def embed(self, dim: int = DIM, encoder: str = ENCODER) -> None:
+        """Give every chunk without one a made-up unit vector."""
+        vectors.set_encoder(self.catalog, encoder, dim)
+        waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(self.catalog)]
+        matrix = self._random.standard_normal((len(waiting), dim)).astype(np.float32)
+        if waiting:
+            vectors.write_vectors(self.catalog, waiting, matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
+        vectors.close_ledger(self.catalog)
+
+    def count(self, table: str) -> int:
+        return int(self.catalog.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+
+
+def stamp(path: str, size: int = 1) -> FileStamp:
+    return FileStamp(path, size, 1, 1, 1)
+
+
+def chunks_of(page: int, text: str) -> list[Chunk]:
+    return [Chunk(page, 0, text, "A title", 5, (0.0, 0.0, 1.0, 1.0))] if text.strip() else []

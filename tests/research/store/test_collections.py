@@ -1,0 +1,268 @@
+"""The Chroma collections follow the catalog: published, extended, pruned, renamed, and read two ways."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from index_making import Making
+
+from research.errors import IndexUnusableError
+from research.store import collections, generations, vectors
+from research.store.catalog import Catalog
+from research.store.client import ChromaClient
+from research.store.collections import TEXT, VISUAL, state_of
+from research.store.documents import FileStamp, remove_document, rename_document
+from research.store.generations import Generation
+from research.store.neighbours import ClientNeighbours, CoreNeighbours, open_neighbours
+from research.store.paths import IndexPaths
+from research.store.repair import repair_if_behind
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaClient]:
+    """Thirty pages, some blank, published once; tests only read it."""
+    made = Making(tmp_path_factory.mktemp("published") / "index")
+    for number in range(3):
+        made.add(f"d{number}.pdf", [f"walrus {number} {page}" if page % 5 else "" for page in range(10)])
+    made.embed()
+    collections.publish(made.catalog)
+    made.catalog.close()
+    with ChromaClient(made.paths.root) as client:
+        yield client
+
+
+def _generation(client: ChromaClient) -> Generation:
+    generation = client.generation()
+    assert generation is not None
+    return generation
+
+
+def _question(seed: int, dim: int = 8) -> list[float]:
+    vector = np.random.default_rng(seed).standard_normal(dim).astype(np.float32)
+    return [float(value) for value in vector / np.linalg.norm(vector)]
+
+
+def test_after_publishing_nothing_is_behind(published: ChromaClient) -> None:
+    state = state_of(published.catalog)
+    assert (state.missing, state.surplus, state.behind) == (0, 0, False)
+    assert (_generation(published).text_records, _generation(published).visual_records) == (24, 30)
+    assert published.text_collection.count() == 24
+    assert published.visual_collection.count() == 30
+
+
+def test_records_carry_the_contract_s_metadata(published: ChromaClient) -> None:
+    names = {
+        "doc_id", "filename", "page", "extension", "timestamp", "source_path", "image_path", "thumb_path",
+        "section_path", "parent_heading", "num_headings", "num_tables", "num_pictures",
+    }  # fmt: skip
+    for collection in (published.text_collection, published.visual_collection):
+        found = collection.get(limit=1)
+        assert found["metadatas"] is not None
+        assert names <= found["metadatas"][0].keys()
+
+
+@pytest.mark.parametrize("name", [TEXT, VISUAL])
+def test_both_readers_find_the_same(published: ChromaClient, name: str) -> None:
+    path = _generation(published).path
+    core, client = CoreNeighbours(path), ClientNeighbours(path)
+    for seed in range(5):
+        direct = core.nearest(name, _question(seed), 10)
+        public = client.nearest(name, _question(seed), 10)
+        assert [n.key for n in direct] == [n.key for n in public]
+        assert [n.similarity for n in direct] == pytest.approx([n.similarity for n in public], abs=1e-6)
+
+
+def test_neighbours_are_the_exact_ones(published: ChromaClient) -> None:
+    owners, matrix = vectors.vectors_after(published.catalog, 0)
+    reader = open_neighbours(_generation(published))
+    for seed in range(5):
+        question = _question(seed)
+        found = reader.nearest(TEXT, question, 24)
+        exact = np.sort(matrix @ np.array(question, np.float32))[::-1]
+        assert [n.similarity for n in found] == pytest.approx(exact.tolist(), abs=1e-5)
+        assert len({n.key for n in found}) == 24 == len(owners)
+
+
+def test_nothing_is_left_for_a_reader_to_replay(published: ChromaClient) -> None:
+    """What Chroma has not written into its neighbour files is replayed by every process that opens them."""
+    with sqlite3.connect(_generation(published).path / "chroma.sqlite3") as database:
+        pending = database.execute(
+            "SELECT COUNT(*) FROM embeddings_queue q JOIN segments s ON q.topic LIKE '%' || s.collection"
+            " LEFT JOIN max_seq_id m ON m.segment_id = s.id"
+            " WHERE s.scope = 'VECTOR' AND q.seq_id > COALESCE(m.seq_id, 0)"
+        ).fetchone()[0]
+    database.close()
+    assert pending == 0
+
+
+def test_a_single_record_is_written_out_too(making: Making) -> None:
+    making.add("a.pdf", ["walrus"])
+    making.embed()
+    generation = collections.publish(making.catalog)
+    with sqlite3.connect(generation.path / "chroma.sqlite3") as database:
+        database.execute("DELETE FROM embeddings_queue")  # the log goes, the neighbour files stay
+    database.close()
+    assert len(CoreNeighbours(generation.path).nearest(TEXT, _question(1), 1)) == 1
+
+
+def test_what_came_later_is_added_and_what_went_is_pruned(making: Making) -> None:
+    first = making.add("a.pdf", ["walrus", "seal"])
+    making.embed()
+    one = collections.publish(making.catalog)
+    assert collections.publish(making.catalog) == one, "nothing to do"
+    second = making.add("b.pdf", ["orca"])
+    making.embed()
+    remove_document(making.catalog, first.doc_id)
+    state = state_of(making.catalog)
+    assert (state.missing, state.surplus) == (1, 3), "a vector; two text records and the difference in pages"
+    two = collections.publish(making.catalog)
+    assert (two.number, two.text_records, two.visual_records) == (2, 1, 1)
+    assert not state_of(making.catalog).behind
+    with ChromaClient(making.paths.root) as client:
+        assert client.text_collection.get()["ids"] == [f"{second.doc_id}:1:0"]
+        assert client.visual_collection.get()["ids"] == [f"{second.doc_id}:1"]
+    assert one.path.exists(), "a reader may be opening it now"
+    making.add("c.pdf", ["auk"])
+    making.embed()
+    three = collections.publish(making.catalog)
+    assert not one.path.exists()
+    assert {path.name for path in making.paths.chroma.iterdir()} == {two.path.name, three.path.name}
+
+
+def test_a_new_name_reaches_the_metadata(making: Making) -> None:
+    info = making.add("old.pdf", ["walrus", ""])
+    making.embed()
+    collections.publish(making.catalog)
+    rename_document(making.catalog, info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
+    assert state_of(making.catalog).behind
+    collections.publish(making.catalog)
+    with ChromaClient(making.paths.root) as client:
+        for collection in (client.text_collection, client.visual_collection):
+            assert {entry["filename"] for entry in collection.get()["metadatas"] or []} == {"new.pdf"}
+    assert not state_of(making.catalog).behind
+
+
+def test_documents_without_any_text_are_pages_too(making: Making) -> None:
+    making.add("scan.pdf", ["", ""])
+    making.embed()
+    assert state_of(making.catalog).behind
+    generation = collections.publish(making.catalog)
+    assert (generation.text_records, generation.visual_records) == (0, 2)
+    assert not state_of(making.catalog).behind
+
+
+def test_a_document_finished_after_its_vectors_were_published_gets_its_pages(making: Making) -> None:
+    """A run stopped between the last vector and the ledger, then a question that published what was there."""
+    making.add("a.pdf", ["walrus", "seal"])
+    vectors.set_encoder(making.catalog, "made-up", 8)
+    waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(making.catalog)]
+    vectors.write_vectors(making.catalog, waiting, np.eye(8, dtype=np.float32)[: len(waiting)])
+    half = collections.publish(making.catalog)
+    assert (half.text_records, half.visual_records) == (2, 0)
+    vectors.close_ledger(making.catalog)
+    assert state_of(making.catalog).behind
+    whole = collections.publish(making.catalog)
+    assert (whole.text_records, whole.visual_records) == (2, 2)
+    assert not state_of(making.catalog).behind
+
+
+def test_another_encoder_starts_the_collections_anew(making: Making) -> None:
+    making.add("a.pdf", ["walrus", "seal"])
+    making.embed(dim=8, encoder="first")
+    collections.publish(making.catalog)
+    making.embed(dim=4, encoder="second")
+    assert state_of(making.catalog).generation is None, "vectors of two encoders are never compared"
+    generation = collections.publish(making.catalog)
+    assert len(open_neighbours(generation).nearest(TEXT, _question(1, dim=4), 2)) == 2
+
+
+def test_a_catalog_set_back_does_not_trust_newer_collections(making: Making) -> None:
+    making.add("a.pdf", ["walrus"])
+    making.embed()
+    collections.publish(making.catalog)
+    making.catalog.connection.execute("DELETE FROM vectors")
+    making.catalog.connection.execute("UPDATE sqlite_sequence SET seq = 0 WHERE name = 'vectors'")
+    assert state_of(making.catalog).generation is None
+
+
+def test_collections_of_another_catalog_are_not_used(making: Making, published: ChromaClient, tmp_path: Path) -> None:
+    assert generations.newest(published.paths.chroma, making.catalog.meta("catalog_id")) is None
+    assert generations.newest(tmp_path / "nowhere", "x") is None
+
+
+def test_an_unbuilt_index_says_so(making: Making) -> None:
+    with ChromaClient(making.paths.root) as client:
+        assert client.neighbours() is None
+        with pytest.raises(IndexUnusableError, match="not built"):
+            _ = client.text_collection
+    assert not repair_if_behind(making.paths), "an empty index needs no collections"
+
+
+def test_repair_leaves_a_busy_index_alone(making: Making) -> None:
+    from research.store.lock import write_lock
+
+    making.add("a.pdf", ["walrus"])
+    making.embed()
+    with write_lock(making.paths.lock):
+        assert not repair_if_behind(making.paths)
+    assert repair_if_behind(making.paths)
+    assert not repair_if_behind(making.paths)
+
+
+def test_publishing_survives_damage_that_no_check_sees(making: Making) -> None:
+    making.add("a.pdf", ["walrus", "seal"])
+    making.embed()
+    base = collections.publish(making.catalog)
+    with sqlite3.connect(base.path / "chroma.sqlite3") as database:
+        database.execute("DROP TABLE embedding_metadata")
+    database.close()
+    making.add("b.pdf", ["orca"])
+    making.embed()
+    generation = collections.publish(making.catalog)
+    assert (generation.text_records, generation.visual_records) == (3, 3)
+    assert not state_of(making.catalog).behind
+
+
+def test_a_draft_left_by_a_killed_process_is_no_generation(making: Making) -> None:
+    making.add("a.pdf", ["walrus"])
+    making.embed()
+    draft = generations.start_draft(making.paths.chroma, None)
+    (draft / "chroma.sqlite3").write_bytes(b"half")
+    assert state_of(making.catalog).generation is None
+    assert collections.publish(making.catalog).number == 1
+    assert not draft.exists()
+
+
+@pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"catalog_id": 1}', "\x00"])
+def test_a_broken_manifest_is_no_generation(tmp_path: Path, manifest: str) -> None:
+    folder = tmp_path / "gen-000001"
+    folder.mkdir()
+    (folder / "generation.json").write_text(manifest)
+    assert generations.newest(tmp_path, "x") is None
+
+
+def test_touched_but_equal_files_are_still_good(making: Making) -> None:
+    """A copied or restored index has new time stamps and the same bytes."""
+    making.add("a.pdf", ["walrus"])
+    making.embed()
+    generation = collections.publish(making.catalog)
+    entries = json.loads((generation.path / "generation.json").read_text())["files"]
+    assert entries
+    for entry in entries:
+        (generation.path / entry["name"]).touch()
+    assert state_of(making.catalog).generation == generation
+    generations.discard_all(making.paths.chroma)
+    assert state_of(making.catalog).generation is None
+
+
+def test_a_repair_does_not_embed(making: Making) -> None:
+    making.add("a.pdf", ["walrus"])
+    making.embed()
+    assert repair_if_behind(IndexPaths(making.paths.root))
+    with Catalog(making.paths) as catalog:
+        assert vectors.last_sequence(catalog) == 1

@@ -1,0 +1,250 @@
+"""Whatever happens to Chroma's files, a question is answered, the damage is seen and mended, and no process dies."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from index_making import Making
+
+from research.store import collections
+
+# Opens a possibly torn index, which with Chroma alone can end the process: hence a process of its own.
+_ASK = """
+import json, sys
+import numpy as np
+from pathlib import Path
+from research.search.engine import SearchEngine
+from research.store import vectors
+from research.store.client import ChromaClient
+from research.store.collections import state_of
+from research.store.paths import IndexPaths
+from research.store.repair import repair_if_behind
+
+class Encoder:
+    name, dim, max_tokens = "made-up", 8, 256
+    def embed_query(self, text):
+        return np.eye(8, dtype=np.float32)[0]
+
+def look(path):
+    with ChromaClient(path) as client:
+        engine = SearchEngine(client, encoder=Encoder())
+        outcome = engine.run("walrus", 40, "dense")
+        return {
+            "behind": state_of(client.catalog).behind,
+            "pages": [[f.page.filename, f.page.page, round(f.score, 4)] for f in outcome.found],
+            "legs": [[leg.name, leg.status] for leg in outcome.coverage.legs],
+            "sequence": vectors.last_sequence(client.catalog),
+            "visual": len(engine.run("walrus", 40, "visual").found),
+        }
+
+path = sys.argv[1]
+before = look(path)
+repaired = repair_if_behind(IndexPaths(Path(path)))
+print(json.dumps({"before": before, "repaired": repaired, "after": look(path)}))
+"""
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Making(tmp_path_factory.mktemp("sound") / "index")
+    made.add("a.pdf", [f"walrus {page}" for page in range(12)])
+    made.embed()
+    collections.publish(made.catalog)
+    made.catalog.close()
+    return made.paths.root
+
+
+def _ask(root: Path) -> dict[str, Any]:
+    run = subprocess.run([sys.executable, "-c", _ASK, str(root)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, f"ended with {run.returncode}\n{run.stderr[-2000:]}"
+    assert "Traceback" not in run.stderr, run.stderr
+    answer: dict[str, Any] = json.loads(run.stdout)
+    return answer
+
+
+@pytest.fixture(scope="module")
+def expected(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    copy = tmp_path_factory.mktemp("copy") / "index"
+    shutil.copytree(sound, copy)
+    answer = _ask(copy)
+    assert not answer["before"]["behind"]
+    assert not answer["repaired"]
+    assert answer["before"] == answer["after"]
+    pages: list[Any] = answer["before"]["pages"]
+    assert len(pages) == 12
+    return pages
+
+
+def _truncate_vectors(generation: Path) -> None:
+    for path in generation.glob("*/data_level0.bin"):
+        with path.open("r+b") as file:
+            file.truncate(path.stat().st_size // 2)
+
+
+def _overwrite_headers(generation: Path) -> None:
+    for path in generation.glob("*/header.bin"):
+        path.write_bytes(b"\xff" * path.stat().st_size)
+
+
+def _delete_folder(generation: Path) -> None:
+    shutil.rmtree(generation.parent)
+
+
+def _delete_neighbour_files(generation: Path) -> None:
+    for path in generation.glob("*/"):
+        shutil.rmtree(path)
+
+
+def _garbage_database(generation: Path) -> None:
+    (generation / "chroma.sqlite3").write_bytes(b"no database at all " * 500)
+
+
+def _empty_database(generation: Path) -> None:
+    (generation / "chroma.sqlite3").write_bytes(b"")
+
+
+def _torn_database(generation: Path) -> None:
+    path = generation / "chroma.sqlite3"
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def _garbage_manifest(generation: Path) -> None:
+    (generation / "generation.json").write_text("{")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _truncate_vectors,
+        _overwrite_headers,
+        _delete_folder,
+        _delete_neighbour_files,
+        _garbage_database,
+        _empty_database,
+        _torn_database,
+        _garbage_manifest,
+    ],
+)
+def test_damage_is_survived_seen_and_mended(
+    sound: Path, expected: list[Any], tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    copy = tmp_path / "index"
+    shutil.copytree(sound, copy)
+    damage(copy / "chroma" / "gen-000001")
+    answer = _ask(copy)
+    assert answer["before"]["pages"] == expected
+    assert answer["before"]["legs"] == [["dense", "ok"]]
+    assert answer["before"]["behind"]
+    assert answer["repaired"]
+    assert answer["after"]["pages"] == expected
+    assert not answer["after"]["behind"]
+    assert answer["after"]["visual"] > 0
+    assert answer["after"]["sequence"] == answer["before"]["sequence"] == 12, "nothing was embedded again"
+
+
+def test_damage_that_no_check_sees_is_found_by_the_first_question(
+    sound: Path, expected: list[Any], tmp_path: Path
+) -> None:
+    import sqlite3
+
+    copy = tmp_path / "index"
+    shutil.copytree(sound, copy)
+    with sqlite3.connect(copy / "chroma" / "gen-000001" / "chroma.sqlite3") as database:
+        database.execute("DROP TABLE max_seq_id")
+        database.execute("DROP TABLE embeddings_queue")
+    database.close()
+    answer = _ask(copy)
+    assert answer["before"]["pages"] == expected
+    assert answer["repaired"]
+    assert answer["after"]["pages"] == expected
+    assert not answer["after"]["behind"]
+
+
+def test_the_generation_before_steps_in_for_a_torn_one(tmp_path: Path) -> None:
+    made = Making(tmp_path / "index")
+    made.add("a.pdf", [f"walrus {page}" for page in range(5)])
+    made.embed()
+    collections.publish(made.catalog)
+    made.add("b.pdf", [f"seal {page}" for page in range(5)])
+    made.embed()
+    torn = collections.publish(made.catalog)
+    made.catalog.close()
+    _truncate_vectors(torn.path)
+    answer = _ask(made.paths.root)
+    assert len(answer["before"]["pages"]) == 10
+    assert answer["before"]["behind"]
+    assert answer["repaired"]
+    assert not answer["after"]["behind"]
+    assert answer["after"]["pages"] == answer["before"]["pages"]
+
+
+# Everything is loaded while that is still allowed; then the process becomes one that may only read the index.
+_READ_ONLY = """
+import json, os, sys, tempfile
+import numpy as np
+from pathlib import Path
+from research.search.engine import SearchEngine
+from research.store.client import ChromaClient
+from research.store.collections import open_client, state_of
+from research.store.paths import IndexPaths
+from research.store.repair import repair_if_behind
+
+class Encoder:
+    name, dim, max_tokens = "made-up", 8, 256
+    def embed_query(self, text):
+        return np.eye(8, dtype=np.float32)[0]
+
+def look(path):
+    with ChromaClient(path) as client:
+        engine = SearchEngine(client, encoder=Encoder())
+        outcome = engine.run("walrus", 40)
+        again = engine.run("walrus", 40)
+        assert [f.page for f in outcome.found] == [f.page for f in again.found]
+        return [[f.page.page, round(f.score, 4)] for f in outcome.found], outcome.coverage.complete
+
+sound, index = sys.argv[1:]
+with tempfile.TemporaryDirectory() as folder:
+    client = open_client(Path(folder))
+    client.get_or_create_collection("text", embedding_function=None)
+    client.close()
+expected = look(sound)
+if os.geteuid() == 0:
+    os.setuid(65534)  # permissions mean nothing to root
+found = look(index)
+assert not repair_if_behind(IndexPaths(Path(index)))
+print(json.dumps({"expected": expected, "found": found}))
+"""
+
+
+def test_a_folder_that_chroma_cannot_write_is_searched_all_the_same(sound: Path, tmp_path: Path) -> None:
+    """Chroma opens its files for writing even to read them; the catalog's vectors step in."""
+    copy = tmp_path / "index"
+    shutil.copytree(sound, copy)
+    folder = Path(tempfile.mkdtemp())
+    shutil.copytree(sound, folder / "index")
+    everything = [folder / "index", *(folder / "index").rglob("*")]
+    folder.chmod(0o755)
+    for path in everything:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    run = subprocess.run(
+        [sys.executable, "-c", _READ_ONLY, str(copy), str(folder / "index")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for path in everything:
+        path.chmod(0o755)
+    shutil.rmtree(folder)
+    assert run.returncode == 0, run.stderr[-3000:]
+    answer = json.loads(run.stdout)
+    assert answer["found"] == answer["expected"]
+    assert len(answer["found"][0]) == 12

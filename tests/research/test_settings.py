@@ -1,0 +1,124 @@
+"""Settings come in layers, and nothing unknown or ill-typed slips through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from research.errors import UsageError
+from research.settings import Settings, index_folder, load_settings, user_config, user_data
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder two levels inside a project."""
+    folder = tmp_path / "project" / "a" / "b"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def config() -> Path:
+    path = user_config()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    yield path  # type: ignore[misc]
+    path.unlink(missing_ok=True)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def test_defaults(project: Path) -> None:
+    assert load_settings(folder=project, environment={}) == Settings()
+
+
+def test_each_layer_outdoes_the_one_below(project: Path, config: Path) -> None:
+    def tokens(flags: dict[str, object], environment: dict[str, str]) -> int:
+        return load_settings(flags, folder=project, environment=environment).max_tokens
+
+    assert tokens({}, {}) == 10_000
+    _write(config, "max_tokens = 1\nmax_sources = 1\n")
+    assert tokens({}, {}) == 1
+    _write(project.parent.parent / "ctx.toml", "max_tokens = 2")
+    assert tokens({}, {}) == 2
+    _write(project.parent / "ctx.toml", "max_tokens = 3")
+    assert tokens({}, {}) == 3, "the nearest one upward"
+    assert tokens({}, {"CTX_MAX_TOKENS": "4"}) == 4
+    assert tokens({"max_tokens": 5}, {"CTX_MAX_TOKENS": "4"}) == 5
+    assert tokens({"max_tokens": None}, {"CTX_MAX_TOKENS": "4"}) == 4, "a flag not given says nothing"
+    assert tokens({"max_tokens": 0}, {}) == 0, "zero is a value"
+    assert load_settings(folder=project, environment={}).max_sources == 1, "the layers add up"
+
+
+def test_an_empty_variable_is_none_and_a_foreign_one_is_not_ours(project: Path) -> None:
+    assert load_settings(folder=project, environment={"CTX_MODE": "", "CTX_OTHER": "x", "MODE": "y"}) == Settings()
+
+
+def test_the_process_s_own_environment_is_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTX_MODE", "text")
+    monkeypatch.chdir(project)
+    assert load_settings().mode == "text"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("max_token = 5", "unknown setting 'max_token'"),
+        ("[search]\nmode = 'text'", "unknown setting 'search'"),
+        ("max_tokens = 'many'", "max_tokens must be a whole number"),
+        ("max_tokens = 1.5", "max_tokens must be a whole number"),
+        ("max_tokens = inf", "max_tokens must be a whole number"),
+        ("max_tokens = true", "max_tokens must be a whole number"),
+        ("max_tokens = [1]", "max_tokens must be a whole number"),
+        ("max_tokens = -1", "cannot be negative"),
+        ("mode = 5", "mode must be text"),
+        ("index = ['x']", "index must be text"),
+        ("max_tokens = ", "cannot read"),
+    ],
+)
+def test_a_wrong_file_is_told_by_name(project: Path, text: str, message: str) -> None:
+    _write(project / "ctx.toml", text)
+    with pytest.raises(UsageError, match=message) as caught:
+        load_settings(folder=project, environment={})
+    assert str(project / "ctx.toml") in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_told(project: Path) -> None:
+    (project / "ctx.toml").write_bytes(b"mode = '\xff'")
+    with pytest.raises(UsageError, match="cannot read"):
+        load_settings(folder=project, environment={})
+
+
+@pytest.mark.parametrize("value", ["x", "-3", "1.5", "1e3"])
+def test_a_wrong_variable_is_told_by_name(project: Path, value: str) -> None:
+    with pytest.raises(UsageError, match="CTX_MAX_TOKENS"):
+        load_settings(folder=project, environment={"CTX_MAX_TOKENS": value})
+
+
+def test_a_relative_index_in_a_file_belongs_to_the_file(project: Path, tmp_path: Path) -> None:
+    _write(project.parent / "ctx.toml", "index = 'here/index'")
+    settings = load_settings(folder=project, environment={})
+    assert index_folder(settings, project) == project.parent / "here" / "index"
+    _write(project.parent / "ctx.toml", f"index = '{tmp_path}'")
+    assert index_folder(load_settings(folder=project, environment={}), project) == tmp_path
+    _write(project.parent / "ctx.toml", "index = '~/index'")
+    assert index_folder(load_settings(folder=project, environment={}), project) == Path.home() / "index"
+
+
+def test_a_relative_index_elsewhere_belongs_to_the_folder_one_stands_in(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    settings = load_settings(folder=project, environment={"CTX_INDEX": "mine"})
+    assert index_folder(settings) == project / "mine"
+
+
+def test_the_nearest_project_folder_holds_the_index(project: Path) -> None:
+    assert index_folder(Settings(), project) == user_data()
+    (project.parent.parent / ".ctx").mkdir()
+    assert index_folder(Settings(), project) == project.parent.parent / ".ctx"
+    (project / ".ctx").write_text("a file is no folder")
+    assert index_folder(Settings(), project) == project.parent.parent / ".ctx"
+    assert not user_data().exists(), "asking makes nothing"
