@@ -24,7 +24,8 @@ class Catalog:
         self.paths = paths
         self._writable = writable
         self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+        self._opened: list[tuple[threading.Thread, sqlite3.Connection]] = []
+        self._opening = threading.Lock()
         if writable:
             paths.create()
         elif not paths.exists:
@@ -45,7 +46,9 @@ class Catalog:
         if connection is None:
             connection = self._connect()
             self._local.connection = connection
-            self._opened.append(connection)
+            with self._opening:
+                self._close_left_behind()
+                self._opened.append((threading.current_thread(), connection))
         return connection
 
     @contextmanager
@@ -71,7 +74,7 @@ class Catalog:
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def close(self) -> None:
-        for connection in self._opened:
+        for _, connection in self._opened:
             connection.close()
         self._opened.clear()
         self._local = threading.local()
@@ -81,6 +84,13 @@ class Catalog:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _close_left_behind(self) -> None:
+        """Every question starts threads of its own; without this each would leave a connection open."""
+        for thread, connection in self._opened:
+            if not thread.is_alive():
+                connection.close()
+        self._opened = [entry for entry in self._opened if entry[0].is_alive()]
 
     def _connect(self) -> sqlite3.Connection:
         try:

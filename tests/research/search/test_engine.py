@@ -177,6 +177,22 @@ def test_a_refreshed_client_sees_what_was_published_since(catalog: Catalog, enco
         assert len(engine.run("boats", 5, "dense").found) == 1
 
 
+def test_collections_that_went_away_under_an_open_client(catalog: Catalog, encoder: TextEncoder) -> None:
+    add(catalog, {"/d/boats.pdf": ["Boats in the harbour"]})
+    embed(catalog, encoder)
+    first = collections.publish(catalog)
+    with ChromaClient(catalog.paths.root) as client:
+        assert client.generation() == first
+        for number in range(2):
+            add(catalog, {f"/d/{number}.pdf": [f"Boats number {number}"]})
+            embed(catalog, encoder)
+            collections.publish(catalog)
+        assert not first.path.exists()
+        outcome = SearchEngine(client, encoder=encoder).run("boats", 5)
+        assert len(outcome.found) == 3
+        assert outcome.coverage.complete
+
+
 def test_a_document_s_whole_markdown(samples: ChromaClient) -> None:
     [manual] = find_documents(samples.catalog, "brindle*")
     markdown = asyncio.run(samples.get_document_markdown(manual.doc_id))

@@ -107,6 +107,16 @@ def test_every_thread_has_its_own_connection(making: Making) -> None:
     assert seen[0] is not making.catalog.connection
 
 
+def test_ended_threads_leave_no_connections(making: Making) -> None:
+    """A service asks thousands of questions through one catalog, each in a thread of its own."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(40):
+        thread = threading.Thread(target=lambda: making.catalog.meta("catalog_id"))
+        thread.start()
+        thread.join()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 6
+
+
 def test_a_reader_sees_what_a_writer_adds_later(making: Making) -> None:
     with Catalog(making.paths) as reader:
         assert all_documents(reader) == []

@@ -1,0 +1,90 @@
+"""What a file needs: nothing, a name, or to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.pdf.version import READER_VERSION
+from ingest.plan import ToRead, plan
+from ingest.report import FileOutcome
+from ingest.scan import hash_of, stamp_of
+from research.store.catalog import Catalog
+from research.store.documents import add_document, all_documents, paths_of
+from research.store.paths import IndexPaths
+from research.store.records import DocumentInfo, Page
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    with Catalog(IndexPaths(tmp_path / "index"), writable=True) as catalog:
+        yield catalog
+
+
+def _file(path: Path, content: str) -> Path:
+    path.write_text(content)
+    return path
+
+
+def _add(catalog: Catalog, path: Path) -> str:
+    """What a run does with a file to read, without the reading."""
+    step = plan(catalog, path)
+    assert isinstance(step, ToRead)
+    info = DocumentInfo(step.doc_id, path.name, "pdf", "", 1, "", step.stamp.path, step.stamp.size, step.sha256)
+    add_document(catalog, info, step.stamp, [(Page(1, path.read_text()), [])], reader_version=READER_VERSION)
+    return step.doc_id
+
+
+def _outcome(catalog: Catalog, path: Path) -> FileOutcome:
+    outcome = plan(catalog, path)
+    assert isinstance(outcome, FileOutcome)
+    return outcome
+
+
+def test_an_unknown_file_is_to_be_read(catalog: Catalog, tmp_path: Path) -> None:
+    path = _file(tmp_path / "a.pdf", "walrus")
+    step = plan(catalog, path)
+    assert step == ToRead(path, stamp_of(path), hash_of(path), replaces=False)
+
+
+def test_a_known_file_is_unchanged_by_its_stamp_and_then_by_its_content(catalog: Catalog, tmp_path: Path) -> None:
+    path = _file(tmp_path / "a.pdf", "walrus")
+    doc_id = _add(catalog, path)
+    assert _outcome(catalog, path) == FileOutcome(str(path), "unchanged", doc_id)
+    _file(path, "walrus")  # written again
+    assert _outcome(catalog, path) == FileOutcome(str(path), "unchanged", doc_id)
+
+
+def test_a_changed_file_replaces(catalog: Catalog, tmp_path: Path) -> None:
+    path = _file(tmp_path / "a.pdf", "walrus")
+    _add(catalog, path)
+    step = plan(catalog, _file(path, "penguin"))
+    assert isinstance(step, ToRead)
+    assert step.replaces
+
+
+def test_a_moved_file_is_renamed_and_a_second_one_is_a_copy(catalog: Catalog, tmp_path: Path) -> None:
+    path = _file(tmp_path / "a.pdf", "walrus")
+    doc_id = _add(catalog, path)
+    moved = path.rename(tmp_path / "b.pdf")
+    assert _outcome(catalog, moved).result == "renamed"
+    copy = _file(tmp_path / "c.pdf", "walrus")
+    assert _outcome(catalog, copy).result == "copy"
+    assert [document.filename for document in all_documents(catalog)] == ["b.pdf"]
+    assert paths_of(catalog, doc_id) == [str(moved), str(copy)]
+
+
+def test_a_file_that_vanished_since_it_was_seen_fails_alone(catalog: Catalog, tmp_path: Path) -> None:
+    outcome = _outcome(catalog, tmp_path / "gone.pdf")
+    assert (outcome.result, outcome.code) == ("failed", "unreadable")
+
+
+def test_a_file_that_became_another_known_one(catalog: Catalog, tmp_path: Path) -> None:
+    first, second = _file(tmp_path / "a.pdf", "walrus"), _file(tmp_path / "b.pdf", "penguin")
+    _add(catalog, first)
+    kept = _add(catalog, second)
+    _file(first, "penguin")
+    assert _outcome(catalog, first).result == "copy"
+    assert [document.doc_id for document in all_documents(catalog)] == [kept], "the walrus is nowhere any more"
