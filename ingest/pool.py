@@ -166,8 +166,12 @@ class Pool:
                 yield from self._retry(job, page, "timeout", reason, waiting)
 
     def _retry(self, job: Job, page: int, code: str, reason: str, waiting: deque[Job]) -> Iterator[DocumentFailed]:
-        """Leave out the page that broke the reader and try the rest; give up after a few such pages."""
-        if page == 0 or page in job.skip or len(job.skip) >= _PAGES_GIVEN_UP:
+        """Leave out the page that broke the reader and try the rest; give up after a few such pages.
+
+        Page 0 stands for a process that died before any page, perhaps while it was idle: that is tried once more.
+        """
+        hopeless = page == 0 and code == "timeout"
+        if hopeless or page in job.skip or len(job.skip) >= _PAGES_GIVEN_UP:
             yield DocumentFailed(job, code, reason)
         else:
             waiting.appendleft(replace(job, skip=(*job.skip, page)))

@@ -2,7 +2,7 @@
 
     words = BM25(words) / Σ idf                    at most 1
     pairs = 0.2 · BM25(adjacent words) / Σ idf     at most 0.2
-    name  = Σ idf(words in the file name) / Σ idf  at most 0.5
+    name  = Σ idf(words in file name or title) / Σ idf  at most 0.5
     score = (words + pairs + name) / 1.7           0 to 1
 
 Σ idf over the question's words is the most BM25 can reach, so scores of different questions are on one scale. The

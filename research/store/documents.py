@@ -112,7 +112,7 @@ def add_document(
             ),
         )
         _note_file(connection, info.doc_id, stamp)
-        _index_name(connection, info.doc_id, info.filename)
+        _index_name(connection, info.doc_id, info.filename, info.title)
         numbers = []
         for page, chunks in pages:
             _insert_page(connection, info.doc_id, page, chunks)
@@ -187,7 +187,8 @@ def _rename(connection: sqlite3.Connection, doc_id: str, path: str, filename: st
         "UPDATE documents SET filename = ?, source_path = ? WHERE doc_id = ?", (filename, path, doc_id)
     )
     connection.execute("DELETE FROM name_words WHERE doc_id = ?", (doc_id,))
-    _index_name(connection, doc_id, filename)
+    title = connection.execute("SELECT title FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()[0]
+    _index_name(connection, doc_id, filename, title)
     _restamp_vectors(connection, doc_id)
 
 
@@ -203,9 +204,11 @@ def _note_file(connection: sqlite3.Connection, doc_id: str, stamp: FileStamp) ->
     )
 
 
-def _index_name(connection: sqlite3.Connection, doc_id: str, filename: str) -> None:
+def _index_name(connection: sqlite3.Connection, doc_id: str, filename: str, title: str) -> None:
     stem = filename.rsplit(".", 1)[0]
-    connection.executemany("INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in set(name_words(stem))])
+    # BestBuy_2023 answers to "best buy" and to "bestbuy".
+    found = {*name_words(stem), *words(stem.replace("_", " ")), *words(title)}
+    connection.executemany("INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in found])
 
 
 def _insert_page(connection: sqlite3.Connection, doc_id: str, page: Page, chunks: list[Chunk]) -> None:

@@ -9,8 +9,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-ANALYSER_VERSION = 1
-
 # Function words that stand on nearly every page; they would only slow the search and blur the ranking.
 STOP_WORDS = frozenset(
     """
@@ -33,7 +31,7 @@ _UNSPACED = (
 # Vowel signs of the Indic scripts and their kin, which `\w` does not count as parts of a word.
 _SIGNS = "".join(chr(c) for c in range(0x0483, 0x1D00) if unicodedata.category(chr(c)).startswith("M"))
 _TOKEN = re.compile(
-    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<number>\d+(?:[.,]\d+)*)|"
+    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<number>\d+(?:,\d\d\d(?!\d))*(?:\.\d+)*)|"
     rf"(?P<word>(?:[^\W\d_{_UNSPACED}][{_SIGNS}]*)+)",
     re.UNICODE,
 )
@@ -79,7 +77,7 @@ def fold(text: str) -> str:
 
 
 def _number(token: str) -> str:
-    # 1,234.50 and 1234.50 are one number; a decimal point stays.
+    # 1,234.50 and 1234.50 are one number, 2,3 are two; a decimal point stays.
     plain = token.replace(",", "")
     return plain.rstrip(".") or token
 
