@@ -157,13 +157,20 @@ def _collections(catalog: Catalog) -> Iterator[Check]:
 
 def _unfinished(catalog: Catalog) -> Iterator[Check]:
     from research.store.documents import unfinished
+    from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
 
-    waiting = {doc_id for ids in unfinished(catalog).values() for doc_id in ids}
-    if waiting:
-        message = f"{len(waiting)} documents are not embedded yet and are found by their words only"
+    waiting = unfinished(catalog)
+    if STAGE_VECTORS in waiting:
+        message = f"{len(waiting[STAGE_VECTORS])} documents are not embedded yet and are found by their words only"
+        yield Check("unfinished", "warn", message, "ctx ingest PATH")
+    elif STAGE_IMAGES in waiting:
+        message = f"{len(waiting[STAGE_IMAGES])} documents have no page images yet"
         yield Check("unfinished", "warn", message, "ctx ingest PATH")
     else:
         yield Check("unfinished", "ok", "every document is complete")
+    if STAGE_OCR in waiting:
+        message = f"{len(waiting[STAGE_OCR])} documents have pages that only OCR can read"
+        yield Check("ocr", "ok", message, "ctx ingest PATH --ocr auto")
 
 
 def _files(catalog: Catalog) -> Iterator[Check]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,9 +26,24 @@ Examples:
   ctx ingest ./docs
   ctx ingest report.pdf appendix.pdf --json
   ctx ingest ./docs --wait 60
+  ctx ingest ./scans --ocr-engine tesseract
 """
 
 FOR_EVER = -1.0
+
+
+class Ocr(StrEnum):
+    auto = "auto"
+    off = "off"
+    force = "force"
+
+
+class OcrEngine(StrEnum):
+    auto = "auto"
+    tesseract = "tesseract"
+    rapidocr = "rapidocr"
+
+
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
 
 
@@ -66,6 +82,17 @@ def command(
             show_default=False,
         ),
     ] = 0.0,
+    ocr: Annotated[
+        Ocr | None,
+        typer.Option(
+            "--ocr", help="Read pages without text, and large pictures, by OCR. Default: off.", show_default=False
+        ),
+    ] = None,
+    ocr_engine: Annotated[
+        OcrEngine | None,
+        typer.Option("--ocr-engine", help="What reads them. Default: auto, tesseract if it is installed."),
+    ] = None,
+    no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
     as_json: JsonOption = False,
     index: IndexOption = None,
     quiet: QuietOption = False,
@@ -77,7 +104,12 @@ def command(
     from ingest.run import ingest
 
     given = common(ctx, index, quiet)
-    settings = settings_for(given)
+    settings = settings_for(
+        given,
+        ocr=ocr.value if ocr else None,
+        ocr_engine=ocr_engine.value if ocr_engine else None,
+        images=False if no_images else None,
+    )
     folder = index_of(settings)
     with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
         summary = ingest(path, folder, settings=settings, observer=observer, wait=wait)
@@ -103,10 +135,13 @@ def _write_summary(summary: IngestSummary) -> None:
     shown = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
     speed = f", {summary.pages / summary.seconds:.1f} pages/s" if summary.pages and summary.seconds > 0 else ""
     write(f"{shown or ('nothing finished' if summary.interrupted else 'nothing to do')}\n")
-    write(f"{summary.pages} pages, {summary.chunks} chunks, {summary.seconds:.1f} s{speed}\n")
+    ocr = f", {summary.ocr_pages} read by OCR" if summary.ocr_pages else ""
+    write(f"{summary.pages} pages{ocr}, {summary.chunks} chunks, {summary.seconds:.1f} s{speed}\n")
     for outcome in summary.files:
         for warning in outcome.warnings:
             write(f"warning: {one_line(outcome.path)}: {one_line(warning)}\n")
+    for failure in summary.ocr_failures:
+        write(f"warning: OCR: {one_line(failure)}\n")
     for outcome in summary.failed:
         write(f"failed: {one_line(outcome.path)}: {one_line(outcome.reason)}\n")
 

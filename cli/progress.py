@@ -1,4 +1,4 @@
-"""What a person sees while `ctx ingest` works: one line for reading, one for embedding, on stderr."""
+"""What a person sees while `ctx ingest` works: one line a stage, on stderr."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BarObserver(SilentObserver):
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._reading: TaskID | None = None
-        self._embedding: TaskID | None = None
+        self._steps: dict[str, TaskID] = {}
         self._started = time.monotonic()
         self._files = 0
         self._done = 0
@@ -73,11 +73,23 @@ class BarObserver(SilentObserver):
         self._show_reading(outcome.path)
 
     def embedding(self, done: int, total: int) -> None:
-        if self._embedding is None:
+        self._step("embedding", done, total, "chunks")
+
+    def drawing(self, done: int, total: int) -> None:
+        self._step("drawing", done, total, "documents")
+
+    def recognising(self, done: int, total: int) -> None:
+        self._step("OCR", done, total, "pages")
+
+    def _step(self, name: str, done: int, total: int, unit: str) -> None:
+        """Move one stage's line; a stage that comes again, as embedding does after OCR, begins anew."""
+        if name not in self._steps or done == 0:
             self._started = time.monotonic()
-            self._embedding = self._progress.add_task("embedding", total=total, note="", name="")
-        note = f"{done}/{total} chunks  {self._rate(done)} chunks/s"
-        self._progress.update(self._embedding, completed=done, note=note)
+            if name in self._steps:
+                self._progress.remove_task(self._steps[name])
+            self._steps[name] = self._progress.add_task(name, total=total, note="", name="")
+        note = f"{done}/{total} {unit}  {self._rate(done)} {unit}/s"
+        self._progress.update(self._steps[name], completed=done, note=note)
 
     def publishing(self) -> None:
         self._progress.add_task("publishing", total=None, note="the collections", name="")
@@ -96,7 +108,7 @@ class BarObserver(SilentObserver):
 
     def _rate(self, count: int) -> str:
         seconds = time.monotonic() - self._started
-        return f"{count / seconds:.0f}" if seconds > 0.5 else "–"
+        return f"{count / seconds:.1f}" if seconds > 0.5 else "–"
 
 
 def _progress() -> Progress:

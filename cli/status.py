@@ -39,6 +39,7 @@ class Status:
     chunks: int = 0
     pending_chunks: int = 0
     unfinished_documents: int = 0
+    pages_for_ocr: int = 0
     size_bytes: int = 0
     text_encoder: str = ""
     collections_behind: bool = False
@@ -101,6 +102,8 @@ def _status(location: Location) -> Status:
     from research.store import collections, vectors
     from research.store.catalog import Catalog
     from research.store.documents import all_documents, unfinished
+    from research.store.page_writes import count_for_ocr
+    from research.store.stages import STAGE_OCR
 
     paths = location.paths
     if not paths.exists:
@@ -117,7 +120,10 @@ def _status(location: Location) -> Status:
             pages_without_text=coverage.pages_without_text,
             chunks=vectors.count_chunks(catalog),
             pending_chunks=vectors.count_pending(catalog),
-            unfinished_documents=len({doc for ids in unfinished(catalog).values() for doc in ids}),
+            unfinished_documents=len(
+                {doc for stage, ids in unfinished(catalog).items() for doc in ids if stage != STAGE_OCR}
+            ),
+            pages_for_ocr=count_for_ocr(catalog),
             size_bytes=size_of(paths.root),
             text_encoder=vectors.encoder_of(catalog),
             collections_behind=state.behind and (state.generation is not None or state.missing > 0),
@@ -144,6 +150,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
             f"{status.unfinished_documents:,} documents wait for {status.pending_chunks:,} vectors;"
             " finish with: ctx ingest PATH",
         )
+    if status.pages_for_ocr:
+        yield "ocr", f"{status.pages_for_ocr:,} pages could be read by OCR: ctx ingest PATH --ocr auto"
     if status.collections_behind:
         yield (
             "collections",

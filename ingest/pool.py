@@ -12,49 +12,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import ingest
+from ingest.jobs import DocumentFailed, Event, Job, PageFailed, PageOcred, PageStarted, Task, event_of
 
-_SECONDS_A_PAGE = 30.0
-_SECONDS_A_DOCUMENT = 600.0
+_SECONDS_A_PAGE: dict[Task, float] = {"read": 30.0, "draw": 30.0, "ocr": 180.0}
+_SECONDS_A_DOCUMENT: dict[Task, float] = {"read": 600.0, "draw": 900.0, "ocr": 7200.0}
 _PAGES_GIVEN_UP = 3  # pages of one document that may hang before the document is given up
 _TICK = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    path: Path
-    spool: Path
-    encoder: str
-    skip: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PageRead:
-    job: Job
-    page: int
-    pages: int
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentRead:
-    """The whole document is in the job's spool file."""
-
-    job: Job
-    title: str
-    pages: int
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentFailed:
-    job: Job
-    code: str
-    reason: str
-
-
-Event = PageRead | DocumentRead | DocumentFailed
 
 
 @dataclass
@@ -104,16 +69,10 @@ class Pool:
     def _give(self, process: _Process, job: Job) -> None:
         now = time.monotonic()
         process.job, process.page, process.page_since, process.job_since = job, 0, now, now
-        message = {
-            "path": os.fsencode(job.path).hex(),
-            "spool": str(job.spool),
-            "skip": job.skip,
-            "encoder": job.encoder,
-        }
         stdin = process.handle.stdin
         assert stdin is not None
         try:
-            stdin.write(json.dumps(message).encode() + b"\n")
+            stdin.write(json.dumps(job.message()).encode() + b"\n")
             stdin.flush()
         except BrokenPipeError:
             return  # it died while idle; _hear sees the end of its output and says so
@@ -127,21 +86,16 @@ class Pool:
             return
         *lines, process.buffer = (process.buffer + data).split(b"\n")
         for line in lines:
-            yield from self._message(process, json.loads(line))
+            if process.job is not None:
+                yield self._note(process, event_of(process.job, json.loads(line)))
 
-    def _message(self, process: _Process, message: dict[str, Any]) -> Iterator[Event]:
-        job = process.job
-        if job is None:
-            return
-        if message["event"] == "page":
-            process.page, process.page_since = message["page"], time.monotonic()
-            yield PageRead(job, message["page"], message["pages"])
-            return
-        process.job = None
-        if message["event"] == "done":
-            yield DocumentRead(job, message["title"], message["pages"], tuple(message["warnings"]))
-        else:
-            yield DocumentFailed(job, message["code"], message["reason"])
+    def _note(self, process: _Process, event: Event) -> Event:
+        """Keep track of the page in work, and of when the job is over."""
+        if isinstance(event, PageStarted):
+            process.page, process.page_since = event.page, time.monotonic()
+        elif not isinstance(event, PageOcred | PageFailed):
+            process.job = None
+        return event
 
     def _died(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
         job, page = process.job, process.page
@@ -155,14 +109,14 @@ class Pool:
             job = process.job
             if job is None:
                 continue
-            if now - process.job_since > _SECONDS_A_DOCUMENT:
+            whole, one = _SECONDS_A_DOCUMENT[job.task], _SECONDS_A_PAGE[job.task]
+            if now - process.job_since > whole:
                 self._end(process)
-                limit = int(_SECONDS_A_DOCUMENT)
-                yield DocumentFailed(job, "timeout", f"reading it took more than {limit} seconds")
-            elif now - process.page_since > _SECONDS_A_PAGE:
+                yield DocumentFailed(job, "timeout", f"reading it took more than {int(whole)} seconds")
+            elif now - process.page_since > one:
                 page = process.page
                 self._end(process)
-                reason = f"a page took more than {int(_SECONDS_A_PAGE)} seconds"
+                reason = f"a page took more than {int(one)} seconds"
                 yield from self._retry(job, page, "timeout", reason, waiting)
 
     def _retry(self, job: Job, page: int, code: str, reason: str, waiting: deque[Job]) -> Iterator[DocumentFailed]:

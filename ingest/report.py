@@ -30,6 +30,8 @@ class IngestSummary:
     pages: int = 0  # read in this run
     chunks: int = 0  # embedded in this run
     pending_chunks: int = 0  # still without a vector
+    ocr_pages: int = 0  # read by OCR in this run
+    ocr_failures: list[str] = field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False
 
@@ -47,6 +49,8 @@ class IngestSummary:
             "pages": self.pages,
             "chunks": self.chunks,
             "pending_chunks": self.pending_chunks,
+            "ocr_pages": self.ocr_pages,
+            "ocr_failures": self.ocr_failures,
             "seconds": round(self.seconds, 3),
             "interrupted": self.interrupted,
             "files": [asdict(outcome) for outcome in self.files],
@@ -68,6 +72,12 @@ class Observer(Protocol):
     def embedding(self, done: int, total: int) -> None:
         """Chunks that have their vectors."""
 
+    def drawing(self, done: int, total: int) -> None:
+        """Documents whose page images are drawn."""
+
+    def recognising(self, done: int, total: int) -> None:
+        """Pages that OCR has read."""
+
     def publishing(self) -> None:
         """The collections are being brought up to date."""
 
@@ -82,5 +92,9 @@ class SilentObserver:
     def finished(self, outcome: FileOutcome) -> None: ...
 
     def embedding(self, done: int, total: int) -> None: ...
+
+    def drawing(self, done: int, total: int) -> None: ...
+
+    def recognising(self, done: int, total: int) -> None: ...
 
     def publishing(self) -> None: ...

@@ -1,7 +1,8 @@
-"""A run: files → pages → catalog → vectors → collections.
+"""A run: files → pages → catalog → vectors → images → OCR → collections.
 
 Each document is committed whole as soon as it is read, and is searchable by its words from then on. Vectors follow
-in batches, each batch a commit; the collections are published last. Stopped anywhere, the next run goes on there.
+in batches, each batch a commit; then page images, then OCR page by page; the collections are published last. Stopped
+anywhere, the next run goes on there.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ingest.jobs import DocumentFailed, DocumentRead, Job, PageStarted
+from ingest.later import LaterStages
 from ingest.pdf.version import READER_VERSION
 from ingest.plan import ToRead, plan
-from ingest.pool import DocumentFailed, DocumentRead, Job, PageRead, Pool
+from ingest.pool import Pool
 from ingest.report import FileOutcome, IngestSummary, Observer, Result
 from ingest.scan import scan, stamp_of, storable
 from ingest.wire import read_pages
@@ -23,9 +26,9 @@ from research.encoders.base import TextEncoder
 from research.encoders.registry import DEFAULT, load_text_encoder
 from research.errors import DocumentError
 from research.settings import Settings
-from research.store import collections, vectors
+from research.store import collections, images, vectors
 from research.store.catalog import Catalog
-from research.store.documents import add_document, note_file
+from research.store.documents import add_document, all_documents, note_file
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
 from research.store.records import DocumentInfo
@@ -50,6 +53,8 @@ def ingest(
         try:
             run.read(files)
             run.embed()
+            run.draw()
+            run.recognise()
             run.publish()
         except KeyboardInterrupt:
             run.summary.interrupted = True
@@ -64,14 +69,17 @@ class _Run:
     def __init__(self, catalog: Catalog, settings: Settings, observer: Observer) -> None:
         self._catalog = catalog
         self._observer = observer
+        self._settings = settings
         self._encoder_name = settings.text_encoder or vectors.encoder_of(catalog) or DEFAULT
         self.summary = IngestSummary()
+        self._later = LaterStages(catalog, settings, observer, self.summary)
 
     def read(self, files: Sequence[Path]) -> None:
         """Settle what is known, read the rest."""
         work: dict[str, ToRead] = {}
         copies: list[ToRead] = []
         for path in files:
+            self._later.files[storable(os.path.normpath(path))] = path
             step = plan(self._catalog, path)
             if isinstance(step, FileOutcome):
                 self._finish(step)
@@ -97,6 +105,16 @@ class _Run:
                 self._embed_all(encoder, total)
         vectors.close_ledger(self._catalog)
 
+    def draw(self) -> None:
+        if self._settings.images:
+            self._later.draw(_cores())
+        images.sweep(self._catalog.paths, {document.doc_id for document in all_documents(self._catalog)})
+
+    def recognise(self) -> None:
+        self._later.recognise(self._encoder_name, _cores())
+        if self.summary.ocr_pages:
+            self.embed()
+
     def publish(self) -> None:
         state = collections.state_of(self._catalog)
         if state.behind:
@@ -108,16 +126,19 @@ class _Run:
         shutil.rmtree(spool, ignore_errors=True)
         spool.mkdir(mode=0o700)
         by_path = {step.path: step for step in work}
-        jobs = [Job(step.path, spool / f"{step.doc_id}.jsonl", self._encoder_name) for step in work]
+        jobs = [
+            Job("read", step.path, step.doc_id, spool / f"{step.doc_id}.jsonl", self._encoder_name) for step in work
+        ]
         with Pool(min(len(jobs), _cores())) as pool:
             for event in pool.read(jobs):
                 step = by_path[event.job.path]
-                if isinstance(event, PageRead):
+                if isinstance(event, PageStarted):
                     self._observer.reading(step.stamp.path, event.page, event.pages)
-                    continue
-                outcome = self._commit(step, event) if isinstance(event, DocumentRead) else _failure(step, event)
-                event.job.spool.unlink(missing_ok=True)
-                self._finish(outcome)
+                elif isinstance(event, DocumentRead):
+                    self._finish(self._commit(step, event))
+                    event.job.spool.unlink(missing_ok=True)
+                elif isinstance(event, DocumentFailed):
+                    self._finish(_failure(step, event))
 
     def _commit(self, step: ToRead, event: DocumentRead) -> FileOutcome:
         problem = _changed(step)
@@ -138,7 +159,9 @@ class _Run:
         )
         pages = read_pages(event.job.spool)
         try:
-            add_document(self._catalog, info, step.stamp, pages, reader_version=READER_VERSION)
+            add_document(
+                self._catalog, info, step.stamp, pages, reader_version=READER_VERSION, images=self._settings.images
+            )
         except DocumentError as error:
             return FileOutcome(step.stamp.path, "failed", step.doc_id, code=error.code, reason=error.message)
         self.summary.pages += event.pages
@@ -155,12 +178,14 @@ class _Run:
             self._finish(FileOutcome(copy.stamp.path, "copy", copy.doc_id))
 
     def _embed_all(self, encoder: TextEncoder, total: int) -> None:
-        self._observer.embedding(0, total)
+        done = 0
+        self._observer.embedding(done, total)
         for batch in _batches(vectors.pending_chunks(self._catalog), _BATCH):
             matrix = encoder.embed([chunk.text for chunk in batch])
             vectors.write_vectors(self._catalog, [chunk.chunk_id for chunk in batch], matrix)
             self.summary.chunks += len(batch)
-            self._observer.embedding(self.summary.chunks, total)
+            done += len(batch)
+            self._observer.embedding(done, total)
 
     def _finish(self, outcome: FileOutcome) -> None:
         self.summary.files.append(outcome)

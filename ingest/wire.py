@@ -13,16 +13,22 @@ from typing import Any, cast
 
 from research.store.records import Block, Box, Chunk, Page
 
+PageWithChunks = tuple[Page, list[Chunk]]
+
 
 def page_line(page: Page, chunks: list[Chunk]) -> str:
     return json.dumps({"page": asdict(page), "chunks": [asdict(chunk) for chunk in chunks]})
 
 
-def read_pages(spool: Path) -> Iterator[tuple[Page, list[Chunk]]]:
+def parse_page(line: str) -> PageWithChunks:
+    entry = json.loads(line)
+    return _page(entry["page"]), [_chunk(chunk) for chunk in entry["chunks"]]
+
+
+def read_pages(spool: Path) -> Iterator[PageWithChunks]:
     with spool.open(encoding="utf-8") as lines:
         for line in lines:
-            entry = json.loads(line)
-            yield _page(entry["page"]), [_chunk(chunk) for chunk in entry["chunks"]]
+            yield parse_page(line)
 
 
 def _page(fields: dict[str, Any]) -> Page:

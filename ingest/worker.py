@@ -1,46 +1,50 @@
-"""The reading process: takes one job a line on stdin, reads a PDF into a spool file, reports on stdout.
+"""The reading process: takes one job a line on stdin, reads, draws or recognises a PDF, reports on stdout.
 
-It runs apart from the command so that a file which crashes, hangs or swells costs only itself.
-
-    in   {"path": …, "spool": …, "skip": [pages that hung before], "encoder": name}
-    out  {"event": "page", "page": 3, "pages": 40}
-         {"event": "done", "title": …, "pages": 40, "warnings": […]}
-         {"event": "failed", "code": "encrypted", "reason": …}
+It runs apart from the command so that a file which crashes, hangs or swells costs only itself. `ingest.jobs` has the
+messages both ways.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ingest.chunks import chunk_page
+from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
 from ingest.pdf import open_pdf
 from ingest.wire import page_line
 from research.encoders.base import TextEncoder
 from research.encoders.registry import load_text_encoder
 from research.errors import CtxError, DocumentError
+from research.store.records import Chunk, Page
+
+if TYPE_CHECKING:
+    from ingest.ocr.engines import OcrEngine
 
 _MEMORY_LIMIT = 4 << 30  # bytes of address space
 
 
 class Worker:
-    """Reads documents one after another; keeps the tokenizer between them."""
+    """Works on documents one after another; keeps the tokenizer and the OCR engine between them."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._encoder: TextEncoder | None = None
+        self._engine: OcrEngine | None = None
 
     def run(self, job: dict[str, Any]) -> None:
+        tasks = {"read": self._read, "draw": self._draw, "ocr": self._recognise}
         try:
-            with Path(job["spool"]).open("w", encoding="utf-8") as spool:
-                report = self._read(Path(os.fsdecode(bytes.fromhex(job["path"]))), spool, job)
-            self._say(event="done", **report)  # only now is the whole spool on disk
+            report = tasks[job["task"]](Path(os.fsdecode(bytes.fromhex(job["path"]))), job)
+            self._say(**report)
         except DocumentError as error:
             self._say(event="failed", code=error.code, reason=error.message)
         except MemoryError:
@@ -50,25 +54,66 @@ class Worker:
         except OSError as error:
             self._say(event="failed", code="unreadable", reason=error.strerror or str(error))
 
-    def _read(self, path: Path, spool: TextIO, job: dict[str, Any]) -> dict[str, object]:
-        if self._encoder is None:
-            self._encoder = load_text_encoder(job["encoder"], threads=1)
-        encoder = self._encoder
+    def _read(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
         warnings: list[str] = []
         wordless = 0
-        with open_pdf(path) as document:
-            watch = self._watch(document.num_pages)
-            for page in document.pages(skip=set(job["skip"]), progress=watch):
-                chunks = chunk_page(page, title=document.title, count=encoder.count_tokens, window=encoder.max_tokens)
-                spool.write(page_line(page, chunks) + "\n")
-                wordless += not chunks and not page.error
+        with open_pdf(path) as document, Path(job["spool"]).open("w", encoding="utf-8") as spool:
+            for page in document.pages(skip=set(job["skip"]), progress=self._watch(document.num_pages)):
+                noted = replace(page, needs_ocr=self._need(page, force=False) is not None)
+                spool.write(page_line(noted, self._chunks(noted, document.title, job)) + "\n")
+                wordless += not page.markdown and not page.error
                 if page.error:
                     warnings.append(f"page {page.number}: {page.error}")
             warnings += document.warnings
             pages, title = document.num_pages, document.title
         if wordless:
             warnings.append(f"{wordless} of {pages} pages have no text layer")
-        return {"title": title, "pages": pages, "warnings": warnings}
+        return {"event": "read", "title": title, "pages": pages, "warnings": warnings}
+
+    def _draw(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
+        from ingest.images import write_images
+
+        folder = Path(job["spool"])
+        shutil.rmtree(folder, ignore_errors=True)  # from a try that was cut short
+        folder.mkdir(parents=True)
+        drawn = []
+        with open_pdf(path) as document:
+            watch = self._watch(document.num_pages)
+            for number in range(1, document.num_pages + 1):
+                watch(number)
+                if number not in job["skip"] and write_images(document.raw_page(number), number, folder):
+                    drawn.append(number)
+        return {"event": "drawn", "pages": drawn}
+
+    def _recognise(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
+        from ingest.ocr import OcrFailure, OcrTask, choose_engine, ocr_document
+
+        if self._engine is None:
+            self._engine = choose_engine(job["engine"])
+        wanted = set(job["pages"]) - set(job["skip"])
+        with open_pdf(path) as document:
+            watch = self._watch(document.num_pages)
+            pages = (page for page in document.pages(skip=set(job["skip"]), progress=watch) if page.number in wanted)
+            tasks = (
+                OcrTask(page, need) for page in pages if (need := self._need(page, force=job["force"])) is not None
+            )
+            for result in ocr_document(path, tasks, self._engine, progress=watch):
+                if isinstance(result, OcrFailure):
+                    self._say(event="ocr_failed", page=result.page, reason=result.reason)
+                    continue
+                page = replace(result.page, needs_ocr=False, ocr_engine=result.engine if result.lines else "")
+                self._say(event="ocr", line=page_line(page, self._chunks(page, document.title, job)))
+        return {"event": "ocr_done"}
+
+    @staticmethod
+    def _need(page: Page, *, force: bool) -> OcrNeed | None:
+        return ocr_need(page, PageFacts(drawn=page.painted), force=force)
+
+    def _chunks(self, page: Page, title: str, job: dict[str, Any]) -> list[Chunk]:
+        if self._encoder is None:
+            self._encoder = load_text_encoder(job["encoder"], threads=1)
+        encoder = self._encoder
+        return chunk_page(page, title=title, count=encoder.count_tokens, window=encoder.max_tokens)
 
     def _watch(self, pages: int) -> Callable[[int], None]:
         """Reports every page before it is touched: the last one named is the one that crashed or hangs."""

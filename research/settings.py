@@ -25,6 +25,9 @@ class Settings:
     mode: str = "hybrid"
     token_encoding: str = "o200k_base"
     text_encoder: str = ""  # empty: the one inside the package
+    images: bool = True  # draw page images and thumbnails
+    ocr: str = "off"  # off, auto or force
+    ocr_engine: str = "auto"  # auto, tesseract or rapidocr
 
 
 def load_settings(
@@ -103,10 +106,12 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _typed(key: str, value: Any, where: str) -> Any:
-    known = {field.name: type(field.default) for field in fields(Settings)}
+    known: dict[str, type] = {field.name: type(field.default) for field in fields(Settings)}
     if key not in known:
         raise UsageError(f"{where}: unknown setting {key!r}", hint="known settings: " + ", ".join(known))
     wanted = known[key]
+    if wanted is bool:
+        return _switch(key, value, where)
     if wanted is int:
         try:
             number = int(str(value))  # of the text, because int() takes true for 1 and cuts 1.5 to 1
@@ -118,3 +123,10 @@ def _typed(key: str, value: Any, where: str) -> Any:
     if not isinstance(value, str):
         raise UsageError(f"{where}: {key} must be text, not {value!r}")
     return value
+
+
+def _switch(key: str, value: Any, where: str) -> bool:
+    known = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    if str(value).lower() not in known:
+        raise UsageError(f"{where}: {key} must be true or false, not {value!r}")
+    return known[str(value).lower()]

@@ -54,6 +54,7 @@ class Composer:
             num_tables=sum(block.kind == "table" for block in blocks),
             num_pictures=sum(block.kind == "picture" for block in blocks),
             blocks=tuple(blocks),
+            painted=raw.painted,
         )
 
     def _drafts(self, lines: list[Line], tables: list[RuledTable]) -> list[Draft]:

@@ -25,7 +25,7 @@ def extract_page(page: Any, number: int) -> RawPage:
     turn = page.rotation_matrix if page.rotation else None
     text = page.get_textpage(flags=TEXT_FLAGS).extractDICT()
     lines = _lines(text["blocks"], turn)
-    pictures, ruled = find_marks(page, width, height)
+    pictures, ruled, painted = find_marks(page, width, height)
     return RawPage(
         number=number,
         width=width,
@@ -35,6 +35,7 @@ def extract_page(page: Any, number: int) -> RawPage:
         lines=tuple(lines),
         pictures=pictures,
         ruled=ruled,
+        painted=painted,
     )
 
 

@@ -48,6 +48,7 @@ class RawPage:
     pictures: tuple[Rect, ...]
     ruled: bool
     error: str = ""
+    painted: bool = True  # whether anything but text is drawn on it
 
 
 def union(boxes: list[Rect]) -> Rect:

@@ -66,18 +66,19 @@ class _MarkDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
             self.cookie.m_internal.abort = 1
 
 
-def find_marks(page: Any, width: float, height: float) -> tuple[tuple[Rect, ...], bool]:
-    """The pictures worth counting, as displayed, and whether enough rules are drawn for a table to be likely."""
+def find_marks(page: Any, width: float, height: float) -> tuple[tuple[Rect, ...], bool, bool]:
+    """The pictures worth counting, as displayed; whether enough rules are drawn for a table to be likely; and
+    whether anything at all is drawn."""
     cookie = _mupdf.FzCookie()
     device = _MarkDevice(cookie)
     try:
         _mupdf.fz_run_page(page.this, device, _mupdf.FzMatrix(), cookie)
         _mupdf.fz_close_device(device)
     except READ_ERRORS:
-        return (), False  # the text was read; pictures are not worth the page
+        return (), False, True  # the text was read; pictures are not worth the page
     pictures = [box for box in device.images if _is_picture(box, width, height)]
     ruled = device.framed > 0 or (device.across >= 2 and device.upright >= 1)
-    return tuple(pictures[:_MAX_PICTURES]), ruled and device.paths <= _MAX_PATHS
+    return tuple(pictures[:_MAX_PICTURES]), ruled and device.paths <= _MAX_PATHS, device.marks > 0
 
 
 def _is_picture(box: Rect, width: float, height: float) -> bool:

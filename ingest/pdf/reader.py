@@ -43,6 +43,13 @@ class PdfReader:
     ) -> None:
         self.close()
 
+    def raw_page(self, number: int) -> Any:
+        """PyMuPDF's own page, 1-based, for drawing; None if it cannot be had."""
+        try:
+            return self._document[number - 1]
+        except READ_ERRORS:
+            return None
+
     def close(self) -> None:
         """Close the file. Harmless when done twice."""
         if not self._document.is_closed:

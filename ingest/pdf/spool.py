@@ -23,7 +23,7 @@ class Spool:
             (ln.text, ln.x0, ln.y0, ln.x1, ln.y1, ln.size, ln.bold, ln.mono, ln.block, ln.upright) for ln in page.lines
         ]
         head = (page.number, page.width, page.height, page.label, page.rotated)
-        data = marshal.dumps((head, lines, page.pictures, page.ruled, page.error))
+        data = marshal.dumps((head, lines, page.pictures, (page.ruled, page.error, page.painted)))
         self._file.write(len(data).to_bytes(8, "big") + data)
 
     def __iter__(self) -> Iterator[RawPage]:
@@ -33,13 +33,9 @@ class Spool:
             size = int.from_bytes(self._file.read(8), "big")
             if not size:
                 return
-            (number, width, height, label, rotated), lines, pictures, ruled, error = marshal.loads(
-                self._file.read(size)
-            )
+            (number, width, height, label, rotated), lines, pictures, rest = marshal.loads(self._file.read(size))
             position += 8 + size
-            yield RawPage(
-                number, width, height, label, rotated, tuple(Line(*line) for line in lines), pictures, ruled, error
-            )
+            yield RawPage(number, width, height, label, rotated, tuple(Line(*line) for line in lines), pictures, *rest)
 
     def close(self) -> None:
         self._file.close()

@@ -142,6 +142,8 @@ def _source_of(page: StoredPage, markdown: str, score: float, legs: dict[str, Le
         filename=page.filename,
         page=page.page,
         extension=page.extension,
+        thumbnail_path=page.thumb_path or None,
+        image_path=page.image_path or None,
         timestamp=page.timestamp,
         section_path=page.section_path or None,
         parent_heading=page.parent_heading or None,

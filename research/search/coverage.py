@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from research.models import Coverage, LegCoverage
 from research.store.catalog import Catalog
-from research.store.documents import STAGE_VECTORS
+from research.store.stages import STAGE_VECTORS
 
 
 def measure(catalog: Catalog, legs: list[LegCoverage]) -> Coverage:

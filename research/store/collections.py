@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from research.store import generations, vectors
 from research.store.catalog import Catalog
-from research.store.documents import STAGE_VECTORS
 from research.store.generations import Generation
 from research.store.pages import pages_of
+from research.store.stages import STAGE_VECTORS
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -47,7 +47,7 @@ class IndexState:
 class _Record:
     key: str
     vector: Any  # (dim,) float32
-    metadata: dict[str, str | int]
+    metadata: dict[str, str | int | bool]
 
 
 def open_client(path: Path) -> Client:

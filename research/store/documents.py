@@ -5,18 +5,18 @@ from __future__ import annotations
 import fnmatch
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePath
 
 from research.errors import DocumentError, NothingFoundError
+from research.store import images
 from research.store.catalog import Catalog
+from research.store.page_writes import insert_page, restamp_vectors
 from research.store.records import Chunk, DocumentInfo, Page
+from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
 from research.store.words import name_words, words
-
-STAGE_VECTORS = "vectors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,12 @@ def add_document(
     pages: Iterable[tuple[Page, list[Chunk]]],
     *,
     reader_version: int,
+    images: bool = False,
 ) -> None:
-    """Write a document whole, in one transaction, in place of whatever stood at its path before."""
+    """Write a document whole, in one transaction, in place of whatever stood at its path before.
+
+    `images`: its pages are to be drawn later in the run.
+    """
     with catalog.transaction() as connection:
         _forget_path(connection, stamp.path)
         _delete(connection, info.doc_id)
@@ -113,13 +117,15 @@ def add_document(
         )
         _note_file(connection, info.doc_id, stamp)
         _index_name(connection, info.doc_id, info.filename, info.title)
-        numbers = []
+        numbers, stages = [], {STAGE_VECTORS} | ({STAGE_IMAGES} if images else set())
         for page, chunks in pages:
-            _insert_page(connection, info.doc_id, page, chunks)
+            insert_page(connection, info.doc_id, page, chunks)
             numbers.append(page.number)
+            if page.needs_ocr:
+                stages.add(STAGE_OCR)
         if numbers != list(range(1, info.num_pages + 1)):
             raise DocumentError("incomplete", f"only {len(numbers)} of {info.num_pages} pages arrived")
-        connection.execute("INSERT INTO ledger VALUES (?, ?)", (info.doc_id, STAGE_VECTORS))
+        connection.executemany("INSERT INTO ledger VALUES (?, ?)", [(info.doc_id, stage) for stage in sorted(stages)])
 
 
 def note_file(catalog: Catalog, doc_id: str, stamp: FileStamp) -> None:
@@ -141,6 +147,7 @@ def rename_document(catalog: Catalog, doc_id: str, old_path: str, stamp: FileSta
 def remove_document(catalog: Catalog, doc_id: str) -> None:
     with catalog.transaction() as connection:
         _delete(connection, doc_id)
+    images.remove(catalog.paths, doc_id)
 
 
 def unfinished(catalog: Catalog) -> dict[str, list[str]]:
@@ -183,13 +190,11 @@ def _forget_path(connection: sqlite3.Connection, path: str, keep: str = "") -> N
 
 def _rename(connection: sqlite3.Connection, doc_id: str, path: str, filename: str) -> None:
     """New path and name. The document's vectors are stamped anew, so that the collections take the name."""
-    connection.execute(
-        "UPDATE documents SET filename = ?, source_path = ? WHERE doc_id = ?", (filename, path, doc_id)
-    )
+    connection.execute("UPDATE documents SET filename = ?, source_path = ? WHERE doc_id = ?", (filename, path, doc_id))
     connection.execute("DELETE FROM name_words WHERE doc_id = ?", (doc_id,))
     title = connection.execute("SELECT title FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()[0]
     _index_name(connection, doc_id, filename, title)
-    _restamp_vectors(connection, doc_id)
+    restamp_vectors(connection, doc_id)
 
 
 def _delete(connection: sqlite3.Connection, doc_id: str) -> None:
@@ -209,43 +214,3 @@ def _index_name(connection: sqlite3.Connection, doc_id: str, filename: str, titl
     # BestBuy_2023 answers to "best buy" and to "bestbuy".
     found = {*name_words(stem), *words(stem.replace("_", " ")), *words(title)}
     connection.executemany("INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in found])
-
-
-def _insert_page(connection: sqlite3.Connection, doc_id: str, page: Page, chunks: list[Chunk]) -> None:
-    found = words(page.markdown)
-    cursor = connection.execute(
-        "INSERT INTO pages (doc_id, page, label, section_path, parent_heading, num_headings, num_tables,"
-        " num_pictures, error, words, markdown) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            doc_id,
-            page.number,
-            page.label,
-            page.section_path,
-            page.parent_heading,
-            page.num_headings,
-            page.num_tables,
-            page.num_pictures,
-            page.error,
-            len(found),
-            zlib.compress(page.markdown.encode()),
-        ),
-    )
-    page_id = cursor.lastrowid
-    connection.execute(
-        "INSERT INTO page_words (rowid, body, section) VALUES (?, ?, ?)",
-        (page_id, " ".join(found), " ".join(words(page.section_path))),
-    )
-    connection.executemany(
-        "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box) VALUES (?, ?, ?, ?, ?, ?)",
-        [(page_id, c.ordinal, zlib.compress(c.text.encode()), c.context, c.tokens, json.dumps(c.box)) for c in chunks],
-    )
-
-
-def _restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
-    rows = connection.execute(
-        "SELECT v.chunk_id, v.vector FROM vectors v JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
-        " WHERE doc_id = ?",
-        (doc_id,),
-    ).fetchall()
-    connection.executemany("DELETE FROM vectors WHERE chunk_id = ?", [(row[0],) for row in rows])
-    connection.executemany("INSERT INTO vectors (chunk_id, vector) VALUES (?, ?)", [tuple(r) for r in rows])

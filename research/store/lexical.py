@@ -31,9 +31,7 @@ def term_statistics(catalog: Catalog, words: Sequence[str]) -> list[Term]:
     total = _count(catalog, "SELECT COUNT(*) FROM pages")
     frequency: dict[str, int] = {}
     for part in slices(distinct):
-        rows = catalog.connection.execute(
-            f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part
-        )
+        rows = catalog.connection.execute(f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part)
         frequency.update((str(row[0]), int(row[1])) for row in rows)
     return [_term(word, total, frequency.get(word, 0)) for word in distinct]
 

@@ -6,9 +6,10 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from research.store.catalog import Catalog
+from research.store.images import image_path, thumbnail_path
 
 # SQLite's default limit on variables in one statement was 999 for a long time.
 _SLICE = 900
@@ -17,7 +18,8 @@ T = TypeVar("T")
 
 _COLUMNS = (
     "p.page_id, p.doc_id, p.page, p.label, p.section_path, p.parent_heading, p.num_headings, p.num_tables,"
-    " p.num_pictures, p.error, d.filename, d.extension, d.title, d.timestamp, d.source_path, d.num_pages"
+    " p.num_pictures, p.error, p.image, p.needs_ocr, p.ocr_engine,"
+    " d.filename, d.extension, d.title, d.timestamp, d.source_path, d.num_pages"
 )
 
 
@@ -35,14 +37,19 @@ class StoredPage:
     num_tables: int
     num_pictures: int
     error: str
+    image: bool
+    needs_ocr: bool
+    ocr_engine: str
     filename: str
     extension: str
     title: str
     timestamp: str
     source_path: str
     num_pages: int
+    image_path: str  # empty while the page is not drawn
+    thumb_path: str
 
-    def metadata(self) -> dict[str, str | int]:
+    def metadata(self) -> dict[str, str | int | bool]:
         """The contract's metadata fields, as stored in Chroma."""
         return {
             "doc_id": self.doc_id,
@@ -52,13 +59,15 @@ class StoredPage:
             "extension": self.extension,
             "timestamp": self.timestamp,
             "source_path": self.source_path,
-            "image_path": "",
-            "thumb_path": "",
+            "image_path": self.image_path,
+            "thumb_path": self.thumb_path,
             "section_path": self.section_path,
             "parent_heading": self.parent_heading,
             "num_headings": self.num_headings,
             "num_tables": self.num_tables,
             "num_pictures": self.num_pictures,
+            "ocr": bool(self.ocr_engine),
+            "ocr_engine": self.ocr_engine,
         }
 
 
@@ -67,7 +76,7 @@ def get_page(catalog: Catalog, doc_id: str, page: int) -> StoredPage | None:
         f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE doc_id = ? AND page = ?",
         (doc_id, page),
     ).fetchone()
-    return None if row is None else _stored(row)
+    return None if row is None else _stored(catalog, row)
 
 
 def get_pages(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, StoredPage]:
@@ -78,7 +87,7 @@ def get_pages(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, StoredPage
             f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE p.page_id IN ({marks(part)})",
             part,
         )
-        found.update((int(row["page_id"]), _stored(row)) for row in rows)
+        found.update((int(row["page_id"]), _stored(catalog, row)) for row in rows)
     return found
 
 
@@ -89,7 +98,7 @@ def pages_of(catalog: Catalog, doc_ids: Sequence[str]) -> Iterator[StoredPage]:
             f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE doc_id = ? ORDER BY page",
             (doc_id,),
         )
-        yield from (_stored(row) for row in rows)
+        yield from (_stored(catalog, row) for row in rows)
 
 
 def page_ids_of(catalog: Catalog, doc_ids: Iterable[str]) -> set[int]:
@@ -128,8 +137,12 @@ def marks(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
 
 
-def _stored(row: sqlite3.Row) -> StoredPage:
-    return StoredPage(*tuple(row))
+def _stored(catalog: Catalog, row: sqlite3.Row) -> StoredPage:
+    doc_id, page, drawn = row["doc_id"], row["page"], bool(row["image"])
+    image = image_path(catalog.paths, doc_id, page) if drawn else ""
+    thumbnail = thumbnail_path(catalog.paths, doc_id, page) if drawn else ""
+    fields: tuple[Any, ...] = (*row, image, thumbnail)
+    return StoredPage(*fields)
 
 
 def _text(blob: bytes) -> str:

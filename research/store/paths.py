@@ -24,6 +24,11 @@ class IndexPaths:
         return self.root / "chroma"
 
     @property
+    def images(self) -> Path:
+        """Page images and thumbnails, one folder a document."""
+        return self.root / "images"
+
+    @property
     def spool(self) -> Path:
         """Pages on their way from a reader to the catalog. Empty between runs."""
         return self.root / "spool"

@@ -35,6 +35,9 @@ class Page:
     num_pictures: int = 0
     blocks: tuple[Block, ...] = ()
     error: str = ""  # why this page could not be read; its markdown is then empty
+    painted: bool = True  # whether anything but text is drawn on it
+    needs_ocr: bool = False  # its text layer, or a large picture on it, still waits to be read by OCR
+    ocr_engine: str = ""  # what read it, where OCR did
 
 
 @dataclass(frozen=True, slots=True)

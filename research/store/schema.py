@@ -92,6 +92,11 @@ _STEPS: tuple[str, ...] = (
     ) WITHOUT ROWID;
     CREATE INDEX name_words_by_doc ON name_words (doc_id);
     """,
+    """
+    ALTER TABLE pages ADD COLUMN image INTEGER NOT NULL DEFAULT 0;  -- 1: its image and thumbnail are drawn
+    ALTER TABLE pages ADD COLUMN needs_ocr INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE pages ADD COLUMN ocr_engine TEXT NOT NULL DEFAULT '';
+    """,
 )
 
 VERSION = len(_STEPS)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from research.store.catalog import Catalog
-from research.store.documents import STAGE_VECTORS
 from research.store.pages import marks, slices
+from research.store.stages import STAGE_VECTORS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,6 +1,6 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
-    python -m tests.bench [speed] [ingest] [cold] [quality] [--eval FOLDER]
+    python -m tests.bench [speed] [ingest] [cold] [maxsim] [quality] [--eval FOLDER]
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.bench import cold, ingest, quality, speed
+from tests.bench import cold, ingest, maxsim, quality, speed
 
-SECTIONS = {"speed": speed.run, "ingest": ingest.run, "cold": cold.run}
+SECTIONS = {"speed": speed.run, "ingest": ingest.run, "cold": cold.run, "maxsim": maxsim.run}
 EVAL = Path(__file__).parents[3] / "shared" / "eval"
 
 

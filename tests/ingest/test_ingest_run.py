@@ -271,6 +271,12 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
         def embedding(self, done: int, total: int) -> None:
             heard.append(("embedding", done, total))
 
+        def drawing(self, done: int, total: int) -> None:
+            heard.append(("drawing", done, total))
+
+        def recognising(self, done: int, total: int) -> None:
+            heard.append(("recognising", done, total))
+
         def publishing(self) -> None:
             heard.append(("publishing",))
 
@@ -281,6 +287,7 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
         ("finished", "added"),
         ("embedding", 0, 2),
         ("embedding", 2, 2),
+        ("drawing", 1, 1),
         ("publishing",),
     ]
     heard.clear()

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import ingest.pool
-from ingest.pool import DocumentFailed, DocumentRead, Event, Job, PageRead, Pool
+from ingest.jobs import DocumentFailed, DocumentRead, Event, Job, PageStarted
+from ingest.pool import Pool
 from ingest.wire import read_pages
 from ingest.worker import Worker
 
@@ -20,7 +21,7 @@ MakePdf = Callable[..., Path]
 
 
 def _job(path: Path, tmp_path: Path, **extra: object) -> Job:
-    return Job(path, tmp_path / f"{path.name}.jsonl", "", **extra)  # type: ignore[arg-type]
+    return Job("read", path, path.stem, tmp_path / f"{path.name}.jsonl", **extra)  # type: ignore[arg-type]
 
 
 def _children() -> list[int]:
@@ -38,7 +39,7 @@ def _children() -> list[int]:
 
 
 def _ends(events: list[Event]) -> list[DocumentRead | DocumentFailed]:
-    return [event for event in events if not isinstance(event, PageRead)]
+    return [event for event in events if isinstance(event, DocumentRead | DocumentFailed)]
 
 
 def test_documents_are_read_and_bad_ones_told(make_pdf: MakePdf, tmp_path: Path) -> None:
@@ -73,11 +74,11 @@ def test_every_page_is_named_before_it_is_touched(make_pdf: MakePdf, tmp_path: P
     """The last page named is the one to leave out when the process dies, so none may be passed over."""
     path = make_pdf("many.pdf", [f"Page {n}" for n in range(30)])
     out = io.StringIO()
-    Worker(out).run({"path": os.fsencode(path).hex(), "spool": str(tmp_path / "s"), "skip": [], "encoder": ""})
+    Worker(out).run(Job("read", path, "d", tmp_path / "s").message())
     messages = [json.loads(line) for line in out.getvalue().splitlines()]
     first = [message["page"] for message in messages if message["event"] == "page"][:30]
     assert first == list(range(1, 31))
-    assert messages[-1] == {"event": "done", "title": messages[-1]["title"], "pages": 30, "warnings": []}
+    assert messages[-1] == {"event": "read", "title": messages[-1]["title"], "pages": 30, "warnings": []}
 
 
 def test_pages_to_leave_out_are_left_out(make_pdf: MakePdf, tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_a_killed_process_costs_at_most_the_page_it_was_on(make_pdf: MakePdf, tm
     with Pool(1) as pool:
         for event in pool.read([_job(long, tmp_path), _job(after, tmp_path)]):
             events.append(event)
-            if isinstance(event, PageRead) and not killed:
+            if isinstance(event, PageStarted) and not killed:
                 killed = _children()
                 os.kill(killed[0], signal.SIGKILL)
     assert killed
@@ -114,7 +115,7 @@ def test_a_process_that_keeps_dying_costs_its_document_only(make_pdf: MakePdf, t
     ends = []
     with Pool(1) as pool:
         for event in pool.read([_job(long, tmp_path), _job(after, tmp_path)]):
-            if isinstance(event, PageRead):
+            if isinstance(event, PageStarted):
                 if event.job.path == long:
                     for pid in _children():
                         os.kill(pid, signal.SIGKILL)
@@ -129,7 +130,7 @@ def test_a_process_that_keeps_dying_costs_its_document_only(make_pdf: MakePdf, t
 def test_a_document_beyond_its_time_is_given_up(
     make_pdf: MakePdf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    monkeypatch.setattr(ingest.pool, limit, 0.0)
+    monkeypatch.setattr(ingest.pool, limit, {"read": 0.0})
     with Pool(1) as pool:
         [end] = _ends(list(pool.read([_job(make_pdf("a.pdf", ["One"]), tmp_path)])))
     assert isinstance(end, DocumentFailed)
@@ -138,7 +139,7 @@ def test_a_document_beyond_its_time_is_given_up(
 
 
 def test_a_spool_that_cannot_be_written_is_told(make_pdf: MakePdf, tmp_path: Path) -> None:
-    job = Job(make_pdf("a.pdf", ["One"]), tmp_path / "nowhere" / "spool", "")
+    job = Job("read", make_pdf("a.pdf", ["One"]), "d", tmp_path / "nowhere" / "spool")
     with Pool(1) as pool:
         [end] = _ends(list(pool.read([job])))
     assert isinstance(end, DocumentFailed)

@@ -19,7 +19,9 @@ HEADER = re.compile(r"^\[Document (\d+): (.+), Page (\d+)\]$", re.MULTILINE)
 WORDS = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=30)
 PARAGRAPHS = st.lists(WORDS, max_size=12).map("\n\n".join)
 PROSE = st.lists(
-    st.sampled_from(["The pump runs at 40 bar.", "See table 3.", "| a | b |", "- item", "Überprüfung!", "价格上涨。", "x" * 90]),
+    st.sampled_from(
+        ["The pump runs at 40 bar.", "See table 3.", "| a | b |", "- item", "Überprüfung!", "价格上涨。", "x" * 90]
+    ),
     max_size=60,
 ).map(" ".join)
 NAMES = st.one_of(st.just("report.pdf"), WORDS)

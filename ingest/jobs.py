@@ -1,0 +1,118 @@
+"""What a reading process can be asked to do, and what it answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ingest.wire import parse_page
+from research.store.records import Chunk, Page
+
+Task = Literal["read", "draw", "ocr"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One piece of work on one file."""
+
+    task: Task
+    path: Path
+    doc_id: str
+    spool: Path  # "read": a file to write pages to; "draw": a folder for images
+    encoder: str = ""  # whose tokens chunks are measured in
+    pages: tuple[int, ...] = ()  # "ocr": which pages
+    engine: str = "auto"  # "ocr": what reads them
+    force: bool = False  # "ocr": read pages whatever their text layer
+    skip: tuple[int, ...] = ()  # pages that broke the reader before
+
+    def message(self) -> dict[str, Any]:
+        """As it goes over the pipe; the path as bytes in hex, because it may be no valid text."""
+        return {
+            "task": self.task,
+            "path": os.fsencode(self.path).hex(),
+            "spool": str(self.spool),
+            "encoder": self.encoder,
+            "pages": self.pages,
+            "engine": self.engine,
+            "force": self.force,
+            "skip": self.skip,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PageStarted:
+    """A page is about to be touched."""
+
+    job: Job
+    page: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageOcred:
+    """OCR has read a page."""
+
+    job: Job
+    page: Page
+    chunks: list[Chunk]
+
+
+@dataclass(frozen=True, slots=True)
+class PageFailed:
+    """OCR could not read a page."""
+
+    job: Job
+    page: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRead:
+    """The whole document is in the job's spool file."""
+
+    job: Job
+    title: str
+    pages: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentDrawn:
+    """The images of these pages are in the job's spool folder."""
+
+    job: Job
+    pages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOcred:
+    """Every page of the job was read or given up."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFailed:
+    job: Job
+    code: str
+    reason: str
+
+
+Event = PageStarted | PageOcred | PageFailed | DocumentRead | DocumentDrawn | DocumentOcred | DocumentFailed
+
+
+def event_of(job: Job, message: dict[str, Any]) -> Event:
+    """A message of the process as an event."""
+    makers: dict[str, Callable[[], Event]] = {
+        "page": lambda: PageStarted(job, message["page"], message["pages"]),
+        "ocr": lambda: PageOcred(job, *parse_page(message["line"])),
+        "ocr_failed": lambda: PageFailed(job, message["page"], message["reason"]),
+        "read": lambda: DocumentRead(job, message["title"], message["pages"], tuple(message["warnings"])),
+        "drawn": lambda: DocumentDrawn(job, tuple(message["pages"])),
+        "ocr_done": lambda: DocumentOcred(job),
+        "failed": lambda: DocumentFailed(job, message["code"], message["reason"]),
+    }
+    return makers[message["event"]]()

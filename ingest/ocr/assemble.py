@@ -1,0 +1,159 @@
+"""OCR lines to blocks and markdown, and a page read by OCR put in the place of the one that had no text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from PIL import Image
+
+from ingest.ocr.engines import OcrEngine, OcrLine
+from ingest.ocr.images import Render, image_render
+from ingest.ocr.layout import on_page, regions
+from ingest.ocr.need import OcrNeed
+from ingest.pdf import render
+from ingest.pdf.cleaning import Vocabulary
+from ingest.pdf.paragraphs import Draft, draft_region
+from research.store.records import Block, Box, Page
+
+_MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well
+_ENLARGED = 1.25  # pictures are drawn larger than the page they stand on, for the same reason
+_WORDS = re.compile(r"[^\W_]+")
+_SAME = 0.75  # share of a line's words found where it stands, from which on it is the same text
+
+
+@dataclass(frozen=True, slots=True)
+class OcrResult:
+    """A page with what OCR read put in, and the lines it came from, placed on the page."""
+
+    page: Page
+    lines: tuple[OcrLine, ...]
+    engine: str
+
+
+def read_page(page: Page, need: OcrNeed, source: Image.Image | Render, engine: OcrEngine) -> OcrResult:
+    """Read what the page needs. Where nothing can be read the page comes back as it was. Raises `OcrError`."""
+    draw = image_render(source) if isinstance(source, Image.Image) else source
+    if need.kind == "page":
+        image = draw(None, engine.page_side)
+        lines = engine.read(image)
+        read = _with_text(page, blocks_of(lines, image.size)) if lines else page
+        return OcrResult(read, tuple(lines), engine.name)
+    kept: list[OcrLine] = []
+    for box in need.boxes:
+        image = draw(box, _picture_side(box, engine.page_side))
+        lines = engine.read(image)
+        placed = on_page(lines, box)
+        new = [i for i, line in enumerate(placed) if not _is_known(line, page.blocks)]
+        # One block, so that a picture's words stay together.
+        text = "\n".join(block.text for block in blocks_of([lines[i] for i in new], image.size))
+        if text:
+            page = _with_picture_text(page, box, text)
+            kept += [placed[i] for i in new]
+    return OcrResult(page, tuple(kept), engine.name)
+
+
+def blocks_of(lines: list[OcrLine], size: tuple[int, int]) -> list[Block]:
+    """Paragraphs, lists and rows of a page's lines, in reading order. `size` is the image's, in pixels."""
+    vocabulary = Vocabulary()
+    for line in lines:
+        vocabulary.add(line.text)
+    blocks: list[Block] = []
+    for region in regions(lines, size):
+        items: list[Draft] = []
+        for draft in draft_region(region, code=False):
+            if items and draft.kind != "list":
+                blocks.append(render.list_block(items, _box_of(items, lines), vocabulary))
+                items = []
+            if draft.kind == "list":
+                items.append(draft)
+            elif draft.kind == "table":
+                blocks.append(render.rows_block(draft, _box_of([draft], lines)))
+            else:
+                blocks.append(render.prose_block(draft, _box_of([draft], lines), vocabulary))
+        if items:
+            blocks.append(render.list_block(items, _box_of(items, lines), vocabulary))
+    return [block for block in blocks if block.text]
+
+
+def _box_of(drafts: list[Draft], lines: list[OcrLine]) -> Box:
+    """The box around the lines as they stand on the page, skewed or not."""
+    boxes = [lines[piece.block].box for draft in drafts for row in draft.rows for piece in row.lines]
+    return (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
+
+
+def _with_text(page: Page, blocks: list[Block]) -> Page:
+    """What OCR read in place of the text there was; pictures stay."""
+    for picture in (block for block in page.blocks if block.kind == "picture"):
+        at = next((i for i, block in enumerate(blocks) if block.box[1] > picture.box[1]), len(blocks))
+        blocks.insert(at, replace(picture, text=""))
+    return _rewritten(page, blocks)
+
+
+def _with_picture_text(page: Page, box: Box, text: str) -> Page:
+    """The text given to the largest of the picture blocks that make up `box`; they stand in reading order already."""
+    blocks = list(page.blocks)
+    parts = [
+        i for i, block in enumerate(blocks) if block.kind == "picture" and not block.text and _inside(block.box, box)
+    ]
+    if parts:
+        at = max(parts, key=lambda i: _area(blocks[i].box))
+        blocks[at] = replace(blocks[at], text=text)
+    else:
+        blocks.append(Block("picture", text, box))
+    return _rewritten(page, blocks)
+
+
+def _rewritten(page: Page, blocks: list[Block]) -> Page:
+    return replace(
+        page,
+        markdown="\n\n".join(block.text for block in blocks if block.text),
+        num_headings=sum(block.kind == "heading" for block in blocks),
+        num_tables=sum(block.kind == "table" for block in blocks),
+        num_pictures=sum(block.kind == "picture" for block in blocks),
+        blocks=tuple(blocks),
+    )
+
+
+def _is_known(line: OcrLine, blocks: tuple[Block, ...]) -> bool:
+    """Whether the page's text has this line already: where it stands, or word for word elsewhere."""
+    words = _words(line.text)
+    if not words:
+        return True
+    middle = ((line.box[0] + line.box[2]) / 2, (line.box[1] + line.box[3]) / 2)
+    elsewhere: set[str] = set()
+    for block in blocks:
+        if not block.text:
+            continue
+        there = set(_words(block.text))
+        if _holds(block.box, middle) and _share(words, there) >= _SAME:
+            return True
+        elsewhere |= there
+    # A figure or a name alone may well stand in the text and in the chart; a sentence does not.
+    return len(words) >= 4 and _share(words, elsewhere) >= 0.95
+
+
+def _words(text: str) -> list[str]:
+    return _WORDS.findall(text.lower())
+
+
+def _share(words: list[str], known: set[str]) -> float:
+    return sum(word in known for word in words) / len(words)
+
+
+def _holds(box: Box, point: tuple[float, float]) -> bool:
+    slack = 0.01
+    return box[0] - slack <= point[0] <= box[2] + slack and box[1] - slack <= point[1] <= box[3] + slack
+
+
+def _inside(inner: Box, outer: Box) -> bool:
+    return _holds(outer, ((inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2))
+
+
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def _picture_side(box: Box, page_side: int) -> int:
+    share = max(box[2] - box[0], box[3] - box[1])
+    return max(_MIN_PICTURE_SIDE, min(page_side, round(_ENLARGED * share * page_side)))

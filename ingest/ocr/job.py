@@ -1,0 +1,55 @@
+"""OCR of one document, page by page, so that each page can be stored before the next is begun."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingest.ocr.assemble import OcrResult, read_page
+from ingest.ocr.engines import OcrEngine, OcrError
+from ingest.ocr.images import page_render
+from ingest.ocr.need import OcrNeed
+from ingest.pdf.mupdf import open_document, pymupdf
+from research.store.records import Page
+
+_SHRINK_EVERY = 10  # pages; MuPDF keeps what it decoded
+
+
+@dataclass(frozen=True, slots=True)
+class OcrTask:
+    """A page as the reader gave it, and what OCR should read of it."""
+
+    page: Page
+    need: OcrNeed
+
+
+@dataclass(frozen=True, slots=True)
+class OcrFailure:
+    """A page that OCR could not read, and why. Its text is as it was."""
+
+    page: int
+    reason: str
+
+
+def ocr_document(
+    path: Path, tasks: Iterable[OcrTask], engine: OcrEngine, *, progress: Callable[[int], None] | None = None
+) -> Iterator[OcrResult | OcrFailure]:
+    """Read the pages asked for, one after the other. A page that fails costs only itself.
+
+    `progress` hears a page's number before it is touched. Raises `DocumentError` where the file cannot be opened.
+    """
+    hear = progress or (lambda number: None)
+    document = open_document(path)
+    try:
+        for done, task in enumerate(tasks, start=1):
+            number = task.page.number
+            hear(number)
+            try:
+                yield read_page(task.page, task.need, page_render(document, number), engine)
+            except OcrError as error:
+                yield OcrFailure(number, error.message)
+            if done % _SHRINK_EVERY == 0:
+                pymupdf.TOOLS.store_shrink(100)
+    finally:
+        document.close()

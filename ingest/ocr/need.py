@@ -1,0 +1,110 @@
+"""Which pages OCR has to read, and what of them: all of a page without usable text, or its large pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+from unicodedata import category
+
+from research.store.records import Block, Box, Page
+
+FEW_CHARACTERS = 20  # a page with fewer has no text layer worth the name
+_ENOUGH_TO_JUDGE = 40
+_BROKEN_SHARE = 0.1
+_PLENTY = 200  # characters on a page whose picture covers it all: a background, or a scan that was read before
+_BACKGROUND = 0.9  # of the page
+_MIN_PICTURE = 0.08  # of the page's area
+_MIN_PICTURE_SIDE = 0.1  # of the page's width or height: strips and rules hold no text
+_MAX_PICTURES = 8
+_TOUCHING = 0.005
+
+Reason = Literal["no text", "broken glyphs", "pictures", "forced"]
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """What a reader knows of a page beyond the `Page` it writes. None means it did not look."""
+
+    characters: int | None = None  # of the text layer before cleaning and before running lines were taken out
+    broken: int | None = None  # of these: U+FFFD, private use, control
+    drawn: bool | None = None  # whether anything at all is painted: pictures, masks, paths
+
+
+@dataclass(frozen=True, slots=True)
+class OcrNeed:
+    """What to read of one page: the whole of it, or the pictures in `boxes`, largest first."""
+
+    kind: Literal["page", "pictures"]
+    reason: Reason
+    boxes: tuple[Box, ...] = ()
+
+
+def ocr_need(page: Page, facts: PageFacts | None = None, *, force: bool = False) -> OcrNeed | None:
+    """What OCR should read of a page, or None. A page that could not be read is left alone: it may hang again."""
+    if page.error:
+        return None
+    if force:
+        return OcrNeed("page", "forced")
+    facts = facts or PageFacts()
+    text = "".join(block.text for block in page.blocks) or page.markdown
+    characters = facts.characters if facts.characters is not None else len("".join(text.split()))
+    broken = facts.broken if facts.broken is not None else count_broken(text)
+    if characters < FEW_CHARACTERS:
+        # Pictures, slices of pictures, letters drawn as outlines: what is painted may be text. Blank paper is not.
+        return None if facts.drawn is False else OcrNeed("page", "no text")
+    if characters >= _ENOUGH_TO_JUDGE and broken > _BROKEN_SHARE * characters:
+        return OcrNeed("page", "broken glyphs")
+    boxes = _pictures_to_read(page.blocks, characters)
+    return OcrNeed("pictures", "pictures", boxes) if boxes else None
+
+
+def count_broken(text: str) -> int:
+    """Characters that stand for glyphs nobody mapped: U+FFFD, private use, control; white space is none of them."""
+    if text.isascii() and text.isprintable():
+        return 0
+    return sum(char not in "\n\r\t" and (char == "\ufffd" or category(char) in ("Co", "Cc")) for char in text)
+
+
+def _pictures_to_read(blocks: tuple[Block, ...], characters: int) -> tuple[Box, ...]:
+    merged = _merged([block.box for block in blocks if block.kind == "picture" and not block.text])
+    boxes = [
+        box
+        for box in merged
+        if _area(box) >= _MIN_PICTURE
+        and min(box[2] - box[0], box[3] - box[1]) >= _MIN_PICTURE_SIDE
+        and not (_area(box) > _BACKGROUND and characters >= _PLENTY)
+    ]
+    return tuple(sorted(boxes, key=_area, reverse=True)[:_MAX_PICTURES])
+
+
+def _merged(boxes: list[Box]) -> list[Box]:
+    """Pictures delivered in slices put together; pictures inside others dropped."""
+    merged: list[Box] = []
+    for box in sorted(boxes, key=lambda box: (box[1], box[0])):
+        whole = box
+        while (other := next((old for old in merged if _are_one(old, whole)), None)) is not None:
+            merged.remove(other)
+            whole = _union(other, whole)
+        merged.append(whole)
+    return merged
+
+
+def _are_one(a: Box, b: Box) -> bool:
+    """Whether two boxes overlap or touch so that the box around both holds little else."""
+    near = _TOUCHING
+    if a[0] > b[2] + near or b[0] > a[2] + near or a[1] > b[3] + near or b[1] > a[3] + near:
+        return False
+    return _area(_union(a, b)) <= 1.15 * (_area(a) + _area(b) - _area(_overlap(a, b)))
+
+
+def _union(a: Box, b: Box) -> Box:
+    return (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
+
+
+def _overlap(a: Box, b: Box) -> Box:
+    x0, y0 = max(a[0], b[0]), max(a[1], b[1])
+    return (x0, y0, max(x0, min(a[2], b[2])), max(y0, min(a[3], b[3])))
+
+
+def _area(box: Box) -> float:
+    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])

@@ -1,0 +1,203 @@
+"""Late interaction over page images with any checkpoint that colpali-engine loads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from research.encoders.visual import boxes as places
+from research.encoders.visual.base import WHOLE_PAGE, PageVectors
+from research.encoders.visual.device import choose_device, choose_dtype, free_memory
+from research.encoders.visual.families import find_checkpoint
+from research.encoders.visual.loading import engine, quiet
+from research.encoders.visual.model import load_model, load_processor
+from research.errors import CtxError, UsageError
+from research.store.records import Box
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+KIND = "colpali"
+LARGEST_BATCH = 16
+SHORTEST_SIDE = 32  # pixels; models fail or see nothing below
+LONGEST_RATIO = 30  # ColQwen's processor refuses 200, and tiles of a ribbon are mostly empty
+
+
+class ColpaliEncoder:
+    """Loads at once, so that a wrong checkpoint fails before any document is read.
+
+    `pool_factor` 3 keeps a third of the vectors; `int8` quantises on the CPU. Both change vectors, so both are part
+    of the name. `threads` bounds the cores used on a CPU.
+    """
+
+    def __init__(
+        self,
+        checkpoint: str,
+        *,
+        device: str = "auto",
+        int8: bool = False,
+        pool_factor: int = 1,
+        batch_size: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if pool_factor < 1 or (batch_size is not None and batch_size < 1):
+            raise UsageError("pool factor and batch size are 1 or more")
+        models = engine()
+        found = find_checkpoint(checkpoint)
+        self._device = choose_device("cpu" if int8 and device == "auto" else device)
+        if int8 and self._device != "cpu":
+            raise UsageError(f"int8 is for the CPU, not for {self._device}")
+        self._dtype = choose_dtype(self._device, int8=int8)
+        if threads:
+            import torch
+
+            torch.set_num_threads(threads)
+        with quiet():
+            self._model = load_model(models, found, self._dtype, int8=int8).to(self._device)
+            self._processor = load_processor(models, found)
+        self._layout = found.family.layout
+        self._pool_factor = pool_factor
+        self._batch_size = batch_size
+        self._special = _special_tokens(self._processor)
+        self.dim = int(self._model.dim)
+        self.name = f"{KIND}:{found.name}{'+int8' if int8 else ''}{f'+pool{pool_factor}' if pool_factor > 1 else ''}"
+
+    def embed_pages(self, images: Sequence[Path]) -> list[PageVectors]:
+        """Vectors of page images, (n_vectors, dim) each: all the model's own score uses, prompt words included."""
+        pages: list[PageVectors] = []
+        while len(pages) < len(images):
+            size = self._batch_size or 1
+            pages += self._embed(list(images[len(pages) : len(pages) + size]))
+            if self._batch_size is None:
+                self._batch_size = self._fitting()
+        return pages
+
+    def embed_question(self, text: str) -> NDArray[np.float32]:
+        """A question's vectors, (n_tokens, dim): its words and the model's own augmentation tokens."""
+        for token in self._special:
+            text = text.replace(token, " ")  # a question is words, never a control token such as <image>
+        with quiet():
+            batch = self._processor.process_queries(texts=[text])
+            output = self._forward(batch)
+        return _rows(output[0], batch["attention_mask"][0])[0]
+
+    def _embed(self, paths: list[Path]) -> list[PageVectors]:
+        canvases = [_open(path) for path in paths]
+        try:
+            with quiet():
+                batch = self._processor.process_images([image for image, _, _ in canvases])
+                output = self._forward(batch)
+        except (RuntimeError, ValueError) as error:  # out of memory is a RuntimeError
+            if len(paths) > 1:
+                self._batch_size = middle = len(paths) // 2
+                return self._embed(paths[:middle]) + self._embed(paths[middle:])
+            reason = str(error).strip().partition("\n")[0]
+            raise CtxError(f"the visual encoder failed on {paths[0].name}: {reason}") from error
+        return [self._page(batch, output, row, wide, high) for row, (_, wide, high) in enumerate(canvases)]
+
+    def _forward(self, batch: Any) -> Any:
+        import torch
+
+        moved = {
+            key: value.to(self._device, self._dtype if value.is_floating_point() else None)
+            for key, value in batch.items()
+            if isinstance(value, torch.Tensor)
+        }
+        with torch.inference_mode():
+            return self._model(**moved)
+
+    def _page(self, batch: Any, output: Any, row: int, wide: float, high: float) -> PageVectors:
+        vectors, kept = _rows(output[row], batch["attention_mask"][row])
+        every = self._boxes(batch, row)
+        found = [places.stretch(every[index], wide, high) for index in kept]
+        if self._pool_factor > 1 and len(vectors) > 1:
+            vectors, found = _pool(vectors, found, self._pool_factor)
+        return PageVectors(vectors, tuple(found))
+
+    def _boxes(self, batch: Any, row: int) -> list[Box]:
+        """A box for every token of a page, padding included."""
+        ids: list[int] = batch["input_ids"][row].tolist()
+        image_token = self._image_token()
+        is_image = [token == image_token for token in ids]
+        if self._layout == "tiles":
+            return places.tile_boxes(ids, is_image, self._processor.tokenizer.decode)
+        if self._layout == "grid" and "image_grid_thw" in batch:
+            _, rows, cols = batch["image_grid_thw"][row].tolist()
+            merged = int(self._processor.image_processor.merge_size)
+            return places.grid_boxes(is_image, rows // merged, cols // merged)
+        return places.square_boxes(is_image)
+
+    def _image_token(self) -> int | None:
+        config = self._model.config
+        for holder, attribute in (
+            (self._processor, "image_token_id"),
+            (config, "image_token_id"),
+            (config, "image_token_index"),
+        ):
+            value = getattr(holder, attribute, None)
+            if isinstance(value, int):
+                return value
+        return None
+
+    def _fitting(self) -> int:
+        """Pages at once: as many as fit the accelerator's memory, by what the first one took. A CPU gains nothing."""
+        free, used = free_memory(self._device)
+        return max(1, min(LARGEST_BATCH, int(0.7 * free / used))) if used else 1
+
+
+def _rows(output: Any, mask: Any) -> tuple[NDArray[np.float32], list[int]]:
+    """The unmasked, non-zero rows of a model's output with unit length, and their positions."""
+    import numpy as np
+
+    vectors: NDArray[np.float32] = output.float().cpu().numpy()
+    norms = np.linalg.norm(vectors, axis=1)
+    kept = np.flatnonzero((mask.cpu().numpy() > 0) & (norms > 0) & np.isfinite(norms))
+    return np.ascontiguousarray(vectors[kept] / norms[kept, None]), kept.tolist()
+
+
+def _pool(vectors: NDArray[np.float32], found: list[Box], factor: int) -> tuple[NDArray[np.float32], list[Box]]:
+    """Vectors that say nearly the same merged into their mean, with the box of the one most like it: the members of
+    a group may lie all over the page, and a box around them all would say nothing."""
+    import torch
+    from colpali_engine.compression.token_pooling import HierarchicalTokenPooler
+
+    with quiet():
+        pooled = HierarchicalTokenPooler().pool_embeddings(
+            [torch.from_numpy(vectors)], return_dict=True, pool_factor=factor
+        )
+    means: NDArray[np.float32] = pooled.pooled_embeddings[0].numpy()
+    groups = [indices[0].tolist() for indices in pooled.cluster_id_to_indices[0].values() if len(indices[0])]
+    return means, [_place(mean, group, vectors, found) for mean, group in zip(means, groups, strict=True)]
+
+
+def _place(mean: NDArray[np.float32], group: list[int], vectors: NDArray[np.float32], found: list[Box]) -> Box:
+    placed = [index for index in group if found[index] != WHOLE_PAGE]
+    return found[placed[int((vectors[placed] @ mean).argmax())]] if placed else WHOLE_PAGE
+
+
+def _open(path: Path) -> tuple[Image, float, float]:
+    """A page image, and which share of its width and height is page: a speck or a ribbon is laid on white paper."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as file:
+            image = file.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise CtxError(f"the page image {path} cannot be read: {error}") from error
+    width, height = image.size
+    wide = max(width, SHORTEST_SIDE, -(-height // LONGEST_RATIO))
+    high = max(height, SHORTEST_SIDE, -(-width // LONGEST_RATIO))
+    if (wide, high) != (width, height):
+        paper = Image.new("RGB", (wide, high), "white")
+        paper.paste(image, (0, 0))
+        image = paper
+    return image, width / wide, height / high
+
+
+def _special_tokens(processor: Any) -> list[str]:
+    tokenizer = processor.tokenizer
+    added = [str(token) for token in tokenizer.added_tokens_decoder.values() if token.special]
+    return sorted({*tokenizer.all_special_tokens, *added} - {""}, key=len, reverse=True)

@@ -1,0 +1,80 @@
+"""Where a model runs and in which number format."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from research.encoders.visual.base import EncoderUnavailable
+from research.errors import UsageError
+
+BF16_FLAGS = {"amx_bf16", "avx512_bf16", "bf16"}
+
+
+def choose_device(wanted: str) -> str:
+    """auto, cpu, mps, cuda or cuda:N as torch writes it. One that is named but not there is an error."""
+    import torch
+
+    kind, _, number = wanted.partition(":")
+    if wanted not in {"auto", "cpu", "mps", "cuda"} and not (kind == "cuda" and number.isdigit()):
+        raise UsageError(f"no such device: {wanted!r}", hint="auto, cpu, cuda, cuda:N or mps")
+    cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
+    if wanted == "auto":
+        return "cuda" if cuda else "mps" if mps else "cpu"
+    if kind == "cuda" and (not cuda or int(number or 0) >= torch.cuda.device_count()):
+        raise EncoderUnavailable(f"the device {wanted} is not there: torch {torch.__version__} does not see it")
+    if kind == "mps" and not mps:
+        raise EncoderUnavailable(f"the device mps is not there: torch {torch.__version__} does not see it")
+    return wanted
+
+
+def choose_dtype(device: str, *, int8: bool) -> Any:
+    """bfloat16 where the hardware has it. A CPU that must emulate it is six times slower with it than without."""
+    import torch
+
+    if device.startswith("cuda"):
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    return torch.bfloat16 if device == "cpu" and not int8 and cpu_has_bf16() else torch.float32
+
+
+def cpu_has_bf16() -> bool:
+    """Whether this CPU multiplies bfloat16 itself."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return False
+    flags = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
+    return bool(BF16_FLAGS & set(flags.lower().split()))
+
+
+def free_memory(device: str) -> tuple[int, int]:
+    """Bytes an accelerator has left for activations, and the most that activations took so far; zeros elsewhere."""
+    import torch
+
+    if not device.startswith("cuda"):
+        return 0, 0
+    held = torch.cuda.memory_allocated(device)
+    free, _ = torch.cuda.mem_get_info(device)
+    return free + torch.cuda.memory_reserved(device) - held, torch.cuda.max_memory_allocated(device) - held
+
+
+def accelerator_there() -> bool:
+    """Whether torch could find an accelerator here, told without importing it (that takes seconds)."""
+    try:
+        build = version("torch")
+    except PackageNotFoundError:
+        return False
+    if sys.platform == "darwin":
+        return platform.machine() == "arm64"
+    if build.endswith("+cpu") or os.environ.get("CUDA_VISIBLE_DEVICES", "0") in {"", "-1"}:
+        return False
+    nodes = ("/dev/kfd",) if "rocm" in build else ("/dev/nvidiactl", "/dev/dxg")
+    return any(Path(node).exists() for node in nodes) or (sys.platform == "win32" and _windows_driver())
+
+
+def _windows_driver() -> bool:
+    return (Path(os.environ.get("SYSTEMROOT", "C:/Windows")) / "System32" / "nvcuda.dll").exists()

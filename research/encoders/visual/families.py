@@ -1,0 +1,117 @@
+"""The model families colpali-engine offers, and how a checkpoint's own files tell which one it is."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from research.encoders.visual import hub
+from research.encoders.visual.base import EncoderUnavailable
+
+Layout = Literal["tiles", "grid", "square"]
+"""How image vectors lie on a page: tiles with a patch grid each, the grid the processor reports, or one square grid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Class names in colpali_engine.models, and the layout of a page's vectors."""
+
+    model: str
+    processor: str
+    model_type: str  # of the config.json of its checkpoints
+    layout: Layout
+
+
+FAMILIES = (
+    Family("ColPali", "ColPaliProcessor", "paligemma", "square"),
+    Family("ColGemma3", "ColGemmaProcessor3", "gemma3", "square"),
+    Family("ColQwen2", "ColQwen2Processor", "qwen2_vl", "grid"),
+    Family("ColQwen2_5", "ColQwen2_5_Processor", "qwen2_5_vl", "grid"),
+    Family("ColQwen3", "ColQwen3Processor", "qwen3_vl", "grid"),
+    Family("ColQwen3_5", "ColQwen3_5Processor", "qwen3_5", "grid"),
+    Family("ColQwen2_5Omni", "ColQwen2_5OmniProcessor", "qwen2_5_omni_thinker", "grid"),
+    Family("ColIdefics3", "ColIdefics3Processor", "idefics3", "tiles"),
+    Family("ColModernVBert", "ColModernVBertProcessor", "modernvbert", "tiles"),
+)
+_BY_ARCHITECTURE = {family.model: family for family in FAMILIES}
+_BY_TYPE = {family.model_type: family for family in FAMILIES}
+
+# Pieces of a weights file that enter its fingerprint: enough to notice another training, quick on gigabytes.
+SAMPLES = 64
+SAMPLE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint found on this machine. `folder` may be an adapter's, then `base` is its model's."""
+
+    name: str  # what an index remembers it by
+    folder: Path
+    base: Path | None
+    family: Family
+
+    @property
+    def processor(self) -> Path:
+        """The folder with the processor's files; many adapters bring none of their own."""
+        has_own = any((self.folder / name).is_file() for name in ("preprocessor_config.json", "processor_config.json"))
+        return self.folder if self.base is None or has_own else self.base
+
+
+def find_checkpoint(checkpoint: str) -> Checkpoint:
+    """Locate a checkpoint and tell its family. A hub name that is not in the cache is fetched; for a folder nothing
+    ever is, not even the base model of an adapter."""
+    named_folder = hub.as_folder(checkpoint) is not None
+    folder = hub.locate(checkpoint, download=True)
+    base_name = hub.base_of(folder)
+    base = None if base_name is None else hub.locate(base_name, download=not named_folder)
+    family = _family(folder, base)
+    for place in (folder, *([base] if base else [])):
+        if not hub.complete(place):
+            raise EncoderUnavailable(f"{place} has no weights, or not all that its index names")
+    name = f"{folder}@{_fingerprint(folder, base)}" if named_folder else checkpoint
+    return Checkpoint(name, folder, base, family)
+
+
+def _family(folder: Path, base: Path | None) -> Family:
+    config = (base or folder) / "config.json"
+    if not config.is_file():
+        raise EncoderUnavailable(f"{folder} is no model: it has neither config.json nor adapter_config.json")
+    content = hub.read_json(config)
+    adapter = hub.read_json(folder / "adapter_config.json") if base else {}
+    mapping = adapter.get("auto_mapping") or {}
+    named = [mapping.get("base_model_class"), *_words(content.get("architectures"))]
+    for architecture in named:
+        if architecture in _BY_ARCHITECTURE:
+            return _BY_ARCHITECTURE[architecture]
+    model_type = content.get("model_type")
+    # A bare backbone has the type of its family but no projection; the encoder notices the missing weights.
+    # A class that says outright it is something else (a BiEncoder, transformers' own …ForRetrieval) is not taken.
+    other = [name for name in named if isinstance(name, str) and name.startswith(("Bi", "Col"))]
+    if not other and model_type in _BY_TYPE:
+        return _BY_TYPE[str(model_type)]
+    found = ", ".join(str(name) for name in named if name) or model_type or "nothing"
+    known = ", ".join(family.model for family in FAMILIES)
+    raise EncoderUnavailable(f"{folder} is no checkpoint colpali-engine loads: it names {found}, not one of {known}")
+
+
+def _words(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _fingerprint(folder: Path, base: Path | None) -> str:
+    """Twelve digits that change when the configuration or the weights do."""
+    digest = hashlib.sha256()
+    for place in (folder, *([base] if base else [])):
+        for name in ("config.json", "adapter_config.json"):
+            if (place / name).is_file():
+                digest.update((place / name).read_bytes())
+        for path in hub.weight_files(place):
+            size = path.stat().st_size
+            digest.update(f"{path.name}:{size}".encode())
+            with path.open("rb") as file:
+                for number in range(SAMPLES):
+                    file.seek(size * number // SAMPLES)
+                    digest.update(file.read(SAMPLE))
+    return digest.hexdigest()[:12]

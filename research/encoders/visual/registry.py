@@ -1,0 +1,56 @@
+"""Names of colpali encoders and what they load. Imports nothing heavy before something is loaded."""
+
+from __future__ import annotations
+
+import re
+
+from research.encoders.visual import hub
+from research.encoders.visual.base import EncoderUnavailable, VisualEncoder
+from research.encoders.visual.device import accelerator_there
+from research.encoders.visual.loading import installed
+from research.errors import UsageError
+
+DEFAULT_CHECKPOINT = "ModernVBERT/colmodernvbert"
+KIND = "colpali"
+
+_NAME = re.compile(
+    r"colpali(?::(?P<checkpoint>.+?))?(?:@(?P<mark>[0-9a-f]{12}))?(?P<int8>\+int8)?(?:\+pool(?P<pool>[1-9]\d*))?"
+)
+
+
+def colpali_ready(checkpoint: str = DEFAULT_CHECKPOINT) -> bool:
+    """Whether `auto` may choose colpali: the extra is installed, the weights are on this machine and so is an
+    accelerator. Imports no torch and never reaches the network."""
+    return installed() and accelerator_there() and hub.at_hand(checkpoint)
+
+
+def load_visual_encoder(
+    name: str,
+    *,
+    device: str = "auto",
+    int8: bool = False,
+    pool_factor: int = 1,
+    batch_size: int | None = None,
+    threads: int | None = None,
+) -> VisualEncoder:
+    """The encoder of "colpali", "colpali:CHECKPOINT" or the full name an index remembers, whose own int8 and pooling
+    then hold. A folder whose weights changed since is refused: its vectors would not fit the index."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise UsageError(f"no visual encoder is called {name!r}", hint=f"{KIND}:HUB/NAME or {KIND}:FOLDER")
+    from research.encoders.visual.colpali import ColpaliEncoder
+
+    encoder = ColpaliEncoder(
+        match["checkpoint"] or DEFAULT_CHECKPOINT,
+        device=device,
+        int8=int8 or match["int8"] is not None,
+        pool_factor=int(match["pool"] or pool_factor),
+        batch_size=batch_size,
+        threads=threads,
+    )
+    if match["mark"] and encoder.name != name:
+        raise EncoderUnavailable(
+            f"the checkpoint {match['checkpoint']} is not the one that filled this index: its weights have changed",
+            hint=f"ctx ingest PATH --visual {KIND}:{match['checkpoint']}",
+        )
+    return encoder

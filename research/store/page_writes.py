@@ -1,0 +1,139 @@
+"""Writing pages: new ones, and what OCR and drawing add to them later."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Sequence
+
+from research.store.catalog import Catalog
+from research.store.records import Chunk, Page
+from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
+from research.store.words import words
+
+
+def insert_page(connection: sqlite3.Connection, doc_id: str, page: Page, chunks: list[Chunk]) -> None:
+    """A new page with its words and chunks."""
+    found = words(page.markdown)
+    cursor = connection.execute(
+        "INSERT INTO pages (doc_id, page, label, section_path, parent_heading, num_headings, num_tables,"
+        " num_pictures, error, words, markdown, needs_ocr, ocr_engine)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            doc_id,
+            page.number,
+            page.label,
+            page.section_path,
+            page.parent_heading,
+            page.num_headings,
+            page.num_tables,
+            page.num_pictures,
+            page.error,
+            len(found),
+            zlib.compress(page.markdown.encode()),
+            page.needs_ocr,
+            page.ocr_engine,
+        ),
+    )
+    page_id = cursor.lastrowid
+    assert page_id is not None
+    _insert_text(connection, page_id, page, found, chunks)
+
+
+def _insert_text(
+    connection: sqlite3.Connection, page_id: int, page: Page, found: list[str], chunks: list[Chunk]
+) -> None:
+    connection.execute(
+        "INSERT INTO page_words (rowid, body, section) VALUES (?, ?, ?)",
+        (page_id, " ".join(found), " ".join(words(page.section_path))),
+    )
+    connection.executemany(
+        "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box) VALUES (?, ?, ?, ?, ?, ?)",
+        [(page_id, c.ordinal, zlib.compress(c.text.encode()), c.context, c.tokens, json.dumps(c.box)) for c in chunks],
+    )
+
+
+def restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
+    """Number a document's vectors anew, so that the collections take its changed metadata."""
+    rows = connection.execute(
+        "SELECT v.chunk_id, v.vector FROM vectors v JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
+        " WHERE doc_id = ?",
+        (doc_id,),
+    ).fetchall()
+    connection.executemany("DELETE FROM vectors WHERE chunk_id = ?", [(row[0],) for row in rows])
+    connection.executemany("INSERT INTO vectors (chunk_id, vector) VALUES (?, ?)", [tuple(r) for r in rows])
+
+
+def pages_for_ocr(catalog: Catalog, doc_id: str) -> list[int]:
+    rows = catalog.connection.execute("SELECT page FROM pages WHERE doc_id = ? AND needs_ocr ORDER BY page", (doc_id,))
+    return [int(row[0]) for row in rows]
+
+
+def count_for_ocr(catalog: Catalog) -> int:
+    return int(catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE needs_ocr").fetchone()[0])
+
+
+def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk]) -> None:
+    """Put what OCR read in place of the page's text; its vectors are then due again."""
+    with catalog.transaction() as connection:
+        row = connection.execute(
+            "SELECT page_id FROM pages WHERE doc_id = ? AND page = ?", (doc_id, page.number)
+        ).fetchone()
+        if row is None:  # the document was removed meanwhile
+            return
+        found = words(page.markdown)
+        connection.execute(
+            "UPDATE pages SET markdown = ?, words = ?, num_headings = ?, num_tables = ?, needs_ocr = 0,"
+            " ocr_engine = ? WHERE page_id = ?",
+            (
+                zlib.compress(page.markdown.encode()),
+                len(found),
+                page.num_headings,
+                page.num_tables,
+                page.ocr_engine,
+                row[0],
+            ),
+        )
+        connection.execute("DELETE FROM page_words WHERE rowid = ?", (row[0],))
+        connection.execute("DELETE FROM chunks WHERE page_id = ?", (row[0],))
+        _insert_text(connection, row[0], page, found, chunks)
+        connection.execute("INSERT OR IGNORE INTO ledger VALUES (?, ?)", (doc_id, STAGE_VECTORS))
+        _close_ocr(connection, doc_id)
+
+
+def give_up_ocr(catalog: Catalog, doc_id: str, pages: Sequence[int], reason: str) -> None:
+    """Note pages that OCR cannot read, so that they are not tried for ever."""
+    with catalog.transaction() as connection:
+        connection.executemany(
+            "UPDATE pages SET needs_ocr = 0, error = ? WHERE doc_id = ? AND page = ?",
+            [(reason, doc_id, page) for page in pages],
+        )
+        _close_ocr(connection, doc_id)
+
+
+def mark_drawn(catalog: Catalog, doc_id: str, pages: Sequence[int], *, published: int) -> None:
+    """The pages' image files are in place. `published`: the last vector that the collections have."""
+    with catalog.transaction() as connection:
+        connection.executemany(
+            "UPDATE pages SET image = 1 WHERE doc_id = ? AND page = ?", [(doc_id, page) for page in pages]
+        )
+        connection.execute("DELETE FROM ledger WHERE doc_id = ? AND stage = ?", (doc_id, STAGE_IMAGES))
+        if pages and _first_vector(connection, doc_id) <= published:
+            restamp_vectors(connection, doc_id)
+
+
+def _first_vector(connection: sqlite3.Connection, doc_id: str) -> float:
+    row = connection.execute(
+        "SELECT MIN(seq) FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id) WHERE doc_id = ?",
+        (doc_id,),
+    ).fetchone()
+    return float("inf") if row[0] is None else float(row[0])
+
+
+def _close_ocr(connection: sqlite3.Connection, doc_id: str) -> None:
+    connection.execute(
+        "DELETE FROM ledger WHERE doc_id = ? AND stage = ?"
+        " AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.doc_id = ledger.doc_id AND needs_ocr)",
+        (doc_id, STAGE_OCR),
+    )
