@@ -11,7 +11,8 @@ from typing import Any
 from PIL import Image
 
 from ingest.ocr.engines import OcrError
-from ingest.pdf.mupdf import READ_ERRORS, finite, pymupdf
+from ingest.pdf.mupdf import READ_ERRORS
+from ingest.pdf.raster import raster
 from research.store.records import Box
 
 Render = Callable[[Box | None, int], Image.Image]
@@ -28,17 +29,14 @@ def render(document: Any, page_number: int, box: Box | None = None, *, longest: 
 
     The scale comes from the page's size, never from dpi: a page may measure a point or a billion.
     """
-    longest = max(1, min(longest, MAX_SIDE))
     try:
         page = document[page_number - 1]
-        clip = _part(page.rect, box or WHOLE)
-        scale = longest / max(clip.width, clip.height)
-        matrix = pymupdf.Matrix(scale, scale)
-        # Rounding to whole pixels goes outward, so a sliver still gets one.
-        pixels = page.get_pixmap(matrix=matrix, clip=clip, colorspace=pymupdf.csGRAY, alpha=False)
-        return Image.frombytes("L", (pixels.width, pixels.height), bytes(pixels.samples))
     except READ_ERRORS as error:
         raise OcrError("the page cannot be rendered") from error
+    image = raster(page, longest=max(1, min(longest, MAX_SIDE)), box=box, grey=True)
+    if image is None:
+        raise OcrError("the page cannot be rendered")
+    return image
 
 
 def page_render(document: Any, page_number: int) -> Render:
@@ -92,11 +90,3 @@ def is_readable(image: Image.Image) -> bool:
 
 def _open(image: Path | bytes) -> Image.Image:
     return Image.open(io.BytesIO(image) if isinstance(image, bytes) else image)
-
-
-def _part(rect: Any, box: Box) -> Any:
-    wide, tall = finite(rect.width), finite(rect.height)
-    if wide <= 0 or tall <= 0:
-        raise ValueError("the page has no area")
-    left, top = finite(rect.x0), finite(rect.y0)
-    return pymupdf.Rect(left + box[0] * wide, top + box[1] * tall, left + box[2] * wide, top + box[3] * tall)

@@ -6,7 +6,7 @@ from typing import Any
 
 from PIL import Image
 
-from ingest.pdf.mupdf import READ_ERRORS, pymupdf
+from ingest.pdf.mupdf import READ_ERRORS, finite, pymupdf
 from research.store.records import Box
 
 
@@ -14,26 +14,19 @@ def raster(page: Any, *, longest: int, box: Box | None = None, grey: bool = Fals
     """A page, or the part of it in `box`, with its longest side `longest` pixels. None if it cannot be drawn."""
     try:
         clip = _clip(page, box)
-        side = max(clip.width, clip.height)
-        if not 0 < side < float("inf"):
+        if clip.width <= 0 or clip.height <= 0:
             return None
-        scale = longest / side
+        scale = longest / max(clip.width, clip.height)
         colours = pymupdf.csGRAY if grey else pymupdf.csRGB
         matrix = pymupdf.Matrix(scale, scale)
+        # Rounding to whole pixels goes outward, so a sliver still gets one.
         pixels = page.get_pixmap(matrix=matrix, clip=clip, colorspace=colours, alpha=False)
-        return Image.frombytes("L" if grey else "RGB", (pixels.width, pixels.height), pixels.samples)
+        return Image.frombytes("L" if grey else "RGB", (pixels.width, pixels.height), bytes(pixels.samples))
     except READ_ERRORS:
         return None
 
 
 def _clip(page: Any, box: Box | None) -> Any:
-    whole = page.rect
-    if box is None:
-        return whole
-    x0, y0, x1, y1 = box
-    return pymupdf.Rect(
-        whole.x0 + x0 * whole.width,
-        whole.y0 + y0 * whole.height,
-        whole.x0 + x1 * whole.width,
-        whole.y0 + y1 * whole.height,
-    )
+    left, top, wide, tall = (finite(v) for v in (page.rect.x0, page.rect.y0, page.rect.width, page.rect.height))
+    x0, y0, x1, y1 = box or (0.0, 0.0, 1.0, 1.0)
+    return pymupdf.Rect(left + x0 * wide, top + y0 * tall, left + x1 * wide, top + y1 * tall)
