@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from research.encoders.torchvision_shim import allow_torchvision
 from research.errors import CtxError
 
 if TYPE_CHECKING:
@@ -70,16 +71,17 @@ class SentenceTransformersEncoder:
 
 
 def _load(model: str, threads: int | None) -> Any:
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise CtxError(
-            f"the encoder {model!r} needs the package sentence-transformers, which is not installed",
-            hint="pip install sentence-transformers",
-        ) from error
     folder = Path(model).is_dir()
     if not folder and (model.startswith((".", "~")) or Path(model).is_absolute()):
         raise CtxError(f"no such encoder folder: {model}")
+    try:
+        allow_torchvision()
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise CtxError(
+            f"the encoder {model!r} needs the package sentence-transformers, which cannot be imported: {error}",
+            hint="pip install sentence-transformers",
+        ) from error
     if threads:
         import torch
 

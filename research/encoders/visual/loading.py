@@ -10,8 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from research.encoders.torchvision_shim import allow_torchvision
 from research.encoders.visual.base import EncoderUnavailable
-from research.encoders.visual.torchvision_shim import allow_torchvision
 
 INSTALL = "pip install 'ctx-research[visual]'"
 PACKAGES = ("torch", "torchvision", "transformers", "peft", "PIL", "colpali_engine")

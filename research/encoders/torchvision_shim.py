@@ -2,7 +2,7 @@
 
 The torchvision on PyPI is built for CUDA. Its compiled operators do not load beside a CPU torch, yet its Python
 side registers shapes for two of them on import and fails with `operator torchvision::nms does not exist`, which
-transformers then hides behind `Could not import module …`. Nothing a page encoder does calls either operator
+transformers then hides behind `Could not import module …`. Nothing an encoder does calls either operator
 (they suppress overlapping detection boxes), so declaring their names is enough.
 """
 
