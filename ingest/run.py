@@ -24,7 +24,7 @@ from ingest.scan import scan, stamp_of, storable
 from ingest.wire import read_pages
 from research.encoders.base import TextEncoder
 from research.encoders.registry import DEFAULT, load_text_encoder
-from research.errors import DocumentError
+from research.errors import CtxError, DocumentError
 from research.settings import Settings
 from research.store import collections, images, vectors
 from research.store.catalog import Catalog
@@ -99,6 +99,7 @@ class _Run:
         # Another encoder than the index's own embeds everything anew, even when no document is.
         if vectors.count_pending(self._catalog) or (known and self._encoder_name != known):
             encoder = load_text_encoder(self._encoder_name)
+            _check_window(self._catalog, encoder)
             vectors.set_encoder(self._catalog, encoder.name, encoder.dim)
             total = vectors.count_pending(self._catalog)
             if total:
@@ -190,6 +191,16 @@ class _Run:
     def _finish(self, outcome: FileOutcome) -> None:
         self.summary.files.append(outcome)
         self._observer.finished(outcome)
+
+
+def _check_window(catalog: Catalog, encoder: TextEncoder) -> None:
+    """Chunks were cut for the encoder that first filled the index; one with a smaller window cannot take them."""
+    longest = vectors.longest_chunk(catalog)
+    if longest > encoder.max_tokens:
+        raise CtxError(
+            f"chunks of this index have up to {longest} tokens, and {encoder.name} takes {encoder.max_tokens}",
+            hint="ingest into an index of its own: ctx ingest PATH --index DIR",
+        )
 
 
 def _changed(step: ToRead) -> DocumentError | None:

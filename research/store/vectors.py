@@ -76,6 +76,11 @@ def count_chunks(catalog: Catalog) -> int:
     return int(catalog.connection.execute("SELECT COUNT(*) FROM chunks").fetchone()[0])
 
 
+def longest_chunk(catalog: Catalog) -> int:
+    """Tokens of the longest chunk; 0 in an empty index."""
+    return int(catalog.connection.execute("SELECT COALESCE(MAX(tokens), 0) FROM chunks").fetchone()[0])
+
+
 def write_vectors(catalog: Catalog, chunk_ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
     """Store a batch, (n, dim), and close the ledger of every document that is complete with it."""
     half = vectors.astype("<f2")

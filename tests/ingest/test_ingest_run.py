@@ -12,7 +12,7 @@ import pytest
 
 from ingest.report import FileOutcome, IngestSummary, Observer, SilentObserver
 from ingest.run import ingest
-from research.errors import BusyError, NothingFoundError, UsageError
+from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.search.engine import SearchEngine
 from research.settings import Settings
 from research.store import collections, vectors
@@ -307,3 +307,14 @@ def test_vectors_of_an_unknown_encoder_are_made_anew(make_pdf: MakePdf, docs: Pa
     with Catalog(index) as catalog:
         assert vectors.encoder_of(catalog) == name
         assert not collections.state_of(catalog).behind
+
+
+def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    make_pdf("a.pdf", ["The walrus has tusks."], docs)
+    _run(docs, index)
+    with Catalog(index, writable=True) as catalog:
+        catalog.connection.execute("UPDATE chunks SET tokens = 5000")
+        catalog.connection.execute("DELETE FROM vectors")
+        catalog.connection.execute("INSERT INTO ledger SELECT doc_id, 'vectors' FROM documents")
+    with pytest.raises(CtxError, match="up to 5000 tokens"):
+        ingest([docs], index, settings=Settings(), observer=SilentObserver())
