@@ -26,7 +26,7 @@ Examples:
   ctx ingest ./docs
   ctx ingest report.pdf appendix.pdf --json
   ctx ingest ./docs --wait 60
-  ctx ingest ./scans --ocr-engine tesseract
+  ctx ingest ./scans --ocr auto
 """
 
 FOR_EVER = -1.0
@@ -85,7 +85,9 @@ def command(
     ocr: Annotated[
         Ocr | None,
         typer.Option(
-            "--ocr", help="Read pages without text, and large pictures, by OCR. Default: off.", show_default=False
+            "--ocr",
+            help="OCR: auto reads pages without text and large pictures, force every page of new files. Default: off.",
+            show_default=False,
         ),
     ] = None,
     ocr_engine: Annotated[

@@ -25,7 +25,7 @@ class Job:
     encoder: str = ""  # whose tokens chunks are measured in
     pages: tuple[int, ...] = ()  # "ocr": which pages
     engine: str = "auto"  # "ocr": what reads them
-    force: bool = False  # "ocr": read pages whatever their text layer
+    force: bool = False  # OCR is to read pages whatever their text layer
     skip: tuple[int, ...] = ()  # pages that broke the reader before
 
     def message(self) -> dict[str, Any]:

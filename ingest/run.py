@@ -127,8 +127,10 @@ class _Run:
         shutil.rmtree(spool, ignore_errors=True)
         spool.mkdir(mode=0o700)
         by_path = {step.path: step for step in work}
+        force = self._settings.ocr == "force"
         jobs = [
-            Job("read", step.path, step.doc_id, spool / f"{step.doc_id}.jsonl", self._encoder_name) for step in work
+            Job("read", step.path, step.doc_id, spool / f"{step.doc_id}.jsonl", self._encoder_name, force=force)
+            for step in work
         ]
         with Pool(min(len(jobs), _cores())) as pool:
             for event in pool.read(jobs):

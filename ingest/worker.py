@@ -59,7 +59,7 @@ class Worker:
         wordless = 0
         with open_pdf(path) as document, Path(job["spool"]).open("w", encoding="utf-8") as spool:
             for page in document.pages(skip=set(job["skip"]), progress=self._watch(document.num_pages)):
-                noted = replace(page, needs_ocr=self._need(page, force=False) is not None)
+                noted = replace(page, needs_ocr=self._need(page, force=job["force"]) is not None)
                 spool.write(page_line(noted, self._chunks(noted, document.title, job)) + "\n")
                 wordless += not page.markdown and not page.error
                 if page.error:

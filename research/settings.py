@@ -13,6 +13,8 @@ from research.errors import UsageError
 PROJECT_FOLDER = ".ctx"
 PROJECT_FILE = "ctx.toml"
 
+_CHOICES = {"ocr": ("off", "auto", "force"), "ocr_engine": ("auto", "tesseract", "rapidocr")}
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -122,6 +124,8 @@ def _typed(key: str, value: Any, where: str) -> Any:
         return number
     if not isinstance(value, str):
         raise UsageError(f"{where}: {key} must be text, not {value!r}")
+    if value not in _CHOICES.get(key, (value,)):
+        raise UsageError(f"{where}: {key} cannot be {value!r}", hint="choose one of: " + ", ".join(_CHOICES[key]))
     return value
 
 

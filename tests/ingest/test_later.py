@@ -151,3 +151,12 @@ def test_a_missing_engine_is_one_clear_error(
     assert "install" in caught.value.hint
     with Catalog(index) as catalog:
         assert count_for_ocr(catalog) == 1, "the text side is unharmed and OCR still due"
+
+
+def test_force_reads_pages_that_have_text(make_pdf: MakePdf, index: IndexPaths) -> None:
+    path = make_pdf("a.pdf", ["The walrus has tusks and whiskers."])
+    summary = run(path, index, Settings(ocr="force", ocr_engine="rapidocr"))
+    assert summary.ocr_pages == 1
+    with ChromaClient(index.root) as client:
+        [found] = SearchEngine(client).run("walrus whiskers", 1).found
+        assert found.page.ocr_engine.startswith("rapidocr")

@@ -122,3 +122,9 @@ def test_the_nearest_project_folder_holds_the_index(project: Path) -> None:
     (project / ".ctx").write_text("a file is no folder")
     assert index_folder(Settings(), project) == project.parent.parent / ".ctx"
     assert not user_data().exists(), "asking makes nothing"
+
+
+def test_a_choice_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="ocr cannot be 'sometimes'") as caught:
+        load_settings(folder=tmp_path, environment={"CTX_OCR": "sometimes"})
+    assert caught.value.hint == "choose one of: off, auto, force"
