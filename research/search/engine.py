@@ -70,6 +70,7 @@ class SearchOutcome:
     found: list[Found]
     coverage: Coverage
     timings: dict[str, float]
+    candidates: list[Found] = field(default_factory=list)  # every page that a leg named; `found` is their head
 
 
 @dataclass
@@ -127,11 +128,11 @@ class SearchEngine:
             return SearchOutcome([], measure(self.client.catalog, []), {})
         started = time.perf_counter()
         runs = self._run_legs(_LEGS_OF[search_mode], query, max(_DEPTH, num_results), documents)
-        found = self._fuse(runs, query)[:num_results]
+        candidates = self._fuse(runs, query)
         timings = {f"{run.leg.name}": run.seconds for run in runs}
         timings["search"] = time.perf_counter() - started
         coverage = measure(self.client.catalog, [_coverage(run) for run in runs])
-        return SearchOutcome(found, coverage, timings)
+        return SearchOutcome(candidates[:num_results], coverage, timings, candidates)
 
     def _run_legs(self, names: Sequence[str], query: str, depth: int, documents: Sequence[str] | None) -> list[_LegRun]:
         if documents is None:
