@@ -15,6 +15,8 @@ from research.search.dense import DenseLeg, QuestionVectors
 from research.search.fusion import fuse, ranks_of
 from research.search.legs import Hits, Leg
 from research.search.lexical import LexicalLeg
+from research.search.named_pages import lift
+from research.search.places import places_in
 from research.search.visual import VisualLeg
 from research.store.client import ChromaClient
 from research.store.pages import StoredPage, get_pages, page_ids_of
@@ -166,6 +168,10 @@ class SearchEngine:
         pages = get_pages(self.client.catalog, sorted(candidates))
         order = {page_id: (page.filename, page.page, page.doc_id) for page_id, page in pages.items()}
         fused = fuse(found, ranks, order)
+        places = places_in(query) if len(runs) > 1 else None  # a leg alone shows what it finds by itself
+        if places:
+            fused = lift(self.client.catalog, places, fused, {page_id: page.doc_id for page_id, page in pages.items()})
+            pages = get_pages(self.client.catalog, [entry.page_id for entry in fused])
         return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in fused]
 
 
