@@ -19,6 +19,7 @@ from research.search.named_pages import lift
 from research.search.places import places_in
 from research.search.ratios import spelled_out
 from research.search.visual import VisualLeg
+from research.search.wording import without_instructions
 from research.store.client import ChromaClient
 from research.store.pages import StoredPage, get_pages, page_ids_of
 
@@ -130,7 +131,7 @@ class SearchEngine:
         if not query.strip() or num_results <= 0:
             return SearchOutcome([], measure(self.client.catalog, []), {})
         started = time.perf_counter()
-        query = spelled_out(query)
+        query = spelled_out(without_instructions(query))
         runs = self._run_legs(_LEGS_OF[search_mode], query, max(_DEPTH, num_results), documents)
         candidates = self._fuse(runs, query)
         timings = {f"{run.leg.name}": run.seconds for run in runs}
