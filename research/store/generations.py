@@ -45,6 +45,7 @@ class Generation:
     upto: int  # the last vector of the catalog that is in it
     text_records: int
     visual_records: int
+    visual_upto: int = 0  # the last of the visual encoder's pages that is in it
 
 
 def newest(folder: Path, catalog_id: str) -> Generation | None:
@@ -69,7 +70,14 @@ def start_draft(folder: Path, base: Generation | None) -> Path:
 
 
 def publish_draft(
-    folder: Path, draft: Path, *, catalog_id: str, upto: int, text_records: int, visual_records: int
+    folder: Path,
+    draft: Path,
+    *,
+    catalog_id: str,
+    upto: int,
+    text_records: int,
+    visual_records: int,
+    visual_upto: int = 0,
 ) -> Generation:
     """Make the draft the newest generation. Older ones go, except the one readers may be opening now."""
     number = max((n for n, _ in _numbered(folder)), default=0) + 1
@@ -81,6 +89,7 @@ def publish_draft(
         "upto": upto,
         "text_records": text_records,
         "visual_records": visual_records,
+        "visual_upto": visual_upto,
         "files": [asdict(stamp) for stamp in stamps],
     }
     (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1))
@@ -91,7 +100,7 @@ def publish_draft(
     for older, path in _numbered(folder):
         if older < number - 1:
             shutil.rmtree(path, ignore_errors=True)
-    return Generation(target, number, catalog_id, upto, text_records, visual_records)
+    return Generation(target, number, catalog_id, upto, text_records, visual_records, visual_upto)
 
 
 def discard_all(folder: Path) -> None:
@@ -115,6 +124,7 @@ def _read(path: Path, number: int) -> Generation | None:
             int(manifest["upto"]),
             int(manifest["text_records"]),
             int(manifest["visual_records"]),
+            int(manifest.get("visual_upto", 0)),
         )
         stamps = [Stamp(**entry) for entry in manifest["files"]]
         sound = all(_unchanged(path, stamp) for stamp in stamps) and _database_opens(path / _UNSTAMPED)
