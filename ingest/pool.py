@@ -135,7 +135,7 @@ class Pool:
         home = str(Path(ingest.__file__).parent.parent)
         environment = {**os.environ, "PYTHONPATH": home, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
         handle = subprocess.Popen(
-            [sys.executable, "-P", "-m", "ingest.worker"],
+            [sys.executable, "-P", "-m", "ingest.worker", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -31,6 +31,7 @@ from research.store.catalog import Catalog
 from research.store.documents import add_document, all_documents, note_file
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
+from research.store.publisher import publish_apart
 from research.store.records import DocumentInfo
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
@@ -120,7 +121,7 @@ class _Run:
         state = collections.state_of(self._catalog)
         if state.behind:
             self._observer.publishing()
-            collections.publish(self._catalog)
+            publish_apart(self._catalog.paths)
 
     def _read_all(self, work: list[ToRead]) -> None:
         spool = self._catalog.paths.spool

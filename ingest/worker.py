@@ -24,6 +24,7 @@ from ingest.wire import page_line
 from research.encoders.base import TextEncoder
 from research.encoders.registry import load_text_encoder
 from research.errors import CtxError, DocumentError
+from research.store.orphans import die_with_parent
 from research.store.records import Chunk, Page
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ class Worker:
 
 def main() -> None:
     _confine()
+    if len(sys.argv) > 1:
+        die_with_parent(int(sys.argv[1]))
     # Whatever a library prints must not be taken for a message.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -12,6 +12,7 @@ from research.store import generations, vectors
 from research.store.catalog import Catalog
 from research.store.generations import Generation
 from research.store.pages import pages_of
+from research.store.revision import revision_of
 from research.store.stages import STAGE_VECTORS
 
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ class IndexState:
     generation: Generation | None
     missing: int  # vectors and finished pages of the catalog that are not in the collections
     surplus: int  # records of the collections that the catalog no longer has
+    outdated: bool = False  # names or images changed since
 
     @property
     def behind(self) -> bool:
-        return self.missing > 0 or self.surplus > 0 or self.generation is None
+        return self.missing > 0 or self.surplus > 0 or self.outdated or self.generation is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ def state_of(catalog: Catalog) -> IndexState:
         generation,
         missing=missing + max(0, pages - visual),
         surplus=max(0, text - (total - missing)) + max(0, visual - pages),
+        outdated=generation is not None and generation.revision != revision_of(catalog),
     )
 
 
@@ -98,6 +101,11 @@ def publish(catalog: Catalog) -> Generation:
         return _build(catalog, None)
 
 
+def rebuild(catalog: Catalog) -> Generation:
+    """Publish collections made from the catalog alone, whatever there was before. The caller holds the write lock."""
+    return _build(catalog, None)
+
+
 def chunk_key(doc_id: str, page: int, ordinal: int) -> str:
     return f"{doc_id}:{page}:{ordinal}"
 
@@ -109,7 +117,7 @@ def page_key(doc_id: str, page: int) -> str:
 def _build(catalog: Catalog, base: Generation | None) -> Generation:
     """Publish a generation: `base` and what came after it, or everything."""
     folder = catalog.paths.chroma
-    upto = vectors.last_sequence(catalog)
+    upto, revision = vectors.last_sequence(catalog), revision_of(catalog)
     after = base.upto if base else 0
     draft = generations.start_draft(folder, base)
     client = open_client(draft)
@@ -127,6 +135,7 @@ def _build(catalog: Catalog, base: Generation | None) -> Generation:
         upto=upto,
         text_records=text,
         visual_records=visual,
+        revision=revision,
     )
 
 

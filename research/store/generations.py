@@ -45,6 +45,7 @@ class Generation:
     upto: int  # the last vector of the catalog that is in it
     text_records: int
     visual_records: int
+    revision: int = 0  # of the catalog's metadata, see store.revision
 
 
 def newest(folder: Path, catalog_id: str) -> Generation | None:
@@ -59,7 +60,7 @@ def newest(folder: Path, catalog_id: str) -> Generation | None:
 def start_draft(folder: Path, base: Generation | None) -> Path:
     """An empty private folder, or a copy of `base`, to write into."""
     draft = folder / _DRAFT
-    shutil.rmtree(draft, ignore_errors=True)
+    drop_draft(folder)
     if base is None:
         draft.mkdir(parents=True, mode=0o700)
     else:
@@ -69,7 +70,7 @@ def start_draft(folder: Path, base: Generation | None) -> Path:
 
 
 def publish_draft(
-    folder: Path, draft: Path, *, catalog_id: str, upto: int, text_records: int, visual_records: int
+    folder: Path, draft: Path, *, catalog_id: str, upto: int, text_records: int, visual_records: int, revision: int = 0
 ) -> Generation:
     """Make the draft the newest generation. Older ones go, except the one readers may be opening now."""
     number = max((n for n, _ in _numbered(folder)), default=0) + 1
@@ -81,6 +82,7 @@ def publish_draft(
         "upto": upto,
         "text_records": text_records,
         "visual_records": visual_records,
+        "revision": revision,
         "files": [asdict(stamp) for stamp in stamps],
     }
     (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1))
@@ -91,7 +93,16 @@ def publish_draft(
     for older, path in _numbered(folder):
         if older < number - 1:
             shutil.rmtree(path, ignore_errors=True)
-    return Generation(target, number, catalog_id, upto, text_records, visual_records)
+    return Generation(target, number, catalog_id, upto, text_records, visual_records, revision)
+
+
+def has_draft(folder: Path) -> bool:
+    return (folder / _DRAFT).exists()
+
+
+def drop_draft(folder: Path) -> None:
+    """Remove what a stopped writer left. Only for the holder of the write lock."""
+    shutil.rmtree(folder / _DRAFT, ignore_errors=True)
 
 
 def discard_all(folder: Path) -> None:
@@ -115,6 +126,7 @@ def _read(path: Path, number: int) -> Generation | None:
             int(manifest["upto"]),
             int(manifest["text_records"]),
             int(manifest["visual_records"]),
+            int(manifest.get("revision", 0)),
         )
         stamps = [Stamp(**entry) for entry in manifest["files"]]
         sound = all(_unchanged(path, stamp) for stamp in stamps) and _database_opens(path / _UNSTAMPED)
