@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ingest.chunks import chunk_page
+from ingest.jobs import NO_SPACE
 from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
 from ingest.pdf import open_pdf
 from ingest.wire import page_line
@@ -26,6 +27,7 @@ from research.encoders.registry import load_text_encoder
 from research.errors import CtxError, DocumentError
 from research.store.orphans import die_with_parent
 from research.store.records import Chunk, Page
+from research.store.trouble import is_full
 
 if TYPE_CHECKING:
     from ingest.ocr.engines import OcrEngine
@@ -53,7 +55,8 @@ class Worker:
         except CtxError as error:
             self._say(event="failed", code="failed", reason=error.message)
         except OSError as error:
-            self._say(event="failed", code="unreadable", reason=error.strerror or str(error))
+            code = NO_SPACE if is_full(error) else "unreadable"
+            self._say(event="failed", code=code, reason=error.strerror or str(error))
 
     def _read(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
         warnings: list[str] = []

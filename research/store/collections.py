@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TEXT = "text"
 VISUAL = "visual"
+_NAMES = (TEXT, VISUAL)
 
 # Chroma writes its neighbour files when an upsert leaves this many records unwritten; what it has not written is
 # replayed by every process that opens them. Two is the least it takes, so each batch is on disk when it returns.
@@ -104,6 +105,19 @@ def publish(catalog: Catalog) -> Generation:
 def rebuild(catalog: Catalog) -> Generation:
     """Publish collections made from the catalog alone, whatever there was before. The caller holds the write lock."""
     return _build(catalog, None)
+
+
+def holds_everything(catalog: Catalog) -> bool:
+    """Open the published collections and compare them with the catalog, record by record."""
+    state = state_of(catalog)
+    if state.generation is None or state.behind or not generations.intact(state.generation):
+        return False
+    client = open_client(state.generation.path)
+    try:
+        found = [set(client.get_collection(name, embedding_function=None).get(include=[])["ids"]) for name in _NAMES]
+    finally:
+        client.close()
+    return found == [_text_keys(catalog), _visual_keys(catalog)]
 
 
 def chunk_key(doc_id: str, page: int, ordinal: int) -> str:

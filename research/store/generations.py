@@ -110,6 +110,15 @@ def discard_all(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def intact(generation: Generation) -> bool:
+    """Every file compared byte by byte, by its checksum, with what was published."""
+    try:
+        manifest = json.loads((generation.path / _MANIFEST).read_text())
+        return all(_crc(generation.path / entry["name"]) == entry["crc"] for entry in manifest["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def condemn(generation: Generation) -> None:
     """Mark a generation that could not be read, so that nobody opens it again and the next repair builds anew."""
     with suppress(OSError):  # in a read-only folder it stays, and every reader goes without it

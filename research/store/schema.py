@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from research.errors import IndexUnusableError
+from research.errors import NewerIndexError
 
 # Each step is applied once, in order, inside one transaction; `user_version` counts the steps done.
 # Steps are never edited after a release: a change is a new step at the end.
@@ -102,10 +102,10 @@ _STEPS: tuple[str, ...] = (
 VERSION = len(_STEPS)
 
 
-def migrate(connection: sqlite3.Connection) -> None:
+def migrate(connection: sqlite3.Connection, *, upto: int = VERSION) -> None:
     """Bring the catalog to `VERSION`. Raises if it was written by a newer ctx."""
     found = version_of(connection)
-    for number, step in enumerate(_STEPS[found:], start=found + 1):
+    for number, step in enumerate(_STEPS[found:upto], start=found + 1):
         connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;")
 
 
@@ -113,8 +113,5 @@ def version_of(connection: sqlite3.Connection) -> int:
     """The catalog's schema version; 0 for an empty file."""
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if found > VERSION:
-        raise IndexUnusableError(
-            f"this index was written by a newer ctx (schema {found}; this ctx knows {VERSION})",
-            hint="upgrade ctx: pip install --upgrade ctx-research",
-        )
+        raise NewerIndexError("this index", found, VERSION)
     return found

@@ -28,13 +28,15 @@ def is_full(error: OSError) -> bool:
 
 def unusable(what: str, error: OSError) -> IndexUnusableError:
     """`what` failed: "cannot lock the index"."""
-    if is_full(error):
-        hint = FREE_SPACE
-    elif error.errno in _FORBIDDEN:
-        hint = MAKE_WRITABLE
-    else:
-        hint = RUN_AGAIN if error.errno in _GONE else CHECK
+    hint = RUN_AGAIN if error.errno in _GONE else next_step(error) or CHECK
     return IndexUnusableError(f"{what}: {error.strerror or error}", hint=hint)
+
+
+def next_step(error: OSError) -> str:
+    """What to do about an error that the system explains by itself; empty for others."""
+    if is_full(error):
+        return FREE_SPACE
+    return MAKE_WRITABLE if error.errno in _FORBIDDEN else ""
 
 
 def unusable_catalog(what: str, error: sqlite3.Error) -> IndexUnusableError:

@@ -33,6 +33,11 @@ def encoder_of(catalog: Catalog) -> str:
     return catalog.meta(_ENCODER)
 
 
+def dim_of(catalog: Catalog) -> int:
+    """Numbers in a vector of this index."""
+    return int(catalog.meta(_DIM, "0"))
+
+
 def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
     """Declare the encoder. Vectors of another one are dropped: an index never mixes two."""
     if encoder_of(catalog) == name:
