@@ -6,7 +6,7 @@ import os
 import sqlite3
 import tempfile
 import zipfile
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -112,13 +112,13 @@ def _add_images(opened: zipfile.ZipFile, paths: IndexPaths, drawn: list[tuple[st
     for doc_id, page in drawn:
         folder = folder_of(paths, doc_id)
         names = (image_name(page), thumbnail_name(page))
-        try:
-            files = [(folder / name).open("rb") for name in names]
-        except FileNotFoundError:
-            gone.append((doc_id, page))
-            continue
-        for name, file in zip(names, files, strict=True):
-            with file:
+        with ExitStack() as both:
+            try:
+                files = [both.enter_context((folder / name).open("rb")) for name in names]
+            except FileNotFoundError:
+                gone.append((doc_id, page))
+                continue
+            for name, file in zip(names, files, strict=True):
                 archive.add(opened, f"images/{doc_id}/{name}", file)
     return gone
 
