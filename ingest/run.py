@@ -33,6 +33,7 @@ from research.store.lock import write_lock
 from research.store.paths import IndexPaths
 from research.store.publisher import publish_apart
 from research.store.records import DocumentInfo
+from research.store.trouble import unusable
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
 
@@ -59,6 +60,9 @@ def ingest(
             run.publish()
         except KeyboardInterrupt:
             run.summary.interrupted = True
+        except OSError as error:
+            catalog.check_in_place()
+            raise unusable("the index cannot be written", error) from error
         finally:
             shutil.rmtree(index.spool, ignore_errors=True)
         run.summary.pending_chunks = vectors.count_pending(catalog)

@@ -53,11 +53,11 @@ class CrashTest:
     def begin_anew(self) -> None:
         shutil.rmtree(self._root, ignore_errors=True)
 
-    def kill_when(self, reached: Any) -> None:
+    def kill_when(self, reached: Any, *, group: bool = True) -> None:
         """Kill once at the moment that `reached` sees from outside."""
         process = start(*self._arguments, root=self._root)
         if wait_until(lambda: bool(reached(self._root)), process):
-            kill(process)
+            kill(process, group=group)
             self.kills += 1
             assert_whole(self._root)
         else:

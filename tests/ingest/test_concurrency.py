@@ -1,0 +1,39 @@
+"""Ingests and questions on one index at the same time. `make soak` does it for a minute."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from research.store import collections
+from research.store.catalog import Catalog
+from research.store.paths import IndexPaths
+from tests.soak.contents import assert_whole
+from tests.soak.corpus import make_corpus
+from tests.soak.crowding import Crowd
+from tests.soak.running import finish, run, start, wait_until, writing
+
+
+def test_two_ingests_and_four_questions_at_once(tmp_path: Path) -> None:
+    folders = [make_corpus(tmp_path / f"docs-{n}", 12, seed=n) for n in (1, 2)]
+    crowd = Crowd(tmp_path / "index", seconds=0.0)
+    crowd.run(folders, askers=4)
+    assert crowd.problems == []
+    assert (crowd.ingests, crowd.asks) == (2, 4)
+    assert_whole(crowd.root)
+    with Catalog(IndexPaths(crowd.root)) as catalog:
+        documents = catalog.connection.execute("SELECT COUNT(*) FROM documents").fetchone()[0]
+        assert documents == 24 if not crowd.busy else documents == 12
+        assert collections.holds_everything(catalog)
+
+
+def test_a_second_ingest_is_told_of_the_first_while_it_works(tmp_path: Path) -> None:
+    docs = make_corpus(tmp_path / "docs", 12)
+    root = tmp_path / "index"
+    first = start("ingest", str(docs), "--no-images", root=root)
+    assert wait_until(lambda: writing(root), first)
+    code, _, err = run("ingest", str(docs), root=root)
+    assert code == 1
+    assert re.search(rf"process {first.pid} is writing this index", err)
+    assert "--wait" in err
+    assert finish(first)[0] == 0

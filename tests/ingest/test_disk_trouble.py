@@ -1,0 +1,145 @@
+"""A full disk, a folder that may not be written or is gone, files that change: a clear word, and nothing lost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from ingest.report import FileOutcome, SilentObserver
+from ingest.run import ingest
+from research.errors import IndexUnusableError
+from research.settings import Settings
+from research.store import collections
+from research.store.catalog import Catalog
+from research.store.page_writes import count_for_ocr
+from research.store.paths import IndexPaths
+from tests.conftest import MakePdf
+from tests.soak.contents import assert_whole
+from tests.soak.corpus import make_corpus
+
+
+def run_limited(docs: Path, root: Path, most_bytes: int) -> subprocess.CompletedProcess[str]:
+    """`ctx ingest` where no file may grow beyond a size, which ends like a full disk."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+
+    return subprocess.run(
+        [sys.executable, "-m", "cli.main", "ingest", str(docs), "--index", str(root)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "most_bytes", "words"), [(20, 150_000, "the catalog in"), (3, 1_000_000, "collections cannot")]
+)
+def test_a_disk_that_takes_no_more(tmp_path: Path, files: int, most_bytes: int, words: str) -> None:
+    docs, root = make_corpus(tmp_path / "docs", files), tmp_path / "index"
+    full = run_limited(docs, root, most_bytes)
+    assert full.returncode == 1, full.stderr
+    assert words in full.stderr
+    assert "Traceback" not in full.stderr
+    assert "hint: " in full.stderr
+    assert "space" in full.stderr
+    kept = assert_whole(root)
+    summary = ingest([docs], IndexPaths(root), settings=Settings(), observer=SilentObserver())
+    assert summary.count("unchanged") == kept
+    assert summary.count("added") == files - kept
+    with Catalog(IndexPaths(root)) as catalog:
+        assert not collections.state_of(catalog).behind
+
+
+def test_images_that_find_no_space_are_drawn_later(make_pdf: MakePdf, tmp_path: Path) -> None:
+    """The pages' images are larger than what fits; the failure is the disk's and the ledger keeps them."""
+    docs, root = tmp_path / "docs", IndexPaths(tmp_path / "index")
+    make_pdf("a.pdf", ["word " * 700], docs)
+    ingest([docs], root, settings=Settings(images=False), observer=SilentObserver())
+    with Catalog(root, writable=True) as catalog:
+        catalog.connection.execute("INSERT INTO ledger SELECT doc_id, 'images' FROM documents")
+    full = run_limited(docs, root.root, 60_000)
+    assert full.returncode == 1, full.stderr
+    assert "the index cannot be written: File too large" in full.stderr
+    summary = ingest([docs], root, settings=Settings(), observer=SilentObserver())
+    assert not summary.failed
+    with Catalog(root) as catalog:
+        assert catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 1
+
+
+@pytest.mark.parametrize("point", ["finished", "reading"])
+def test_an_index_folder_that_is_removed_meanwhile(tmp_path: Path, point: str) -> None:
+    docs, paths = make_corpus(tmp_path / "docs", 12), IndexPaths(tmp_path / "index")
+
+    class Remove(SilentObserver):
+        def reading(self, path: str, page: int, pages: int) -> None:
+            if point == "reading":
+                shutil.rmtree(paths.root, ignore_errors=True)
+
+        def finished(self, outcome: FileOutcome) -> None:
+            if point == "finished":
+                shutil.rmtree(paths.root, ignore_errors=True)
+
+    with pytest.raises(IndexUnusableError, match=r"was removed") as caught:
+        ingest([docs], paths, settings=Settings(), observer=Remove())
+    assert "again" in caught.value.hint
+
+
+def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path) -> None:
+    docs, paths = make_corpus(tmp_path / "docs", 2, scans=2), IndexPaths(tmp_path / "index")
+    first, second = sorted(docs.rglob("*.pdf"))
+    kept = first.read_bytes()
+
+    class Change(SilentObserver):
+        def recognising(self, done: int, total: int) -> None:
+            if done == 0:
+                first.unlink()
+                second.write_bytes(kept)
+
+    settings = Settings(ocr="auto", ocr_engine="rapidocr", images=False)
+    summary = ingest([docs], paths, settings=settings, observer=Change())
+    assert (summary.ocr_pages, summary.ocr_failures) == (0, [])
+    with Catalog(paths) as catalog:
+        assert count_for_ocr(catalog) == 2, "the next run reads them, if the files are there again"
+
+
+# Everything is loaded while that is still allowed; then the process becomes one that may only read the index.
+_READ_ONLY = """
+import os, sys
+import cli.app, cli.ingest, cli.progress, cli.signals, filelock, ingest.run, research.encoders.minilm.encoder
+from cli.main import main
+import platformdirs.unix
+os.chdir("/")
+if os.geteuid() == 0:
+    os.setuid(65534)  # permissions mean nothing to root
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_an_index_that_may_not_be_written(make_pdf: MakePdf) -> None:
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    docs, root = folder / "docs", folder / "index"
+    make_pdf("a.pdf", ["The walrus has tusks."], docs)
+    IndexPaths(root).create()
+    root.chmod(0o555)
+    ran = subprocess.run(
+        [sys.executable, "-c", _READ_ONLY, "ingest", str(docs), "--index", str(root)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HOME": str(folder)},
+    )
+    root.chmod(0o755)
+    shutil.rmtree(folder)
+    assert ran.returncode == 1, ran.stderr
+    assert "cannot lock the index: Permission denied" in ran.stderr
+    assert "hint: make the folder writable" in ran.stderr
