@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
 from research.errors import NewerIndexError
 
@@ -104,9 +105,28 @@ VERSION = len(_STEPS)
 
 def migrate(connection: sqlite3.Connection, *, upto: int = VERSION) -> None:
     """Bring the catalog to `VERSION`. Raises if it was written by a newer ctx."""
-    found = version_of(connection)
-    for number, step in enumerate(_STEPS[found:upto], start=found + 1):
-        connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;")
+    while (number := version_of(connection) + 1) <= upto:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if version_of(connection) < number:  # several processes may meet an old catalog at once
+                for statement in _statements(_STEPS[number - 1]):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One by one, because a script run as a whole ends the transaction it stands in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def version_of(connection: sqlite3.Connection) -> int:
