@@ -72,7 +72,7 @@ def texts(catalog: Catalog) -> Iterator[Ailment]:
 def vectors(catalog: Catalog) -> Iterator[Ailment]:
     size = 2 * dim_of(catalog)
     count = _count(catalog, "SELECT COUNT(*) FROM vectors WHERE LENGTH(vector) <> ?", size)
-    if count:
+    if size and count:
         yield Ailment(
             "vectors",
             f"{count} vectors have the wrong size",

@@ -34,13 +34,15 @@ def rebuild_words(catalog: Catalog) -> int:
 def words_disagree(catalog: Catalog) -> bool:
     """Whether full-text search lacks a page or a name, has one too many, or knows other words than the text has."""
     connection = catalog.connection
+    if pages_disagree(catalog):
+        return True
     try:
-        stored = {int(row[0]): (row[1], row[2]) for row in connection.execute("SELECT rowid, * FROM page_words")}
         for page_id, body, section in _analysed(connection):
-            if stored.pop(page_id, None) != (" ".join(body), section):
+            stored = connection.execute("SELECT body, section FROM page_words WHERE rowid = ?", (page_id,)).fetchone()
+            if tuple(stored) != (" ".join(body), section):
                 return True
         named = connection.execute("SELECT doc_id, word FROM name_words")
-        return bool(stored) or {(str(row[0]), str(row[1])) for row in named} != _names(connection)
+        return {(str(row[0]), str(row[1])) for row in named} != _names(connection)
     except sqlite3.DatabaseError:  # FTS5 finds its own tables damaged
         return True
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import zipfile
 from pathlib import Path
 
 from research.store import collections
@@ -11,7 +13,7 @@ from research.store.paths import IndexPaths
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
 from tests.soak.crowding import Crowd
-from tests.soak.running import finish, run, start, wait_until, writing
+from tests.soak.running import STAGES, finish, run, start, wait_until
 
 
 def test_two_ingests_and_four_questions_at_once(tmp_path: Path) -> None:
@@ -27,13 +29,18 @@ def test_two_ingests_and_four_questions_at_once(tmp_path: Path) -> None:
         assert collections.holds_everything(catalog)
 
 
-def test_a_second_ingest_is_told_of_the_first_while_it_works(tmp_path: Path) -> None:
-    docs = make_corpus(tmp_path / "docs", 12)
-    root = tmp_path / "index"
-    first = start("ingest", str(docs), "--no-images", root=root)
-    assert wait_until(lambda: writing(root), first)
+def test_during_an_ingest_a_second_is_told_of_it_and_a_backup_is_taken(tmp_path: Path) -> None:
+    docs = make_corpus(tmp_path / "docs", 30)
+    root, file = tmp_path / "index", tmp_path / "backup.zip"
+    first = start("ingest", str(docs), root=root)
+    assert wait_until(lambda: STAGES["first document"](root), first)
     code, _, err = run("ingest", str(docs), root=root)
     assert code == 1
     assert re.search(rf"process {first.pid} is writing this index", err)
     assert "--wait" in err
+    code, out, err = run("backup", str(file), "--json", root=root)
+    assert code == 0, err
+    with zipfile.ZipFile(file) as archive:
+        archive.extract("catalog.sqlite3", tmp_path / "snapshot")
+    assert 1 <= json.loads(out)["documents"] == assert_whole(tmp_path / "snapshot")
     assert finish(first)[0] == 0

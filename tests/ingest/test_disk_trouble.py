@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pymupdf
 import pytest
 
 from ingest.report import FileOutcome, SilentObserver
@@ -71,19 +72,21 @@ def test_collections_that_find_no_space_are_built_later(make_pdf: MakePdf, tmp_p
         assert not collections.state_of(catalog).behind
 
 
-def test_images_that_find_no_space_are_drawn_later(make_pdf: MakePdf, tmp_path: Path) -> None:
-    """The pages' images are larger than what fits; the failure is the disk's and the ledger keeps them."""
-    docs, root = tmp_path / "docs", IndexPaths(tmp_path / "index")
-    make_pdf("a.pdf", ["word " * 700], docs)
-    ingest([docs], root, settings=Settings(images=False), observer=SilentObserver())
-    with Catalog(root, writable=True) as catalog:
-        catalog.connection.execute("INSERT INTO ledger SELECT doc_id, 'images' FROM documents")
-    full = run_limited(docs, root.root, 60_000)
+def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
+    """A page of noise, whose image is larger than what fits: the failure is the disk's, and the ledger keeps it."""
+    path, paths = tmp_path / "noise.pdf", IndexPaths(tmp_path / "index")
+    with pymupdf.open() as document:
+        page = document.new_page()
+        noise = pymupdf.Pixmap(pymupdf.csRGB, 600, 600, os.urandom(3 * 600 * 600), 0)
+        page.insert_image(page.rect, pixmap=noise, keep_proportion=False)
+        page.insert_text((72, 72), "The walrus has tusks and whiskers.")
+        document.save(path)
+    full = run_limited(path, paths.root, 400_000)
     assert full.returncode == 1, full.stderr
     assert "the index cannot be written: File too large" in full.stderr
-    summary = ingest([docs], root, settings=Settings(), observer=SilentObserver())
-    assert not summary.failed
-    with Catalog(root) as catalog:
+    summary = ingest([path], paths, settings=Settings(), observer=SilentObserver())
+    assert summary.count("unchanged") == 1
+    with Catalog(paths) as catalog:
         assert catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 1
 
 
@@ -105,7 +108,20 @@ def test_an_index_folder_that_is_removed_meanwhile(tmp_path: Path, point: str) -
     assert "again" in caught.value.hint
 
 
-def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path) -> None:
+@pytest.fixture
+def quick_tesseract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tesseract that finds nothing in any image, at once."""
+    program = tmp_path / "bin" / "tesseract"
+    program.parent.mkdir()
+    program.write_text(
+        '#!/bin/sh\ncase "$1" in\n--version) echo "tesseract 5.9.9";;\n--list-langs) printf "List\\neng\\n";;\n'
+        "*) cat > /dev/null;;\nesac\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, quick_tesseract: None) -> None:
     docs, paths = make_corpus(tmp_path / "docs", 2, scans=2), IndexPaths(tmp_path / "index")
     first, second = sorted(docs.rglob("*.pdf"))
     kept = first.read_bytes()
@@ -116,7 +132,7 @@ def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path) -> 
                 first.unlink()
                 second.write_bytes(kept)
 
-    settings = Settings(ocr="auto", ocr_engine="rapidocr", images=False)
+    settings = Settings(ocr="auto", ocr_engine="tesseract", images=False)
     summary = ingest([docs], paths, settings=settings, observer=Change())
     assert (summary.ocr_pages, summary.ocr_failures) == (0, [])
     with Catalog(paths) as catalog:
