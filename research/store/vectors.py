@@ -45,6 +45,7 @@ def encoder_of(catalog: Catalog) -> str:
 
 
 def dim_of(catalog: Catalog) -> int:
+    """Numbers in a vector of this index."""
     return int(catalog.meta(_DIM, "0"))
 
 

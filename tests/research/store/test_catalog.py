@@ -60,6 +60,30 @@ def test_each_migration_step_is_counted(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_many_may_meet_an_old_catalog_at_once(tmp_path: Path) -> None:
+    paths = IndexPaths(tmp_path / "index")
+    paths.create()
+    with closing(sqlite3.connect(paths.catalog, isolation_level=None)) as connection:
+        schema.migrate(connection, upto=1)
+    start, problems = threading.Barrier(8), []
+
+    def open_it() -> None:
+        start.wait()
+        try:
+            Catalog(paths).close()
+        except Exception as error:  # noqa: BLE001  a thread's failure must reach the test
+            problems.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    with Catalog(paths) as catalog:
+        assert schema.version_of(catalog.connection) == schema.VERSION
+
+
 @pytest.mark.parametrize("writable", [False, True])
 def test_a_newer_index_is_refused(making: Making, writable: bool) -> None:
     making.catalog.connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
