@@ -7,6 +7,7 @@ from research.store import collections
 from research.store.catalog import Catalog
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
+from research.store.private import private_files
 
 
 def repair_if_behind(paths: IndexPaths) -> bool:
@@ -17,7 +18,7 @@ def repair_if_behind(paths: IndexPaths) -> bool:
     if not state.behind or (state.generation is None and state.missing == 0):
         return False
     try:
-        with write_lock(paths.lock), Catalog(paths, writable=True) as catalog:
+        with private_files(), write_lock(paths.lock), Catalog(paths, writable=True) as catalog:
             collections.publish(catalog)
     except (BusyError, IndexUnusableError, OSError):
         return False
