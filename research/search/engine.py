@@ -15,6 +15,8 @@ from research.search.dense import DenseLeg, QuestionVectors
 from research.search.fusion import fuse, ranks_of
 from research.search.legs import Hits, Leg
 from research.search.lexical import LexicalLeg
+from research.search.named_pages import lift
+from research.search.places import places_in
 from research.search.visual import VisualLeg
 from research.store.client import ChromaClient
 from research.store.pages import StoredPage, get_pages, page_ids_of
@@ -74,6 +76,7 @@ class SearchOutcome:
     found: list[Found]
     coverage: Coverage
     timings: dict[str, float]
+    candidates: list[Found] = field(default_factory=list)  # every page that a leg named; `found` is their head
 
 
 @dataclass
@@ -140,13 +143,14 @@ class SearchEngine:
         runs = self._run_legs(
             [n for n in names if not (off and n == "visual")], query, max(_DEPTH, num_results), documents
         )
-        found = self._fuse(runs, query)[:num_results]
+        candidates = self._fuse(runs, query)
+        found = candidates[:num_results]
         if any(run.leg is self._visual and not run.failure for run in runs):
             found = self._placed(found, query, num_results)
         timings = {f"{run.leg.name}": run.seconds for run in runs}
         timings["search"] = time.perf_counter() - started
         legs = [_coverage(run) for run in runs] + ([LegCoverage("visual", "off", off)] if off else [])
-        return SearchOutcome(found, measure(self.client.catalog, legs), timings)
+        return SearchOutcome(found, measure(self.client.catalog, legs), timings, candidates)
 
     def places(self, query: str, page_id: int) -> tuple[list[MatchedRegion], str]:
         """Where on one page the answer to a question seems to stand, and why a visual model could not say, if so."""
@@ -211,6 +215,10 @@ class SearchEngine:
         pages = get_pages(self.client.catalog, sorted(candidates))
         order = {page_id: (page.filename, page.page, page.doc_id) for page_id, page in pages.items()}
         fused = fuse(found, ranks, order, shares_text=self._visual.shares_text)
+        places = places_in(query) if len(runs) > 1 else None  # a leg alone shows what it finds by itself
+        if places:
+            fused = lift(self.client.catalog, places, fused, {page_id: page.doc_id for page_id, page in pages.items()})
+            pages = get_pages(self.client.catalog, [entry.page_id for entry in fused])
         return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in fused]
 
 

@@ -129,6 +129,13 @@ def page_markdown(catalog: Catalog, doc_id: str, page: int) -> str | None:
     return None if row is None else _text(row[0])
 
 
+def markdown_of(catalog: Catalog, page_ids: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """(page_id, markdown) of the pages that exist."""
+    for part in slices(page_ids):
+        rows = catalog.connection.execute(f"SELECT page_id, markdown FROM pages WHERE page_id IN ({marks(part)})", part)
+        yield from ((int(row[0]), _text(row[1])) for row in rows)
+
+
 def document_markdown(catalog: Catalog, doc_id: str) -> list[tuple[int, str]]:
     """(page, markdown) of a whole document in order; empty for an unknown one."""
     rows = catalog.connection.execute("SELECT page, markdown FROM pages WHERE doc_id = ? ORDER BY page", (doc_id,))
