@@ -17,7 +17,7 @@ from research.search.legs import Hits, Leg
 from research.search.lexical import LexicalLeg
 from research.search.visual import VisualLeg
 from research.store.client import ChromaClient
-from research.store.pages import StoredPage, get_pages, page_ids_of
+from research.store.pages import StoredPage, get_pages, page_ids_of, places_of
 
 if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
@@ -127,7 +127,7 @@ class SearchEngine:
             return SearchOutcome([], measure(self.client.catalog, []), {})
         started = time.perf_counter()
         runs = self._run_legs(_LEGS_OF[search_mode], query, max(_DEPTH, num_results), documents)
-        found = self._fuse(runs, query)[:num_results]
+        found = self._fuse(runs, query, num_results)
         timings = {f"{run.leg.name}": run.seconds for run in runs}
         timings["search"] = time.perf_counter() - started
         coverage = measure(self.client.catalog, [_coverage(run) for run in runs])
@@ -140,32 +140,41 @@ class SearchEngine:
             # Inside a few documents every page is scored: exact, and quicker than filtering neighbours.
             pages = sorted(page_ids_of(self.client.catalog, documents))
             runs = [_LegRun(self._legs[name], lambda leg: leg.score(query, pages)) for name in names]
-        threads = [threading.Thread(target=run, daemon=True) for run in runs[1:]]
-        for thread in threads:
-            thread.start()
-        runs[0]()
-        for thread in threads:
-            thread.join()
+        _side_by_side(runs)
         return runs
 
-    def _fuse(self, runs: list[_LegRun], query: str) -> list[Found]:
+    def _fuse(self, runs: list[_LegRun], query: str, num_results: int) -> list[Found]:
         """Give every candidate the score of every leg, then add up."""
         sound = [run for run in runs if not run.failure]
         candidates = {page_id for run in sound for page_id in run.hits}
         ranks = {run.leg.name: ranks_of(run.hits) for run in sound}
+        seconds = [_LegRun(run.leg, _scoring(query, sorted(candidates - run.hits.keys()))) for run in sound]
+        _side_by_side(seconds)
         found: dict[str, Hits] = {}
-        for run in sound:
-            unseen = sorted(candidates - run.hits.keys())
-            again = _LegRun(run.leg, lambda leg, unseen=unseen: leg.score(query, unseen))  # type: ignore[misc]
-            if unseen:
-                again()
-            run.seconds += again.seconds
-            run.failure = again.failure
-            found[run.leg.name] = {**again.hits, **run.hits}
-        pages = get_pages(self.client.catalog, sorted(candidates))
-        order = {page_id: (page.filename, page.page, page.doc_id) for page_id, page in pages.items()}
-        fused = fuse(found, ranks, order)
-        return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in fused]
+        for run, second in zip(sound, seconds, strict=True):
+            run.seconds += second.seconds
+            run.failure = second.failure
+            found[run.leg.name] = {**second.hits, **run.hits}
+        fused = fuse(found, ranks, places_of(self.client.catalog, sorted(candidates)), num_results)
+        pages = get_pages(self.client.catalog, [entry.page_id for entry in fused])
+        sound_pages = (entry for entry in fused if entry.page_id in pages)  # one may have been removed just now
+        return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in sound_pages]
+
+
+def _scoring(query: str, unseen: list[int]) -> Callable[[Leg], Hits]:
+    """The task of scoring pages that only other legs have found."""
+    return lambda leg: leg.score(query, unseen) if unseen else {}
+
+
+def _side_by_side(tasks: Sequence[Callable[[], None]]) -> None:
+    """The first in this thread, the others each in one of its own."""
+    threads = [threading.Thread(target=task, daemon=True) for task in tasks[1:]]
+    for thread in threads:
+        thread.start()
+    for task in tasks[:1]:
+        task()
+    for thread in threads:
+        thread.join()
 
 
 def _coverage(run: _LegRun) -> LegCoverage:
