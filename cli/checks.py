@@ -43,6 +43,7 @@ def run_checks(paths: IndexPaths) -> list[Check]:
         return found  # whatever stands on it would only say the same again
     for name, check in (
         ("collections", _collections),
+        ("visual", _visual),
         ("unfinished", _unfinished),
         ("consistency", _consistency),
         ("files", _files),
@@ -173,6 +174,30 @@ def _consistency(catalog: Catalog) -> Iterator[Check]:
         yield Check("consistency", "warn", ailment.message, "ctx doctor --fix")
     if not found:
         yield Check("consistency", "ok", "pages, words, images and ledger agree; nothing was left behind")
+
+
+def _visual(catalog: Catalog) -> Iterator[Check]:
+    """Whether what filled the visual side can still be asked, told without loading it."""
+    from research.encoders.visual import hub
+    from research.encoders.visual.loading import INSTALL, installed
+    from research.encoders.visual.registry import checkpoint_of
+    from research.store import page_vectors
+
+    name, problem = page_vectors.encoder_of(catalog), page_vectors.problem_of(catalog)
+    if problem:
+        yield Check(
+            "visual", "warn", f"left as it was: {problem}", "ctx ingest PATH --visual regions, or another model"
+        )
+    elif name in ("", page_vectors.OFF) or name.startswith(page_vectors.REGIONS):
+        yield Check("visual", "ok", name or "nothing has filled it yet")
+    elif not installed():
+        yield Check("visual", "warn", f"{name} filled it, and the packages behind it are not installed", INSTALL)
+    elif not hub.at_hand(checkpoint_of(name)):
+        yield Check(
+            "visual", "warn", f"the weights of {name} are not on this machine", "ctx ingest PATH --visual MODEL"
+        )
+    else:
+        yield Check("visual", "ok", name)
 
 
 def _unfinished(catalog: Catalog) -> Iterator[Check]:

@@ -84,7 +84,8 @@ def command(
         }
         write_document("ctx.show/1", document)
     elif image is not None:
-        _talk(image, regions, question, quiet=given.quiet)
+        write(f"{one_line(str(image))}\n")
+        _talk(regions, question, quiet=given.quiet)
     elif on_terminal():
         paint(_rendering(stored, markdown))
     elif markdown:
@@ -134,17 +135,13 @@ def _regions(client: ChromaClient, settings: Settings, page: StoredPage, questio
     return regions
 
 
-def _talk(image: Path, regions: list[MatchedRegion], question: str | None, *, quiet: bool) -> None:
+def _talk(regions: list[MatchedRegion], question: str | None, *, quiet: bool) -> None:
     from cli.output import say
 
-    if quiet:
+    if quiet or question is None:
         return
-    if question is None:
-        say(f"ctx: wrote {image}")
-    elif regions:
-        say(f"ctx: wrote {image} with {len(regions)} {'place' if len(regions) == 1 else 'places'} marked")
-    else:
-        say(f"ctx: wrote {image}; nothing on this page matches the question")
+    places = f"{len(regions)} {'place' if len(regions) == 1 else 'places'} marked"
+    say(f"ctx: {places if regions else 'nothing on this page matches the question'}")
 
 
 def _rendering(page: StoredPage, markdown: str) -> Iterator[RenderableType]:

@@ -16,7 +16,13 @@ from research.encoders.visual import hub
 from research.encoders.visual.boxes import box_bytes
 from research.encoders.visual.first_stage import first_stage
 from research.encoders.visual.packing import SKETCH, pack
-from research.encoders.visual.registry import DEFAULT_CHECKPOINT, colpali_ready, identify, load_visual_encoder
+from research.encoders.visual.registry import (
+    DEFAULT_CHECKPOINT,
+    checkpoint_of,
+    colpali_ready,
+    identify,
+    load_visual_encoder,
+)
 from research.errors import CtxError, UsageError
 from research.settings import Settings
 from research.store import page_vectors, vectors
@@ -95,8 +101,9 @@ class VisualStage:
             return f"colpali:{DEFAULT_CHECKPOINT}" if colpali_ready() else REGIONS
         if wanted in (REGIONS, OFF):
             return wanted
-        if not hub.at_hand(wanted.removeprefix("colpali:")) and not Path(wanted).exists():
-            self._observer.noted(f"fetching the weights of {wanted} from the model hub, unless they are here already")
+        checkpoint = checkpoint_of(wanted)
+        if not hub.at_hand(checkpoint) and not Path(checkpoint).exists():
+            self._observer.noted(f"the weights of {checkpoint} are fetched from the model hub, if they are there")
         return identify(wanted)
 
     def _embed_lines(self, encoder: TextEncoder | None) -> None:

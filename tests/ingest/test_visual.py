@@ -257,3 +257,28 @@ def _text_vectors(index: IndexPaths) -> list[tuple[int, bytes]]:
     with Catalog(index) as catalog:
         rows = catalog.connection.execute("SELECT chunk_id, vector FROM vectors ORDER BY chunk_id")
         return [(int(row[0]), bytes(row[1])) for row in rows]
+
+
+@pytest.mark.parametrize("sketched", [10_000, 1], ids=["by sketches", "by the collection"])
+def test_candidates_are_chosen_where_pages_are_many(
+    tiny: Tiny, docs: Path, index: IndexPaths, monkeypatch: pytest.MonkeyPatch, sketched: int
+) -> None:
+    run(docs, index, model(tiny("ColIdefics3")))
+    everything = search(index, "visual")
+    monkeypatch.setattr("research.search.late.EXACT_PAGES", 1)
+    monkeypatch.setattr("research.search.late.SKETCHED_PAGES", sketched)
+    chosen = search(index, "visual")
+    assert [(f.page.page_id, f.score) for f in chosen.found] == [
+        (f.page.page_id, pytest.approx(f.score, abs=1e-6)) for f in everything.found
+    ]
+
+
+def test_int8_and_pooling_belong_to_the_name(tiny: Tiny, docs: Path, index: IndexPaths) -> None:
+    folder = tiny("ColIdefics3")
+    run(docs, index, Settings(ocr="off", visual=f"{folder}+pool3", device="cpu"))
+    with Catalog(index) as catalog:
+        assert page_vectors.encoder_of(catalog).endswith("+pool3")
+    assert len(search(index, "visual").found) == 3
+    notes = Notes()
+    run(docs, index, model(folder), notes)
+    assert any("+pool3" in note for note in notes.said)

@@ -28,11 +28,16 @@ def colpali_ready(checkpoint: str = DEFAULT_CHECKPOINT) -> bool:
 def identify(wanted: str) -> str:
     """The name an index would remember a model by, told from its files without loading it: "colpali:CHECKPOINT", or
     just CHECKPOINT. A hub name that is not on this machine is fetched, for the user has asked for it by name."""
-    match = _parse(wanted if wanted.partition(":")[0] == KIND or wanted == KIND else f"{KIND}:{wanted}")
+    match = _parse(wanted)
     if not installed():
         engine()  # says which packages are missing, and how to get them
     found = find_checkpoint(match["checkpoint"] or DEFAULT_CHECKPOINT)
     return full_name(found.name, int8=match["int8"] is not None, pool_factor=int(match["pool"] or 1))
+
+
+def checkpoint_of(name: str) -> str:
+    """The hub name or folder that a name means."""
+    return _parse(name)["checkpoint"] or DEFAULT_CHECKPOINT
 
 
 def load_visual_encoder(
@@ -66,7 +71,7 @@ def load_visual_encoder(
 
 
 def _parse(name: str) -> re.Match[str]:
-    match = _NAME.fullmatch(name)
+    match = _NAME.fullmatch(name if name.partition(":")[0] == KIND else f"{KIND}:{name}")
     if match is None:
         raise UsageError(f"no visual encoder is called {name!r}", hint=f"{KIND}:HUB/NAME or {KIND}:FOLDER")
     return match
