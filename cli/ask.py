@@ -90,7 +90,7 @@ def command(
     )
     with open_index(given, settings, doc) as opened:
         builder = ContextBuilder(
-            SearchEngine(opened.client),
+            SearchEngine(opened.client, device=settings.device),
             opened.client,
             max_sources=settings.max_sources,
             max_tokens=settings.max_tokens,

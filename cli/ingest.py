@@ -26,7 +26,8 @@ Examples:
   ctx ingest ./docs
   ctx ingest report.pdf appendix.pdf --json
   ctx ingest ./docs --wait 60
-  ctx ingest ./scans --ocr auto
+  ctx ingest ./scans --ocr-engine rapidocr
+  ctx ingest ./slides --visual ModernVBERT/colmodernvbert
 """
 
 FOR_EVER = -1.0
@@ -86,13 +87,27 @@ def command(
         Ocr | None,
         typer.Option(
             "--ocr",
-            help="OCR: auto reads pages without text and large pictures, force every page of new files. Default: off.",
+            help="OCR: auto reads pages without text and large pictures, force every page of new files. Default: auto.",
             show_default=False,
         ),
     ] = None,
     ocr_engine: Annotated[
         OcrEngine | None,
         typer.Option("--ocr-engine", help="What reads them. Default: auto, tesseract if it is installed."),
+    ] = None,
+    visual: Annotated[
+        str | None,
+        typer.Option(
+            "--visual",
+            metavar="MODEL|regions|off|auto",
+            help="What sees the pages: a ColPali-family model (hub name or folder), or their visible text (regions)."
+            " Default: auto, which keeps the index's own.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="DEVICE", help="Where a visual model runs: auto, cpu, cuda, mps."),
     ] = None,
     no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
     as_json: JsonOption = False,
@@ -110,6 +125,8 @@ def command(
         given,
         ocr=ocr.value if ocr else None,
         ocr_engine=ocr_engine.value if ocr_engine else None,
+        visual=visual,
+        device=device,
         images=False if no_images else None,
     )
     folder = index_of(settings)
@@ -138,12 +155,15 @@ def _write_summary(summary: IngestSummary) -> None:
     speed = f", {summary.pages / summary.seconds:.1f} pages/s" if summary.pages and summary.seconds > 0 else ""
     write(f"{shown or ('nothing finished' if summary.interrupted else 'nothing to do')}\n")
     ocr = f", {summary.ocr_pages} read by OCR" if summary.ocr_pages else ""
-    write(f"{summary.pages} pages{ocr}, {summary.chunks} chunks, {summary.seconds:.1f} s{speed}\n")
+    seen = f", {summary.visual_pages} seen by the visual model" if summary.visual_pages else ""
+    write(f"{summary.pages} pages{ocr}{seen}, {summary.chunks} chunks, {summary.seconds:.1f} s{speed}\n")
     for outcome in summary.files:
         for warning in outcome.warnings:
             write(f"warning: {one_line(outcome.path)}: {one_line(warning)}\n")
     for failure in summary.ocr_failures:
         write(f"warning: OCR: {one_line(failure)}\n")
+    for failure in summary.visual_failures:
+        write(f"warning: visual: {one_line(failure)}\n")
     for outcome in summary.failed:
         write(f"failed: {one_line(outcome.path)}: {one_line(outcome.reason)}\n")
 
@@ -170,6 +190,8 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
             f"{len(summary.failed)} of {len(summary.files)} files failed; {others}",
             hint="the reasons stand above; --json lists them for scripts",
         )
+    elif summary.visual_error:
+        error = CtxError(f"the visual side was left as it was: {summary.visual_error}", hint=summary.visual_hint)
     if error is None:
         return 0
     complain(error, as_json=False)

@@ -54,6 +54,11 @@ class Result:
     section_path: str | None
     score: float
     snippet: str
+    ocr: bool
+    image_path: str | None
+    thumbnail_path: str | None
+    visual_match: bool
+    regions: list[dict[str, Any]]
     legs: dict[str, Any]
 
 
@@ -79,7 +84,7 @@ def command(
     asked = read_question(question)
     settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
     with open_index(given, settings, doc) as opened:
-        engine = SearchEngine(opened.client)
+        engine = SearchEngine(opened.client, device=settings.device)
         outcome = engine.run(asked, settings.num_results, settings.mode, documents=opened.documents)
         check_legs(outcome.coverage)
         results = _results(opened.client.catalog, asked, outcome)
@@ -119,6 +124,11 @@ def _results(catalog: Catalog, question: str, outcome: SearchOutcome) -> list[Re
             section_path=found.page.section_path or None,
             score=found.score,
             snippet=snippet(page_markdown(catalog, found.page.doc_id, found.page.page) or "", question),
+            ocr=bool(found.page.ocr_engine),
+            image_path=found.page.image_path or None,
+            thumbnail_path=found.page.thumb_path or None,
+            visual_match=found.visual_match,
+            regions=[asdict(region) for region in found.regions],
             legs={name: asdict(leg) for name, leg in found.legs.items()},
         )
         for rank, found in enumerate(outcome.found, start=1)

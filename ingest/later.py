@@ -16,7 +16,7 @@ from research.settings import Settings
 from research.store import collections, images
 from research.store.catalog import Catalog
 from research.store.documents import document_at_path, get_document, unfinished
-from research.store.page_writes import give_up_ocr, mark_drawn, pages_for_ocr, write_ocr
+from research.store.page_writes import ask_for_images, give_up_ocr, mark_drawn, pages_for_ocr, write_ocr
 from research.store.stages import STAGE_IMAGES, STAGE_OCR
 
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
@@ -34,8 +34,9 @@ class LaterStages:
         self._summary = summary
 
     def draw(self, cores: int) -> None:
-        """Page images and thumbnails."""
+        """Page images and thumbnails, also of documents that were read by a run without images."""
         spool = self._catalog.paths.spool
+        ask_for_images(self._catalog)
         jobs = [Job("draw", path, doc_id, spool / f"{doc_id}.images") for doc_id, path in self._files(STAGE_IMAGES)]
         if not jobs:
             return
@@ -72,7 +73,7 @@ class LaterStages:
                 if isinstance(event, PageOcred | PageFailed | DocumentFailed) and not self._same_file(event.job):
                     continue
                 if isinstance(event, PageOcred):
-                    write_ocr(self._catalog, event.job.doc_id, event.page, event.chunks)
+                    write_ocr(self._catalog, event.job.doc_id, event.page, event.chunks, event.lines)
                     self._summary.ocr_pages += 1
                 elif isinstance(event, PageFailed):
                     self._give_up(event.job, [event.page], event.reason)

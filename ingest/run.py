@@ -1,8 +1,9 @@
-"""A run: files → pages → catalog → vectors → images → OCR → collections.
+"""A run: files → pages → catalog → vectors → images → OCR → visual vectors → collections.
 
 Each document is committed whole as soon as it is read, and is searchable by its words from then on. Vectors follow
-in batches, each batch a commit; then page images, then OCR page by page; the collections are published last. Stopped
-anywhere, the next run goes on there.
+in batches, each batch a commit; then page images, then OCR page by page, then what the visual encoder sees; the
+collections are published last, and before a visual model begins its long work. Stopped anywhere, the next run goes on
+there.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ingest.plan import ToRead, plan
 from ingest.pool import Pool
 from ingest.report import FileOutcome, IngestSummary, Observer, Result
 from ingest.scan import scan, stamp_of, storable
+from ingest.visual import VisualStage
 from ingest.wire import read_pages
 from research.encoders.base import TextEncoder
 from research.encoders.registry import DEFAULT, load_text_encoder
@@ -53,10 +55,12 @@ def ingest(
     with write_lock(index.lock, wait=wait), Catalog(index, writable=True) as catalog:
         run = _Run(catalog, settings, observer)
         try:
+            run.visual.choose()
             run.read(files)
             run.embed()
             run.draw()
             run.recognise()
+            run.see()
             run.publish()
         except KeyboardInterrupt:
             run.summary.interrupted = True
@@ -78,6 +82,8 @@ class _Run:
         self._encoder_name = settings.text_encoder or vectors.encoder_of(catalog) or DEFAULT
         self.summary = IngestSummary()
         self._later = LaterStages(catalog, settings, observer, self.summary)
+        self.visual = VisualStage(catalog, settings, observer, self.summary)
+        self._encoder: TextEncoder | None = None
 
     def read(self, files: Sequence[Path]) -> None:
         """Settle what is known, read the rest."""
@@ -103,7 +109,7 @@ class _Run:
         known = vectors.encoder_of(self._catalog)
         # Another encoder than the index's own embeds everything anew, even when no document is.
         if vectors.count_pending(self._catalog) or (known and self._encoder_name != known):
-            encoder = load_text_encoder(self._encoder_name)
+            encoder = self._text_encoder()
             _check_window(self._catalog, encoder)
             vectors.set_encoder(self._catalog, encoder.name, encoder.dim)
             total = vectors.count_pending(self._catalog)
@@ -120,6 +126,12 @@ class _Run:
         self._later.recognise(self._encoder_name, _cores())
         if self.summary.ocr_pages:
             self.embed()
+
+    def see(self) -> None:
+        """Give the visual side its vectors."""
+        if self.visual.by_model:
+            self.publish()  # text can be found while the model works, which may take hours
+        self.visual.embed(self._text_encoder() if self.visual.lines_wait() else None)
 
     def publish(self) -> None:
         state = collections.state_of(self._catalog)
@@ -194,6 +206,11 @@ class _Run:
             self.summary.chunks += len(batch)
             done += len(batch)
             self._observer.embedding(done, total)
+
+    def _text_encoder(self) -> TextEncoder:
+        if self._encoder is None:
+            self._encoder = load_text_encoder(self._encoder_name)
+        return self._encoder
 
     def _finish(self, outcome: FileOutcome) -> None:
         self.summary.files.append(outcome)

@@ -21,12 +21,12 @@ from ingest.chunks import chunk_page
 from ingest.jobs import NO_SPACE
 from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
 from ingest.pdf import open_pdf
-from ingest.wire import page_line
+from ingest.wire import lines_out, page_line
 from research.encoders.base import TextEncoder
 from research.encoders.registry import load_text_encoder
 from research.errors import CtxError, DocumentError
 from research.store.orphans import die_with_parent
-from research.store.records import Chunk, Page
+from research.store.records import Chunk, Line, Page
 from research.store.trouble import is_full
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ class Worker:
                     self._say(event="ocr_failed", page=result.page, reason=result.reason)
                     continue
                 page = replace(result.page, needs_ocr=False, ocr_engine=result.engine if result.lines else "")
-                self._say(event="ocr", line=page_line(page, self._chunks(page, document.title, job)))
+                line = page_line(page, self._chunks(page, document.title, job))
+                self._say(event="ocr", line=line, lines=lines_out(Line(read.text, read.box) for read in result.lines))
         return {"event": "ocr_done"}
 
     @staticmethod

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from research.errors import CtxError, UsageError
-from research.models import Coverage, LegCoverage, LegScore
+from research.models import Coverage, LegCoverage, LegScore, MatchedRegion
 from research.search.coverage import measure
 from research.search.dense import DenseLeg, QuestionVectors
 from research.search.fusion import fuse, ranks_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Mode = Literal["hybrid", "text", "visual", "lexical", "dense"]
 
 _LEGS_OF: dict[str, tuple[str, ...]] = {
-    "hybrid": ("lexical", "dense"),
+    "hybrid": ("lexical", "dense", "visual"),
     "text": ("lexical", "dense"),
     "visual": ("visual",),
     "lexical": ("lexical",),
@@ -52,10 +52,14 @@ class Found:
     page: StoredPage
     score: float
     legs: dict[str, LegScore]
+    regions: list[MatchedRegion] = field(default_factory=list)
+    visual_match: bool = False
 
     def result(self) -> SearchResult:
         metadata: dict[str, Any] = self.page.metadata()
         metadata["legs"] = {name: leg.__dict__ for name, leg in self.legs.items()}
+        metadata["visual_match"] = self.visual_match
+        metadata["regions"] = [asdict(region) for region in self.regions]
         return SearchResult(
             doc_id=self.page.doc_id,
             page=self.page.page,
@@ -96,13 +100,18 @@ class _LegRun:
 class SearchEngine:
     """Searches an open index. Safe to use for many questions; loads what it needs with the first."""
 
-    def __init__(self, chroma_client: ChromaClient, *, encoder: TextEncoder | None = None) -> None:
+    def __init__(
+        self, chroma_client: ChromaClient, *, encoder: TextEncoder | None = None, device: str = "auto"
+    ) -> None:
+        """`device` is where a visual model runs, if one filled the index."""
         self.client = chroma_client
         questions = QuestionVectors(chroma_client, encoder)
+        dense = DenseLeg(chroma_client, questions)
+        self._visual = VisualLeg(chroma_client, dense, questions, device)
         self._legs: dict[str, Leg] = {
             "lexical": LexicalLeg(chroma_client.catalog),
-            "dense": DenseLeg(chroma_client, questions),
-            "visual": VisualLeg(chroma_client, questions),
+            "dense": dense,
+            "visual": self._visual,
         }
 
     async def search(self, query: str, num_results: int = 10, search_mode: str = "hybrid") -> list[SearchResult]:
@@ -126,12 +135,28 @@ class SearchEngine:
         if not query.strip() or num_results <= 0:
             return SearchOutcome([], measure(self.client.catalog, []), {})
         started = time.perf_counter()
-        runs = self._run_legs(_LEGS_OF[search_mode], query, max(_DEPTH, num_results), documents)
+        names = _LEGS_OF[search_mode]
+        off = self._visual.why_off() if search_mode == "hybrid" else ""
+        runs = self._run_legs(
+            [n for n in names if not (off and n == "visual")], query, max(_DEPTH, num_results), documents
+        )
         found = self._fuse(runs, query)[:num_results]
+        if any(run.leg is self._visual and not run.failure for run in runs):
+            found = self._placed(found, query, num_results)
         timings = {f"{run.leg.name}": run.seconds for run in runs}
         timings["search"] = time.perf_counter() - started
-        coverage = measure(self.client.catalog, [_coverage(run) for run in runs])
-        return SearchOutcome(found, coverage, timings)
+        legs = [_coverage(run) for run in runs] + ([LegCoverage("visual", "off", off)] if off else [])
+        return SearchOutcome(found, measure(self.client.catalog, legs), timings)
+
+    def places(self, query: str, page_id: int) -> tuple[list[MatchedRegion], str]:
+        """Where on one page the answer to a question seems to stand, and why a visual model could not say, if so."""
+        problem = ""
+        if not self._visual.why_off() and not self._visual.shares_text:
+            try:
+                return self._visual.matched(query, [page_id])[page_id], ""
+            except CtxError as error:
+                problem = error.message
+        return self._visual.matched_closely(query, page_id), problem
 
     def _run_legs(self, names: Sequence[str], query: str, depth: int, documents: Sequence[str] | None) -> list[_LegRun]:
         if documents is None:
@@ -140,13 +165,34 @@ class SearchEngine:
             # Inside a few documents every page is scored: exact, and quicker than filtering neighbours.
             pages = sorted(page_ids_of(self.client.catalog, documents))
             runs = [_LegRun(self._legs[name], lambda leg: leg.score(query, pages)) for name in names]
-        threads = [threading.Thread(target=run, daemon=True) for run in runs[1:]]
+        by_name = {run.leg.name: run for run in runs}
+        groups = [[run] for run in runs]
+        if {"dense", "visual"} <= by_name.keys():
+            if self._visual.shares_text:
+                # It starts from what the dense leg found, so it comes after it, in the same thread.
+                dense, visual = by_name["dense"], by_name["visual"]
+                if documents is None:
+                    visual.task = lambda _: self._visual.beyond(query, depth, _sound_hits(dense))
+                groups = [[run] for run in runs if run is not dense and run is not visual] + [[dense, visual]]
+            else:
+                import numpy  # noqa: F401  two threads that import it at once both fail
+        threads = [threading.Thread(target=_run_all, args=(group,), daemon=True) for group in groups[1:]]
         for thread in threads:
             thread.start()
-        runs[0]()
+        _run_all(groups[0])
         for thread in threads:
             thread.join()
         return runs
+
+    def _placed(self, found: list[Found], query: str, num_results: int) -> list[Found]:
+        """With the places on each page that match, as the visual leg sees them."""
+        regions = self._visual.matched(query, [entry.page.page_id for entry in found])
+        placed = []
+        for entry in found:
+            rank = entry.legs["visual"].rank if "visual" in entry.legs else None
+            match = rank is not None and rank <= num_results
+            placed.append(replace(entry, regions=regions[entry.page.page_id], visual_match=match))
+        return placed
 
     def _fuse(self, runs: list[_LegRun], query: str) -> list[Found]:
         """Give every candidate the score of every leg, then add up."""
@@ -164,8 +210,20 @@ class SearchEngine:
             found[run.leg.name] = {**again.hits, **run.hits}
         pages = get_pages(self.client.catalog, sorted(candidates))
         order = {page_id: (page.filename, page.page, page.doc_id) for page_id, page in pages.items()}
-        fused = fuse(found, ranks, order)
+        fused = fuse(found, ranks, order, shares_text=self._visual.shares_text)
         return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in fused]
+
+
+def _run_all(runs: Sequence[_LegRun]) -> None:
+    for run in runs:
+        run()
+
+
+def _sound_hits(run: _LegRun) -> Hits:
+    """What a leg found, for another that builds on it and cannot without."""
+    if run.failure:
+        raise CtxError(run.failure)
+    return run.hits
 
 
 def _coverage(run: _LegRun) -> LegCoverage:

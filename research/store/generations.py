@@ -45,6 +45,7 @@ class Generation:
     upto: int  # the last vector of the catalog that is in it
     text_records: int
     visual_records: int
+    visual_upto: int = 0  # the last of the visual encoder's pages that is in it
     revision: int = 0  # of the catalog's metadata, see store.revision
 
 
@@ -70,7 +71,15 @@ def start_draft(folder: Path, base: Generation | None) -> Path:
 
 
 def publish_draft(
-    folder: Path, draft: Path, *, catalog_id: str, upto: int, text_records: int, visual_records: int, revision: int = 0
+    folder: Path,
+    draft: Path,
+    *,
+    catalog_id: str,
+    upto: int,
+    text_records: int,
+    visual_records: int,
+    visual_upto: int = 0,
+    revision: int = 0,
 ) -> Generation:
     """Make the draft the newest generation. Older ones go, except the one readers may be opening now."""
     number = max((n for n, _ in _numbered(folder)), default=0) + 1
@@ -82,6 +91,7 @@ def publish_draft(
         "upto": upto,
         "text_records": text_records,
         "visual_records": visual_records,
+        "visual_upto": visual_upto,
         "revision": revision,
         "files": [asdict(stamp) for stamp in stamps],
     }
@@ -93,7 +103,7 @@ def publish_draft(
     for older, path in _numbered(folder):
         if older < number - 1:
             shutil.rmtree(path, ignore_errors=True)
-    return Generation(target, number, catalog_id, upto, text_records, visual_records, revision)
+    return Generation(target, number, catalog_id, upto, text_records, visual_records, visual_upto, revision)
 
 
 def has_draft(folder: Path) -> bool:
@@ -135,6 +145,7 @@ def _read(path: Path, number: int) -> Generation | None:
             int(manifest["upto"]),
             int(manifest["text_records"]),
             int(manifest["visual_records"]),
+            int(manifest.get("visual_upto", 0)),
             int(manifest.get("revision", 0)),
         )
         stamps = [Stamp(**entry) for entry in manifest["files"]]

@@ -8,7 +8,8 @@ import zlib
 from collections.abc import Sequence
 
 from research.store.catalog import Catalog
-from research.store.records import Chunk, Page
+from research.store.page_vectors import write_lines
+from research.store.records import Chunk, Line, Page
 from research.store.revision import revise
 from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
 from research.store.words import words
@@ -50,9 +51,17 @@ def _insert_text(
         (page_id, " ".join(found), " ".join(words(page.section_path))),
     )
     connection.executemany(
-        "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box) VALUES (?, ?, ?, ?, ?, ?)",
-        [(page_id, c.ordinal, zlib.compress(c.text.encode()), c.context, c.tokens, json.dumps(c.box)) for c in chunks],
+        "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box, regions) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (page_id, c.ordinal, zlib.compress(c.text.encode()), c.context, c.tokens, json.dumps(c.box), _regions(c))
+            for c in chunks
+        ],
     )
+
+
+def _regions(chunk: Chunk) -> str:
+    rows = [[region.start, *(round(edge, 4) for edge in region.box)] for region in chunk.regions]
+    return json.dumps(rows, separators=(",", ":"))
 
 
 def restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
@@ -76,7 +85,7 @@ def count_for_ocr(catalog: Catalog) -> int:
     return int(catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE needs_ocr").fetchone()[0])
 
 
-def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk]) -> None:
+def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk], lines: Sequence[Line]) -> None:
     """Put what OCR read in place of the page's text; its vectors are then due again."""
     with catalog.transaction() as connection:
         row = connection.execute(
@@ -100,6 +109,7 @@ def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk]) ->
         connection.execute("DELETE FROM page_words WHERE rowid = ?", (row[0],))
         connection.execute("DELETE FROM chunks WHERE page_id = ?", (row[0],))
         _insert_text(connection, row[0], page, found, chunks)
+        write_lines(connection, row[0], lines)
         connection.execute("INSERT OR IGNORE INTO ledger VALUES (?, ?)", (doc_id, STAGE_VECTORS))
         _close_ocr(connection, doc_id)
 
@@ -112,6 +122,15 @@ def give_up_ocr(catalog: Catalog, doc_id: str, pages: Sequence[int], reason: str
             [(reason, doc_id, page) for page in pages],
         )
         _close_ocr(connection, doc_id)
+
+
+def ask_for_images(catalog: Catalog) -> None:
+    """Put every document without a single image on the ledger."""
+    with catalog.transaction() as connection:
+        connection.execute(
+            "INSERT OR IGNORE INTO ledger SELECT doc_id, ? FROM pages GROUP BY doc_id HAVING MAX(image) = 0",
+            (STAGE_IMAGES,),
+        )
 
 
 def mark_drawn(catalog: Catalog, doc_id: str, pages: Sequence[int], *, published: int) -> None:

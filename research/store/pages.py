@@ -109,6 +109,19 @@ def page_ids_of(catalog: Catalog, doc_ids: Iterable[str]) -> set[int]:
     return found
 
 
+def page_ids_at(catalog: Catalog, keys: Iterable[str]) -> list[int]:
+    """The pages of "doc_id:page" keys that still exist."""
+    found: list[int] = []
+    for key in keys:
+        doc_id, page = key.rsplit(":", 1)
+        row = catalog.connection.execute(
+            "SELECT page_id FROM pages WHERE doc_id = ? AND page = ?", (doc_id, int(page))
+        ).fetchone()
+        if row is not None:
+            found.append(int(row[0]))
+    return found
+
+
 def page_markdown(catalog: Catalog, doc_id: str, page: int) -> str | None:
     row = catalog.connection.execute(
         "SELECT markdown FROM pages WHERE doc_id = ? AND page = ?", (doc_id, page)

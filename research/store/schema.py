@@ -98,6 +98,29 @@ _STEPS: tuple[str, ...] = (
     ALTER TABLE pages ADD COLUMN needs_ocr INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE pages ADD COLUMN ocr_engine TEXT NOT NULL DEFAULT '';
     """,
+    """
+    ALTER TABLE chunks ADD COLUMN regions TEXT NOT NULL DEFAULT '[]';  -- [start, x0, y0, x1, y1] a block
+
+    -- What OCR read, line by line with its box, so that lines can be embedded again without reading the page again.
+    CREATE TABLE page_lines (
+        page_id INTEGER PRIMARY KEY REFERENCES pages ON DELETE CASCADE,
+        lines BLOB NOT NULL  -- zlib of JSON
+    );
+
+    -- What the visual encoder saw on a page. The large column stands last: the others are read without it.
+    CREATE TABLE page_vectors (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        page_id INTEGER NOT NULL UNIQUE REFERENCES pages ON DELETE CASCADE,
+        first BLOB NOT NULL,  -- one vector for the visual collection, float16
+        boxes BLOB NOT NULL,  -- four 16-bit fractions of the page a vector
+        sketch BLOB NOT NULL,  -- one bit a dimension
+        vectors BLOB NOT NULL  -- 16 bits a dimension, one scale a vector
+    );
+
+    -- Until now the visual collection held the means of chunk vectors, which is what `regions` does.
+    INSERT INTO meta SELECT 'visual_encoder', 'regions:' || value FROM meta WHERE key = 'text_encoder';
+    INSERT INTO meta SELECT 'visual_dim', value FROM meta WHERE key = 'text_dim';
+    """,
 )
 
 VERSION = len(_STEPS)
