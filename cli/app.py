@@ -21,6 +21,7 @@ COMMANDS = {
     "ask": "Answer a question with cited pages, within a token budget.",
     "ingest": "Add PDF files or folders of them to the index.",
     "search": "Rank pages for a question, with snippets.",
+    "eval": "Measure the search on questions with known pages.",
     "show": "Print one page of a document.",
     "list": "List the documents in the index.",
     "remove": "Take documents out of the index.",

@@ -109,6 +109,9 @@ def command(
         str | None,
         typer.Option("--device", metavar="DEVICE", help="Where a visual model runs: auto, cpu, cuda, mps."),
     ] = None,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Follow links that lead out of the folders given.")
+    ] = False,
     no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
     as_json: JsonOption = False,
     index: IndexOption = None,
@@ -131,7 +134,7 @@ def command(
     )
     folder = index_of(settings)
     with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
-        summary = ingest(path, folder, settings=settings, observer=observer, wait=wait)
+        summary = ingest(path, folder, settings=settings, observer=observer, wait=wait, follow_links=follow_links)
     if as_json:
         write_document("ctx.ingest/1", {"index": str(folder.root), **summary.to_dict()})
     elif not given.quiet:
@@ -160,12 +163,21 @@ def _write_summary(summary: IngestSummary) -> None:
     for outcome in summary.files:
         for warning in outcome.warnings:
             write(f"warning: {one_line(outcome.path)}: {one_line(warning)}\n")
+    if summary.links_not_followed:
+        first = one_line(summary.links_not_followed[0])
+        more = f" and {len(summary.links_not_followed) - 1} more" if len(summary.links_not_followed) > 1 else ""
+        write(f"warning: links out of the folder were not followed ({first}{more}); --follow-links takes them\n")
     for failure in summary.ocr_failures:
         write(f"warning: OCR: {one_line(failure)}\n")
     for failure in summary.visual_failures:
         write(f"warning: visual: {one_line(failure)}\n")
     for outcome in summary.failed:
         write(f"failed: {one_line(outcome.path)}: {one_line(outcome.reason)}\n")
+
+
+def _as_argument(path: Path) -> str:
+    """The path so that it cannot be taken for an option."""
+    return f"./{path}" if str(path).startswith("-") else str(path)
 
 
 def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> int:
@@ -179,7 +191,7 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     error: CtxError | None = None
     if summary.interrupted:
         kept = summary.count("added") + summary.count("replaced")
-        again = ["ctx", "ingest", *(str(path) for path in paths), *([] if index is None else ["--index", index])]
+        again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]
         error = StoppedError(
             f"interrupted; {kept} documents of this run are kept, {summary.pending_chunks} chunks wait for vectors",
             hint=f"go on with: {shlex.join(again)}",

@@ -60,6 +60,7 @@ class Result:
     visual_match: bool
     regions: list[dict[str, Any]]
     legs: dict[str, Any]
+    suspicious: list[str]
 
 
 def command(
@@ -103,6 +104,8 @@ def command(
     if not given.quiet:
         for note in notes_on(outcome.coverage):
             say(f"ctx: note: {note}")
+        for note in _suspicions(results):
+            say(f"ctx: note: {note}")
     if results:
         return 0
     nothing = NothingFoundError("nothing found for this question", hint="try other words, or see: ctx list")
@@ -111,27 +114,43 @@ def command(
 
 
 def _results(catalog: Catalog, question: str, outcome: SearchOutcome) -> list[Result]:
+    return [_result(catalog, question, rank, found) for rank, found in enumerate(outcome.found, start=1)]
+
+
+def _result(catalog: Catalog, question: str, rank: int, found: Found) -> Result:
+    from research.context.suspicion import signs_of
     from research.search.snippets import snippet
     from research.store.pages import page_markdown
 
+    page = found.page
+    markdown = page_markdown(catalog, page.doc_id, page.page) or ""
+    return Result(
+        rank=rank,
+        doc_id=page.doc_id,
+        filename=page.filename,
+        page=page.page,
+        page_label=page.label,
+        section_path=page.section_path or None,
+        score=found.score,
+        snippet=snippet(markdown, question),
+        ocr=bool(page.ocr_engine),
+        image_path=page.image_path or None,
+        thumbnail_path=page.thumb_path or None,
+        visual_match=found.visual_match,
+        regions=[asdict(region) for region in found.regions],
+        legs={name: asdict(leg) for name, leg in found.legs.items()},
+        suspicious=signs_of(markdown, filename=page.filename, title=page.title),
+    )
+
+
+def _suspicions(results: list[Result]) -> list[str]:
+    from cli.terminal import one_line
+    from cli.views import suspicion_note
+
     return [
-        Result(
-            rank=rank,
-            doc_id=found.page.doc_id,
-            filename=found.page.filename,
-            page=found.page.page,
-            page_label=found.page.label,
-            section_path=found.page.section_path or None,
-            score=found.score,
-            snippet=snippet(page_markdown(catalog, found.page.doc_id, found.page.page) or "", question),
-            ocr=bool(found.page.ocr_engine),
-            image_path=found.page.image_path or None,
-            thumbnail_path=found.page.thumb_path or None,
-            visual_match=found.visual_match,
-            regions=[asdict(region) for region in found.regions],
-            legs={name: asdict(leg) for name, leg in found.legs.items()},
-        )
-        for rank, found in enumerate(outcome.found, start=1)
+        suspicion_note(f"result {found.rank} ({one_line(found.filename)}:{found.page})", found.suspicious)
+        for found in results
+        if found.suspicious
     ]
 
 

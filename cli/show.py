@@ -51,9 +51,11 @@ def command(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
-    from cli.output import on_terminal, paint, write, write_document
+    from cli.output import on_terminal, paint, say, write, write_document
     from cli.picture import check_format, write_picture
     from cli.terminal import block
+    from cli.views import suspicion_note
+    from research.context.suspicion import signs_of
     from research.store.client import ChromaClient
     from research.store.pages import page_markdown
 
@@ -69,12 +71,14 @@ def command(
         regions = _regions(client, settings, stored, question) if question is not None else []
     if image is not None:
         write_picture(_image(stored), image, regions)
+    suspicious = signs_of(markdown, filename=stored.filename, title=stored.title)
     if as_json:
         document = {
             **stored.metadata(),
             "title": stored.title,
             "num_pages": stored.num_pages,
             "error": stored.error,
+            "suspicious": suspicious,
             "markdown": markdown,
             "regions": [asdict(region) for region in regions],
         }
@@ -85,6 +89,8 @@ def command(
         paint(_rendering(stored, markdown))
     elif markdown:
         write(block(markdown) + "\n")
+    if suspicious and not given.quiet:
+        say(f"ctx: note: {suspicion_note('this page', suspicious)}")
     return 0
 
 

@@ -16,7 +16,14 @@ from research.settings import Settings
 from research.store import collections, images
 from research.store.catalog import Catalog
 from research.store.documents import document_at_path, get_document, unfinished
-from research.store.page_writes import ask_for_images, give_up_ocr, mark_drawn, pages_for_ocr, write_ocr
+from research.store.page_writes import (
+    ask_for_images,
+    give_up_ocr,
+    mark_drawn,
+    pages_for_ocr,
+    pages_given_up,
+    write_ocr,
+)
 from research.store.stages import STAGE_IMAGES, STAGE_OCR
 
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
@@ -37,7 +44,10 @@ class LaterStages:
         """Page images and thumbnails, also of documents that were read by a run without images."""
         spool = self._catalog.paths.spool
         ask_for_images(self._catalog)
-        jobs = [Job("draw", path, doc_id, spool / f"{doc_id}.images") for doc_id, path in self._files(STAGE_IMAGES)]
+        jobs = [
+            Job("draw", path, doc_id, spool / f"{doc_id}.images", skip=pages_given_up(self._catalog, doc_id))
+            for doc_id, path in self._files(STAGE_IMAGES)
+        ]
         if not jobs:
             return
         spool.mkdir(mode=0o700, exist_ok=True)
@@ -91,11 +101,12 @@ class LaterStages:
         force = self._settings.ocr == "force"
         for doc_id, path in self._files(STAGE_OCR):
             pages = pages_for_ocr(self._catalog, doc_id)
+            skip = pages_given_up(self._catalog, doc_id)
             size = max(_LEAST_PAGES_A_JOB, math.ceil(len(pages) / cores))
             for start in range(0, len(pages), size):
                 part = tuple(pages[start : start + size])
                 engine = self._settings.ocr_engine
-                yield Job("ocr", path, doc_id, Path(), encoder, part, engine=engine, force=force)
+                yield Job("ocr", path, doc_id, Path(), encoder, part, engine=engine, force=force, skip=skip)
 
     def _settle(self, jobs: list[Job]) -> None:
         """Pages that a finished job passed over need no OCR after all."""

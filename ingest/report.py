@@ -36,6 +36,7 @@ class IngestSummary:
     visual_failures: list[str] = field(default_factory=list)
     visual_error: str = ""  # why the visual side was left as it was
     visual_hint: str = ""
+    links_not_followed: list[str] = field(default_factory=list)  # they lead out of the folders given
     seconds: float = 0.0
     interrupted: bool = False
 
@@ -55,6 +56,7 @@ class IngestSummary:
             "pending_chunks": self.pending_chunks,
             "ocr_pages": self.ocr_pages,
             "ocr_failures": self.ocr_failures,
+            "links_not_followed": self.links_not_followed,
             "visual_pages": self.visual_pages,
             "visual_failures": self.visual_failures,
             "visual_error": self.visual_error,

@@ -21,7 +21,7 @@ from ingest.pdf.version import READER_VERSION
 from ingest.plan import ToRead, plan
 from ingest.pool import Pool
 from ingest.report import FileOutcome, IngestSummary, Observer, Result
-from ingest.scan import scan, stamp_of, storable
+from ingest.scan import Scanned, scan, stamp_of, storable
 from ingest.visual import VisualStage
 from ingest.wire import read_pages
 from research.encoders.base import TextEncoder
@@ -33,6 +33,7 @@ from research.store.catalog import Catalog
 from research.store.documents import add_document, all_documents, note_file
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
+from research.store.private import private_files
 from research.store.publisher import publish_apart
 from research.store.records import DocumentInfo
 from research.store.trouble import unusable
@@ -47,16 +48,18 @@ def ingest(
     settings: Settings,
     observer: Observer,
     wait: float = 0.0,
+    follow_links: bool = False,
 ) -> IngestSummary:
     """Bring the PDFs under `paths` into the index and finish whatever an earlier run left undone."""
     started = time.monotonic()
-    files = scan(paths)
+    found = scan(paths, follow_links=follow_links)
     index.create()
-    with write_lock(index.lock, wait=wait), Catalog(index, writable=True) as catalog:
+    with private_files(), write_lock(index.lock, wait=wait), Catalog(index, writable=True) as catalog:
         run = _Run(catalog, settings, observer)
         try:
             run.visual.choose()
-            run.read(files)
+            run.account(found)
+            run.read(found.files)
             run.embed()
             run.draw()
             run.recognise()
@@ -84,6 +87,12 @@ class _Run:
         self._later = LaterStages(catalog, settings, observer, self.summary)
         self.visual = VisualStage(catalog, settings, observer, self.summary)
         self._encoder: TextEncoder | None = None
+
+    def account(self, found: Scanned) -> None:
+        """What the search came upon and did not bring."""
+        self.summary.links_not_followed += map(storable, found.leaving)
+        for path, reason in found.unreadable:
+            self._finish(FileOutcome(storable(path), "failed", code="unreadable", reason=reason))
 
     def read(self, files: Sequence[Path]) -> None:
         """Settle what is known, read the rest."""

@@ -23,7 +23,7 @@ from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
 from ingest.pdf import open_pdf
 from ingest.wire import lines_out, page_line
 from research.encoders.base import TextEncoder
-from research.encoders.registry import load_text_encoder
+from research.encoders.registry import DEFAULT, load_text_encoder
 from research.errors import CtxError, DocumentError
 from research.store.orphans import die_with_parent
 from research.store.records import Chunk, Line, Page
@@ -32,7 +32,9 @@ from research.store.trouble import is_full
 if TYPE_CHECKING:
     from ingest.ocr.engines import OcrEngine
 
-_MEMORY_LIMIT = 4 << 30  # bytes of address space
+# Bytes of address space. Reading needs a few hundred MB at most; OCR models map 1.6 GB and more, as do other encoders.
+_MEMORY_LIMIT = 4 << 30
+_READING_LIMIT = 2 << 30
 
 
 class Worker:
@@ -142,6 +144,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     worker = Worker(out)
     for job in _jobs(sys.stdin):
+        _bound_memory(job)
         worker.run(job)
 
 
@@ -151,12 +154,17 @@ def _jobs(stream: TextIO) -> Iterator[dict[str, Any]]:
 
 
 def _confine() -> None:
-    """Bound the memory, and leave Ctrl-C to the command, which ends this process when it has to."""
+    """Leave Ctrl-C to the command, which ends this process when it has to."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _bound_memory(job: dict[str, Any]) -> None:
+    small = job["task"] != "ocr" and job["encoder"] in ("", DEFAULT)
+    limit = _READING_LIMIT if small else _MEMORY_LIMIT
     with suppress(ImportError, ValueError, OSError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, _MEMORY_LIMIT))
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ class SourceDocument:
     visual_match: bool = False  # the visual leg itself has it among its best
     regions: list[MatchedRegion] = field(default_factory=list)
     legs: dict[str, LegScore] = field(default_factory=dict)
+    suspicious: list[str] = field(default_factory=list)  # words of research.context.suspicion
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready copy of all fields."""

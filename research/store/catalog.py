@@ -16,6 +16,7 @@ from research.store.paths import IndexPaths
 from research.store.trouble import RUN_AGAIN, unusable_catalog
 
 _BUSY_SECONDS = 30.0
+_KEPT = 4  # connections of ended threads
 
 
 class Catalog:
@@ -46,10 +47,9 @@ class Catalog:
     def connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._connect()
+            connection = self._left_behind() or self._connect()
             self._local.connection = connection
             with self._opening:
-                self._close_left_behind()
                 self._opened.append((threading.current_thread(), connection))
         return connection
 
@@ -98,12 +98,20 @@ class Catalog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _close_left_behind(self) -> None:
-        """Every question starts threads of its own; without this each would leave a connection open."""
-        for thread, connection in self._opened:
-            if not thread.is_alive():
+    def _left_behind(self) -> sqlite3.Connection | None:
+        """A connection whose thread has ended, to be used again: every question starts threads of its own.
+
+        After a burst of threads a few are kept for the next, the others closed.
+        """
+        with self._opening:
+            left = [entry for entry in self._opened if not entry[0].is_alive()]
+            for _, connection in left[_KEPT:]:
                 connection.close()
-        self._opened = [entry for entry in self._opened if entry[0].is_alive()]
+            self._opened = [entry for entry in self._opened if entry not in left[:1] and entry not in left[_KEPT:]]
+        if not left:
+            return None
+        self._roll_back(left[0][1])
+        return left[0][1]
 
     def _connect(self) -> sqlite3.Connection:
         try:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from research.store import generations, page_vectors, vectors, visual_records
+from research.store import counts, generations, page_vectors, vectors, visual_records
 from research.store.catalog import Catalog
 from research.store.generations import Generation
 from research.store.pages import pages_of
@@ -64,8 +64,7 @@ def state_of(catalog: Catalog) -> IndexState:
     """Compare without opening Chroma."""
     generation = current(catalog)
     upto = generation.upto if generation else 0
-    row = catalog.connection.execute("SELECT COUNT(*), SUM(seq > ?) FROM vectors", (upto,)).fetchone()
-    total, missing = int(row[0]), int(row[1] or 0)
+    total, missing = counts.vectors(catalog), counts.vectors_after(catalog, upto)
     text = generation.text_records if generation else 0
     visual = generation.visual_records if generation else 0
     pages = visual_records.count(catalog)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from research.store.catalog import Catalog
 from research.store.page_vectors import write_lines
-from research.store.records import Chunk, Line, Page
+from research.store.records import PAGE_GIVEN_UP, Chunk, Line, Page
 from research.store.revision import revise
 from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
 from research.store.words import words
@@ -79,6 +79,14 @@ def restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
 def pages_for_ocr(catalog: Catalog, doc_id: str) -> list[int]:
     rows = catalog.connection.execute("SELECT page FROM pages WHERE doc_id = ? AND needs_ocr ORDER BY page", (doc_id,))
     return [int(row[0]) for row in rows]
+
+
+def pages_given_up(catalog: Catalog, doc_id: str) -> tuple[int, ...]:
+    """Pages the reader hung or crashed on: they would do it again in every later stage."""
+    rows = catalog.connection.execute(
+        "SELECT page FROM pages WHERE doc_id = ? AND error = ? ORDER BY page", (doc_id, PAGE_GIVEN_UP)
+    )
+    return tuple(int(row[0]) for row in rows)
 
 
 def count_for_ocr(catalog: Catalog) -> int:

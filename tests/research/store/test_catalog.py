@@ -16,7 +16,7 @@ import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError, NothingFoundError
-from research.store import schema
+from research.store import page_vectors, schema
 from research.store.catalog import Catalog
 from research.store.documents import all_documents
 from research.store.paths import IndexPaths
@@ -202,3 +202,15 @@ def test_an_index_that_may_only_be_read_is_read(read_only: Path) -> None:
     assert "make the folder writable" in writing
     assert "cannot lock the index" in locking
     assert sorted(path.name for path in read_only.iterdir()) == [".gitignore", "catalog.sqlite3"]
+
+
+def test_an_index_from_before_the_visual_side_keeps_its_visual_collection(tmp_path: Path) -> None:
+    paths = IndexPaths(tmp_path / "index")
+    paths.create()
+    with closing(sqlite3.connect(paths.catalog)) as connection:
+        connection.executescript(f"BEGIN; {''.join(schema._STEPS[:2])} PRAGMA user_version = 2; COMMIT;")
+        connection.execute("INSERT INTO meta VALUES ('text_encoder', 'mini'), ('text_dim', '384')")
+        connection.commit()
+    with Catalog(paths) as catalog:
+        assert page_vectors.encoder_of(catalog) == "regions:mini"
+        assert page_vectors.dim_of(catalog) == 384
