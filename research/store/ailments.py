@@ -60,6 +60,8 @@ def texts(catalog: Catalog) -> Iterator[Ailment]:
         "SELECT doc_id, markdown FROM pages JOIN documents USING (doc_id) WHERE reader_version > 0",
         "SELECT doc_id, text FROM chunks JOIN pages USING (page_id) JOIN documents USING (doc_id)"
         " WHERE reader_version > 0",
+        "SELECT doc_id, lines FROM page_lines JOIN pages USING (page_id) JOIN documents USING (doc_id)"
+        " WHERE reader_version > 0",
     ):
         for doc_id, blob in catalog.connection.execute(query):
             try:

@@ -101,12 +101,14 @@ _ARGUMENTS = {
     "backup": ["{folder}/out.zip"],
     "restore": ["{folder}/backup.zip", "--force"],
     "ingest": ["{folder}/a.pdf"],
+    "eval": ["{folder}/questions.jsonl"],
 }
 
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"init"}))
 def test_an_index_of_a_newer_ctx_is_refused_kindly(call, make_pdf, copied: Path, tmp_path: Path, name: str) -> None:
     make_pdf("a.pdf", ["Some text"])
+    (tmp_path / "questions.jsonl").write_text('{"query": "housing", "gold": [["crisis.pdf", 2]]}\n')
     if name == "restore":
         assert call("backup", str(tmp_path / "backup.zip"), "--index", str(copied)).code == 0
     with closing(sqlite3.connect(copied / "catalog.sqlite3")) as catalog:

@@ -92,7 +92,7 @@ def _rows(catalog: sqlite3.Connection, table: str, *, virtual: bool) -> list[Any
             tuple(
                 _natural(catalog, parents[name], row[name]) if name in parents else _plain(row[name])
                 for name in row.keys()  # noqa: SIM118  a Row iterates over its values
-                if name not in _VOLATILE_COLUMNS and name != given
+                if name not in _VOLATILE_COLUMNS and (name != given or name in parents)
             )
         )
     return sorted(rows, key=repr)

@@ -12,7 +12,7 @@ import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError
-from research.store import collections, generations, vectors
+from research.store import collections, generations, page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.collections import TEXT, VISUAL, state_of
@@ -177,6 +177,7 @@ def test_a_document_finished_after_its_vectors_were_published_gets_its_pages(mak
     """A run stopped between the last vector and the ledger, then a question that published what was there."""
     making.add("a.pdf", ["walrus", "seal"])
     vectors.set_encoder(making.catalog, "made-up", 8)
+    page_vectors.set_encoder(making.catalog, "regions:made-up", 8)
     waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(making.catalog)]
     vectors.write_vectors(making.catalog, waiting, np.eye(8, dtype=np.float32)[: len(waiting)])
     half = collections.publish(making.catalog)
