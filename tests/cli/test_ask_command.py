@@ -179,7 +179,7 @@ def test_collections_left_behind_are_mended_by_the_next_question(spawn, copied: 
 
 def test_a_reader_that_goes_away_is_no_error(filled: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli.main", "ask", "banks", "--index", str(filled)],
+        [sys.executable, "-m", "cli.main", "ask", "banks", "--doc", "crisis.pdf", "--index", str(filled)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
