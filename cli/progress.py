@@ -1,19 +1,21 @@
-"""What a person sees while `ctx ingest` works: one line a stage, on stderr."""
+"""What a person sees while a long command works: one line a stage, on stderr."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cli.output import console, say
 from ingest.report import FileOutcome, Observer, SilentObserver
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -26,6 +28,18 @@ def observer_for(*, quiet: bool, as_json: bool) -> Iterator[Observer]:
     else:
         with _progress() as progress:
             yield BarObserver(progress)
+
+
+def counted(items: Iterable[T], total: int, doing: str, unit: str, *, quiet: bool) -> Iterator[T]:
+    """The same items, with a bar on a terminal that moves with each."""
+    if quiet or not sys.stderr.isatty():
+        yield from items
+        return
+    with _progress() as progress:
+        task = progress.add_task(doing, total=total, note="", name="")
+        for done, item in enumerate(items, start=1):
+            progress.update(task, completed=done, note=f"{done}/{total} {unit}")
+            yield item
 
 
 class LogObserver(SilentObserver):

@@ -13,6 +13,8 @@ from research.store.records import Chunk, Line, Page
 
 Task = Literal["read", "draw", "ocr"]
 
+NO_SPACE = "no_space"  # the code of a failure that is the disk's and not the document's
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

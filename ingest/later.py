@@ -56,6 +56,8 @@ class LaterStages:
         done = 0
         with Pool(min(len(jobs), cores)) as pool:
             for event in pool.read(jobs):
+                if isinstance(event, DocumentDrawn | DocumentFailed) and not self._same_file(event.job):
+                    continue  # what came of it belongs to another content; the ledger keeps it for the next run
                 if isinstance(event, DocumentDrawn):
                     images.adopt(self._catalog.paths, event.job.doc_id, event.job.spool)
                     mark_drawn(self._catalog, event.job.doc_id, event.pages, published=published)
@@ -78,6 +80,8 @@ class LaterStages:
         self._observer.recognising(0, total)
         with Pool(min(len(jobs), cores)) as pool:
             for event in pool.read(jobs):
+                if isinstance(event, PageOcred | PageFailed | DocumentFailed) and not self._same_file(event.job):
+                    continue
                 if isinstance(event, PageOcred):
                     write_ocr(self._catalog, event.job.doc_id, event.page, event.chunks, event.lines)
                     self._summary.ocr_pages += 1
@@ -106,7 +110,7 @@ class LaterStages:
 
     def _settle(self, jobs: list[Job]) -> None:
         """Pages that a finished job passed over need no OCR after all."""
-        for job in jobs:
+        for job in filter(self._same_file, jobs):
             left = set(pages_for_ocr(self._catalog, job.doc_id)) & set(job.pages)
             give_up_ocr(self._catalog, job.doc_id, sorted(left), "")
 
@@ -121,9 +125,16 @@ class LaterStages:
             if info is None:
                 continue
             path = self.files.get(info.source_path, Path(info.source_path))
-            known = document_at_path(self._catalog, info.source_path)
-            try:
-                if known is not None and stamp_of(path) == known[1]:
-                    yield doc_id, path
-            except DocumentError:
-                continue
+            if self._is_current(doc_id, path, info.source_path):
+                yield doc_id, path
+
+    def _same_file(self, job: Job) -> bool:
+        info = get_document(self._catalog, job.doc_id)
+        return info is not None and self._is_current(job.doc_id, job.path, info.source_path)
+
+    def _is_current(self, doc_id: str, path: Path, source_path: str) -> bool:
+        known = document_at_path(self._catalog, source_path)
+        try:
+            return known is not None and known[0] == doc_id and stamp_of(path) == known[1]
+        except DocumentError:
+            return False

@@ -34,7 +34,9 @@ from research.store.documents import add_document, all_documents, note_file
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
 from research.store.private import private_files
+from research.store.publisher import publish_apart
 from research.store.records import DocumentInfo
+from research.store.trouble import unusable
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
 
@@ -65,6 +67,9 @@ def ingest(
             run.publish()
         except KeyboardInterrupt:
             run.summary.interrupted = True
+        except OSError as error:
+            catalog.check_in_place()
+            raise unusable("the index cannot be written", error) from error
         finally:
             shutil.rmtree(index.spool, ignore_errors=True)
         run.summary.pending_chunks = vectors.count_pending(catalog)
@@ -141,7 +146,7 @@ class _Run:
         state = collections.state_of(self._catalog)
         if state.behind:
             self._observer.publishing()
-            collections.publish(self._catalog)
+            publish_apart(self._catalog.paths)
 
     def _read_all(self, work: list[ToRead]) -> None:
         spool = self._catalog.paths.spool

@@ -18,13 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ingest.chunks import chunk_page
+from ingest.jobs import NO_SPACE
 from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
 from ingest.pdf import open_pdf
 from ingest.wire import lines_out, page_line
 from research.encoders.base import TextEncoder
 from research.encoders.registry import DEFAULT, load_text_encoder
 from research.errors import CtxError, DocumentError
+from research.store.orphans import die_with_parent
 from research.store.records import Chunk, Line, Page
+from research.store.trouble import is_full
 
 if TYPE_CHECKING:
     from ingest.ocr.engines import OcrEngine
@@ -54,7 +57,8 @@ class Worker:
         except CtxError as error:
             self._say(event="failed", code="failed", reason=error.message)
         except OSError as error:
-            self._say(event="failed", code="unreadable", reason=error.strerror or str(error))
+            code = NO_SPACE if is_full(error) else "unreadable"
+            self._say(event="failed", code=code, reason=error.strerror or str(error))
 
     def _read(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
         warnings: list[str] = []
@@ -133,6 +137,8 @@ class Worker:
 
 def main() -> None:
     _confine()
+    if len(sys.argv) > 1:
+        die_with_parent(int(sys.argv[1]))
     # Whatever a library prints must not be taken for a message.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

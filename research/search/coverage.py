@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from research.models import Coverage, LegCoverage
-from research.store import page_vectors
+from research.store import counts, page_vectors
 from research.store.catalog import Catalog
-from research.store.stages import STAGE_VECTORS
 
 
 def measure(catalog: Catalog, legs: list[LegCoverage]) -> Coverage:
-    def count(query: str, *values: object) -> int:
-        return int(catalog.connection.execute(query, values).fetchone()[0])
-
     return Coverage(
         legs=legs,
-        pages=count("SELECT COUNT(*) FROM pages"),
-        pages_without_vectors=count(
-            "SELECT COUNT(DISTINCT page_id) FROM ledger JOIN pages USING (doc_id) JOIN chunks USING (page_id)"
-            " LEFT JOIN vectors USING (chunk_id) WHERE stage = ? AND seq IS NULL",
-            STAGE_VECTORS,
-        ),
-        pages_without_text=count("SELECT COALESCE(SUM(words = 0), 0) FROM pages"),
+        pages=counts.pages(catalog),
+        pages_without_vectors=counts.pages_without_vectors(catalog),
+        pages_without_text=counts.pages_without_text(catalog),
         pages_without_visual=_unseen(catalog),
     )
 

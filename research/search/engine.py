@@ -15,9 +15,11 @@ from research.search.dense import DenseLeg, QuestionVectors
 from research.search.fusion import fuse, ranks_of
 from research.search.legs import Hits, Leg
 from research.search.lexical import LexicalLeg
+from research.search.named_pages import lift
+from research.search.places import places_in
 from research.search.visual import VisualLeg
 from research.store.client import ChromaClient
-from research.store.pages import StoredPage, get_pages, page_ids_of
+from research.store.pages import StoredPage, get_pages, page_ids_of, places_of
 
 if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
@@ -74,6 +76,7 @@ class SearchOutcome:
     found: list[Found]
     coverage: Coverage
     timings: dict[str, float]
+    candidates: list[Found] = field(default_factory=list)  # every page that a leg named, where that was asked for
 
 
 @dataclass
@@ -128,8 +131,10 @@ class SearchEngine:
         search_mode: str = "hybrid",
         *,
         documents: Sequence[str] | None = None,
+        everything: bool = False,
     ) -> SearchOutcome:
-        """`search` with its coverage and timings. `documents` restricts it to these ids."""
+        """`search` with its coverage and timings. `documents` restricts it to these ids; `everything` also brings the
+        candidates that come after the results."""
         if search_mode not in get_args(Mode):
             raise UsageError(f"unknown search mode {search_mode!r}", hint="choose one of: " + ", ".join(get_args(Mode)))
         if not query.strip() or num_results <= 0:
@@ -137,16 +142,17 @@ class SearchEngine:
         started = time.perf_counter()
         names = _LEGS_OF[search_mode]
         off = self._visual.why_off() if search_mode == "hybrid" else ""
-        runs = self._run_legs(
-            [n for n in names if not (off and n == "visual")], query, max(_DEPTH, num_results), documents
-        )
-        found = self._fuse(runs, query)[:num_results]
+        legs = [name for name in names if not (off and name == "visual")]
+        runs = self._run_legs(legs, query, max(_DEPTH, num_results), documents)
+        candidates = self._fuse(runs, query, None if everything else num_results)
+        found = candidates[:num_results]
         if any(run.leg is self._visual and not run.failure for run in runs):
             found = self._placed(found, query, num_results)
         timings = {f"{run.leg.name}": run.seconds for run in runs}
         timings["search"] = time.perf_counter() - started
-        legs = [_coverage(run) for run in runs] + ([LegCoverage("visual", "off", off)] if off else [])
-        return SearchOutcome(found, measure(self.client.catalog, legs), timings)
+        covered = [_coverage(run) for run in runs] + ([LegCoverage("visual", "off", off)] if off else [])
+        coverage = measure(self.client.catalog, covered)
+        return SearchOutcome(found, coverage, timings, candidates if everything else [])
 
     def places(self, query: str, page_id: int) -> tuple[list[MatchedRegion], str]:
         """Where on one page the answer to a question seems to stand, and why a visual model could not say, if so."""
@@ -161,28 +167,27 @@ class SearchEngine:
     def _run_legs(self, names: Sequence[str], query: str, depth: int, documents: Sequence[str] | None) -> list[_LegRun]:
         if documents is None:
             runs = [_LegRun(self._legs[name], lambda leg: leg.find(query, depth)) for name in names]
+            _side_by_side(self._groups(runs, lambda dense: self._visual.beyond(query, depth, dense)))
         else:
             # Inside a few documents every page is scored: exact, and quicker than filtering neighbours.
             pages = sorted(page_ids_of(self.client.catalog, documents))
             runs = [_LegRun(self._legs[name], lambda leg: leg.score(query, pages)) for name in names]
-        by_name = {run.leg.name: run for run in runs}
-        groups = [[run] for run in runs]
-        if {"dense", "visual"} <= by_name.keys():
-            if self._visual.shares_text:
-                # It starts from what the dense leg found, so it comes after it, in the same thread.
-                dense, visual = by_name["dense"], by_name["visual"]
-                if documents is None:
-                    visual.task = lambda _: self._visual.beyond(query, depth, _sound_hits(dense))
-                groups = [[run] for run in runs if run is not dense and run is not visual] + [[dense, visual]]
-            else:
-                import numpy  # noqa: F401  two threads that import it at once both fail
-        threads = [threading.Thread(target=_run_all, args=(group,), daemon=True) for group in groups[1:]]
-        for thread in threads:
-            thread.start()
-        _run_all(groups[0])
-        for thread in threads:
-            thread.join()
+            _side_by_side(self._groups(runs, lambda dense: self._visual.beyond_of(query, pages, dense)))
         return runs
+
+    def _groups(self, runs: list[_LegRun], beyond: Callable[[Hits], Hits]) -> list[list[_LegRun]]:
+        """Legs that can work side by side. A visual leg that shares the text side's vectors comes after the dense one
+        and goes `beyond` what that found."""
+        dense = next((run for run in runs if run.leg.name == "dense"), None)
+        visual = next((run for run in runs if run.leg is self._visual), None)
+        if dense is None or visual is None:
+            return [[run] for run in runs]
+        if not self._visual.shares_text:
+            import numpy  # noqa: F401  two threads that import it at once both fail
+
+            return [[run] for run in runs]
+        visual.task = lambda _: beyond(_sound_hits(dense))
+        return [*([run] for run in runs if run is not dense and run is not visual), [dense, visual]]
 
     def _placed(self, found: list[Found], query: str, num_results: int) -> list[Found]:
         """With the places on each page that match, as the visual leg sees them."""
@@ -194,24 +199,53 @@ class SearchEngine:
             placed.append(replace(entry, regions=regions[entry.page.page_id], visual_match=match))
         return placed
 
-    def _fuse(self, runs: list[_LegRun], query: str) -> list[Found]:
+    def _scoring_beyond(self, query: str, runs: list[_LegRun], candidates: set[int]) -> Callable[[Hits], Hits]:
+        """The visual leg's scores of pages that only others found, from the dense leg's scores of the same."""
+        found = {run.leg.name: run.hits for run in runs}
+
+        def score(again: Hits) -> Hits:
+            unseen = sorted(candidates - found["visual"].keys())
+            return self._visual.beyond_of(query, unseen, {**again, **found["dense"]}) if unseen else {}
+
+        return score
+
+    def _fuse(self, runs: list[_LegRun], query: str, limit: int | None) -> list[Found]:
         """Give every candidate the score of every leg, then add up."""
         sound = [run for run in runs if not run.failure]
         candidates = {page_id for run in sound for page_id in run.hits}
         ranks = {run.leg.name: ranks_of(run.hits) for run in sound}
+        seconds = [_LegRun(run.leg, _scoring(query, sorted(candidates - run.hits.keys()))) for run in sound]
+        _side_by_side(self._groups(seconds, self._scoring_beyond(query, sound, candidates)))
         found: dict[str, Hits] = {}
-        for run in sound:
-            unseen = sorted(candidates - run.hits.keys())
-            again = _LegRun(run.leg, lambda leg, unseen=unseen: leg.score(query, unseen))  # type: ignore[misc]
-            if unseen:
-                again()
-            run.seconds += again.seconds
-            run.failure = again.failure
-            found[run.leg.name] = {**again.hits, **run.hits}
-        pages = get_pages(self.client.catalog, sorted(candidates))
-        order = {page_id: (page.filename, page.page, page.doc_id) for page_id, page in pages.items()}
-        fused = fuse(found, ranks, order, shares_text=self._visual.shares_text)
-        return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in fused]
+        for run, second in zip(sound, seconds, strict=True):
+            run.seconds += second.seconds
+            run.failure = second.failure
+            found[run.leg.name] = {**second.hits, **run.hits}
+        known = places_of(self.client.catalog, sorted(candidates))
+        places = places_in(query) if len(runs) > 1 else None  # a leg alone shows what it finds by itself
+        fused = fuse(found, ranks, known, None if places else limit, shares_text=self._visual.shares_text)
+        if places:
+            documents = {page_id: doc_id for page_id, (_, _, doc_id) in known.items()}
+            fused = lift(self.client.catalog, places, fused, documents)[:limit]
+        pages = get_pages(self.client.catalog, [entry.page_id for entry in fused])
+        sound_pages = (entry for entry in fused if entry.page_id in pages)  # one may have been removed just now
+        return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in sound_pages]
+
+
+def _scoring(query: str, unseen: list[int]) -> Callable[[Leg], Hits]:
+    """The task of scoring pages that only other legs have found."""
+    return lambda leg: leg.score(query, unseen) if unseen else {}
+
+
+def _side_by_side(groups: Sequence[Sequence[_LegRun]]) -> None:
+    """The first group in this thread, the others each in one of its own; inside a group one after the other."""
+    threads = [threading.Thread(target=_run_all, args=(group,), daemon=True) for group in groups[1:]]
+    for thread in threads:
+        thread.start()
+    for group in groups[:1]:
+        _run_all(group)
+    for thread in threads:
+        thread.join()
 
 
 def _run_all(runs: Sequence[_LegRun]) -> None:

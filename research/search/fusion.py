@@ -18,7 +18,7 @@ WEIGHTS: Mapping[str, float] = {"lexical": 0.63, "dense": 0.37}
 MODEL_SHARE = 1 / 3
 # `regions` compares the dense leg's own vectors, so only what it sees beyond them counts: a line of a scan that fits
 # the question better than the passage it stands in.
-BEYOND = 0.37
+BEYOND = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,11 @@ def fuse(
     found: Mapping[str, Hits],
     ranks: Mapping[str, Mapping[int, int]],
     order: Mapping[int, tuple[str, int, str]],
+    limit: int | None = None,
     *,
     shares_text: bool = False,
 ) -> list[FusedPage]:
-    """Pages by weighted sum, best first. `found` holds every leg's score of every candidate it knows.
+    """The best `limit` pages by weighted sum, best first. `found` holds every leg's score of every candidate it knows.
 
     A leg that stands alone counts in full, whatever its weight beside others. `shares_text`: the visual leg compares
     the dense leg's vectors. Equal scores (twin pages of two documents) stand in `order`, so that the answer does not
@@ -59,7 +60,7 @@ def fuse(
         ((page_id, score) for page_id, score in totals.items() if page_id in order),
         key=lambda item: (-round(item[1], 6), order[item[0]]),
     )
-    return [FusedPage(page_id, score, _leg_scores(page_id, found, ranks)) for page_id, score in ordered]
+    return [FusedPage(page_id, score, _leg_scores(page_id, found, ranks)) for page_id, score in ordered[:limit]]
 
 
 def ranks_of(hits: Hits) -> dict[int, int]:

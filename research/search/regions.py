@@ -43,7 +43,12 @@ class RegionsLeg:
         return {page_id: hits[page_id] for page_id in ranked}
 
     def score(self, question: str, page_ids: Sequence[int]) -> Hits:
-        return _better(self._dense.score(question, page_ids), self._best_lines(question, page_ids))
+        return self.beyond_of(question, page_ids, self._dense.score(question, page_ids))
+
+    def beyond_of(self, question: str, page_ids: Sequence[int], chunks: Hits) -> Hits:
+        """Scores of these pages, given the dense leg's."""
+        known = {page_id: chunks[page_id] for page_id in page_ids if page_id in chunks}
+        return _better(known, self._best_lines(question, page_ids))
 
     def _best_lines(self, question: str, page_ids: Sequence[int] | None) -> dict[int, float]:
         """page_id → cosine of its best line, for pages that have lines."""

@@ -50,6 +50,10 @@ class VisualLeg:
         """`find` where it shares the text side's vectors, without asking the dense leg again."""
         return self._regions.beyond(question, depth, dense)
 
+    def beyond_of(self, question: str, page_ids: Sequence[int], dense: Hits) -> Hits:
+        """`score`, alike."""
+        return self._regions.beyond_of(question, page_ids, dense)
+
     def score(self, question: str, page_ids: Sequence[int]) -> Hits:
         self._check()
         return self._regions.score(question, page_ids) if self.shares_text else self._model().score(question, page_ids)

@@ -8,10 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from research.store import generations, page_vectors, vectors, visual_records
+from research.store import counts, generations, page_vectors, vectors, visual_records
 from research.store.catalog import Catalog
 from research.store.generations import Generation
 from research.store.pages import pages_of
+from research.store.revision import revision_of
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 TEXT = "text"
 VISUAL = "visual"
+_NAMES = (TEXT, VISUAL)
 
 # Chroma writes its neighbour files when an upsert leaves this many records unwritten; what it has not written is
 # replayed by every process that opens them. Two is the least it takes, so each batch is on disk when it returns.
@@ -34,10 +36,11 @@ class IndexState:
     generation: Generation | None
     missing: int  # vectors and finished pages of the catalog that are not in the collections
     surplus: int  # records of the collections that the catalog no longer has
+    outdated: bool = False  # names or images changed since
 
     @property
     def behind(self) -> bool:
-        return self.missing > 0 or self.surplus > 0 or self.generation is None
+        return self.missing > 0 or self.surplus > 0 or self.outdated or self.generation is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,7 @@ def state_of(catalog: Catalog) -> IndexState:
     """Compare without opening Chroma."""
     generation = current(catalog)
     upto = generation.upto if generation else 0
-    row = catalog.connection.execute("SELECT COUNT(*), SUM(seq > ?) FROM vectors", (upto,)).fetchone()
-    total, missing = int(row[0]), int(row[1] or 0)
+    total, missing = counts.vectors(catalog), counts.vectors_after(catalog, upto)
     text = generation.text_records if generation else 0
     visual = generation.visual_records if generation else 0
     pages = visual_records.count(catalog)
@@ -71,6 +73,7 @@ def state_of(catalog: Catalog) -> IndexState:
         generation,
         missing=missing + max(unseen, pages - visual),
         surplus=max(0, text - (total - missing)) + max(0, visual - pages),
+        outdated=generation is not None and generation.revision != revision_of(catalog),
     )
 
 
@@ -96,6 +99,24 @@ def publish(catalog: Catalog) -> Generation:
         return _build(catalog, None)
 
 
+def rebuild(catalog: Catalog) -> Generation:
+    """Publish collections made from the catalog alone, whatever there was before. The caller holds the write lock."""
+    return _build(catalog, None)
+
+
+def holds_everything(catalog: Catalog) -> bool:
+    """Open the published collections and compare them with the catalog, record by record."""
+    state = state_of(catalog)
+    if state.generation is None or state.behind or not generations.intact(state.generation):
+        return False
+    client = open_client(state.generation.path)
+    try:
+        found = [set(client.get_collection(name, embedding_function=None).get(include=[])["ids"]) for name in _NAMES]
+    finally:
+        client.close()
+    return found == [_text_keys(catalog), visual_records.keys(catalog)]
+
+
 def chunk_key(doc_id: str, page: int, ordinal: int) -> str:
     return f"{doc_id}:{page}:{ordinal}"
 
@@ -103,7 +124,7 @@ def chunk_key(doc_id: str, page: int, ordinal: int) -> str:
 def _build(catalog: Catalog, base: Generation | None) -> Generation:
     """Publish a generation: `base` and what came after it, or everything."""
     folder = catalog.paths.chroma
-    upto = vectors.last_sequence(catalog)
+    upto, revision = vectors.last_sequence(catalog), revision_of(catalog)
     after = base.upto if base else 0
     visual_upto = page_vectors.last_sequence(catalog)
     visual_after = base.visual_upto if base else 0
@@ -126,6 +147,7 @@ def _build(catalog: Catalog, base: Generation | None) -> Generation:
         text_records=text,
         visual_records=visual,
         visual_upto=visual_upto,
+        revision=revision,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from research.store.catalog import Catalog
 from research.store.page_vectors import write_lines
 from research.store.records import PAGE_GIVEN_UP, Chunk, Line, Page
+from research.store.revision import revise
 from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
 from research.store.words import words
 
@@ -72,6 +73,7 @@ def restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
     ).fetchall()
     connection.executemany("DELETE FROM vectors WHERE chunk_id = ?", [(row[0],) for row in rows])
     connection.executemany("INSERT INTO vectors (chunk_id, vector) VALUES (?, ?)", [tuple(r) for r in rows])
+    revise(connection)  # a document without text has no vector to tell by
 
 
 def pages_for_ocr(catalog: Catalog, doc_id: str) -> list[int]:
@@ -146,16 +148,17 @@ def mark_drawn(catalog: Catalog, doc_id: str, pages: Sequence[int], *, published
             "UPDATE pages SET image = 1 WHERE doc_id = ? AND page = ?", [(doc_id, page) for page in pages]
         )
         connection.execute("DELETE FROM ledger WHERE doc_id = ? AND stage = ?", (doc_id, STAGE_IMAGES))
-        if pages and _first_vector(connection, doc_id) <= published:
+        first = _first_vector(connection, doc_id)
+        if pages and (first is None or first <= published):
             restamp_vectors(connection, doc_id)
 
 
-def _first_vector(connection: sqlite3.Connection, doc_id: str) -> float:
+def _first_vector(connection: sqlite3.Connection, doc_id: str) -> int | None:
     row = connection.execute(
         "SELECT MIN(seq) FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id) WHERE doc_id = ?",
         (doc_id,),
     ).fetchone()
-    return float("inf") if row[0] is None else float(row[0])
+    return None if row[0] is None else int(row[0])
 
 
 def _close_ocr(connection: sqlite3.Connection, doc_id: str) -> None:

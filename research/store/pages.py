@@ -122,11 +122,40 @@ def page_ids_at(catalog: Catalog, keys: Iterable[str]) -> list[int]:
     return found
 
 
+def places_of(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, tuple[str, int, str]]:
+    """page_id → (filename, page, doc_id), for those that still exist: what ordering many pages takes, and no more."""
+    found: dict[int, tuple[str, int, str]] = {}
+    for part in slices(page_ids):
+        rows = catalog.connection.execute(
+            f"SELECT page_id, filename, page, doc_id FROM pages JOIN documents USING (doc_id)"
+            f" WHERE page_id IN ({marks(part)})",
+            part,
+        )
+        found.update((page_id, (filename, page, doc_id)) for page_id, filename, page, doc_id in rows)
+    return found
+
+
+def documents_of(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, str]:
+    """page_id → doc_id, for those that still exist."""
+    found: dict[int, str] = {}
+    for part in slices(page_ids):
+        rows = catalog.connection.execute(f"SELECT page_id, doc_id FROM pages WHERE page_id IN ({marks(part)})", part)
+        found.update((page_id, doc_id) for page_id, doc_id in rows)
+    return found
+
+
 def page_markdown(catalog: Catalog, doc_id: str, page: int) -> str | None:
     row = catalog.connection.execute(
         "SELECT markdown FROM pages WHERE doc_id = ? AND page = ?", (doc_id, page)
     ).fetchone()
     return None if row is None else _text(row[0])
+
+
+def markdown_of(catalog: Catalog, page_ids: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """(page_id, markdown) of the pages that exist."""
+    for part in slices(page_ids):
+        rows = catalog.connection.execute(f"SELECT page_id, markdown FROM pages WHERE page_id IN ({marks(part)})", part)
+        yield from ((int(row[0]), _text(row[1])) for row in rows)
 
 
 def document_markdown(catalog: Catalog, doc_id: str) -> list[tuple[int, str]]:

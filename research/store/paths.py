@@ -35,6 +35,11 @@ class IndexPaths:
         return self.root / "spool"
 
     @property
+    def restoring(self) -> Path:
+        """A backup on its way in, until it was found whole."""
+        return self.root / "restoring"
+
+    @property
     def lock(self) -> Path:
         return self.root / "write.lock"
 

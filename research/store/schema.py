@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
-from research.errors import IndexUnusableError
+from research.errors import NewerIndexError
 
 # Each step is applied once, in order, inside one transaction; `user_version` counts the steps done.
 # Steps are never edited after a release: a change is a new step at the end.
@@ -125,19 +126,35 @@ _STEPS: tuple[str, ...] = (
 VERSION = len(_STEPS)
 
 
-def migrate(connection: sqlite3.Connection) -> None:
+def migrate(connection: sqlite3.Connection, *, upto: int = VERSION) -> None:
     """Bring the catalog to `VERSION`. Raises if it was written by a newer ctx."""
-    found = version_of(connection)
-    for number, step in enumerate(_STEPS[found:], start=found + 1):
-        connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;")
+    while (number := version_of(connection) + 1) <= upto:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if version_of(connection) < number:  # several processes may meet an old catalog at once
+                for statement in _statements(_STEPS[number - 1]):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One by one, because a script run as a whole ends the transaction it stands in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def version_of(connection: sqlite3.Connection) -> int:
     """The catalog's schema version; 0 for an empty file."""
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if found > VERSION:
-        raise IndexUnusableError(
-            f"this index was written by a newer ctx (schema {found}; this ctx knows {VERSION})",
-            hint="upgrade ctx: pip install --upgrade ctx-research",
-        )
+        raise NewerIndexError("this index", found, VERSION)
     return found

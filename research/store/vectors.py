@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ENCODER = "text_encoder"
 _DIM = "text_dim"
+_KEYS_A_STATEMENT = 250  # three variables each
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ def encoder_of(catalog: Catalog) -> str:
 
 
 def dim_of(catalog: Catalog) -> int:
+    """Numbers in a vector of this index."""
     return int(catalog.meta(_DIM, "0"))
 
 
@@ -78,9 +80,10 @@ def pending_chunks(catalog: Catalog) -> Iterator[PendingChunk]:
             yield PendingChunk(chunk_id, f"{context}\n{body}" if context else body)
 
 
+# CROSS JOIN keeps SQLite to the order written: from the few documents of the ledger to their chunks, not back from all.
 def count_pending(catalog: Catalog) -> int:
     row = catalog.connection.execute(
-        "SELECT COUNT(*) FROM ledger JOIN pages USING (doc_id) JOIN chunks USING (page_id)"
+        "SELECT COUNT(*) FROM ledger CROSS JOIN pages USING (doc_id) CROSS JOIN chunks USING (page_id)"
         " LEFT JOIN vectors USING (chunk_id) WHERE stage = ? AND seq IS NULL",
         (STAGE_VECTORS,),
     ).fetchone()
@@ -111,7 +114,7 @@ def close_ledger(catalog: Catalog) -> None:
     with catalog.transaction() as connection:
         connection.execute(
             "DELETE FROM ledger WHERE stage = ? AND doc_id NOT IN ("
-            " SELECT doc_id FROM ledger JOIN pages USING (doc_id) JOIN chunks USING (page_id)"
+            " SELECT doc_id FROM ledger CROSS JOIN pages USING (doc_id) CROSS JOIN chunks USING (page_id)"
             " LEFT JOIN vectors USING (chunk_id) WHERE stage = ? AND seq IS NULL)",
             (STAGE_VECTORS, STAGE_VECTORS),
         )
@@ -178,15 +181,18 @@ def page_means(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, NDArray[n
 def page_ids_of_chunks(catalog: Catalog, keys: Sequence[str], *, upto: int) -> dict[str, int]:
     """Chroma record id → page_id, for records that are still current: present, and written by `upto`."""
     found: dict[str, int] = {}
-    for key in keys:
-        doc_id, page, ordinal = key.rsplit(":", 2)
-        row = catalog.connection.execute(
-            "SELECT p.page_id FROM pages p JOIN chunks c USING (page_id) JOIN vectors v USING (chunk_id)"
-            " WHERE p.doc_id = ? AND p.page = ? AND c.ordinal = ? AND v.seq <= ?",
-            (doc_id, int(page), int(ordinal), upto),
-        ).fetchone()
-        if row is not None:
-            found[key] = int(row[0])
+    for start in range(0, len(keys), _KEYS_A_STATEMENT):
+        part = [key.rsplit(":", 2) for key in keys[start : start + _KEYS_A_STATEMENT]]
+        # CROSS JOIN keeps SQLite to this order: each wanted key is looked up, nothing is scanned.
+        rows = catalog.connection.execute(
+            f"WITH wanted (doc_id, page, ordinal) AS (VALUES {','.join(['(?, ?, ?)'] * len(part))})"
+            " SELECT w.doc_id, w.page, w.ordinal, p.page_id FROM wanted w"
+            " CROSS JOIN pages p ON p.doc_id = w.doc_id AND p.page = w.page"
+            " CROSS JOIN chunks c ON c.page_id = p.page_id AND c.ordinal = w.ordinal"
+            " CROSS JOIN vectors v ON v.chunk_id = c.chunk_id WHERE v.seq <= ?",
+            (*(value for d, p, o in part for value in (d, int(p), int(o))), upto),
+        )
+        found.update((f"{doc_id}:{page}:{ordinal}", int(page_id)) for doc_id, page, ordinal, page_id in rows)
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from research.store import page_vectors, vectors
+from research.store import counts, page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.page_vectors import REGIONS
 from research.store.pages import StoredPage, pages_of
@@ -36,8 +36,9 @@ def keys(catalog: Catalog) -> set[str]:
 
 
 def count(catalog: Catalog) -> int:
-    source, values = _source(catalog)
-    return int(catalog.connection.execute(f"SELECT COUNT(*) {source}", values).fetchone()[0]) if source else 0
+    if _by_model(catalog):
+        return int(catalog.connection.execute(f"SELECT COUNT(*) {_SEEN}").fetchone()[0])
+    return counts.finished_pages(catalog) if _source(catalog)[0] else 0
 
 
 def newer(catalog: Catalog, upto: int) -> int:
