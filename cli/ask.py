@@ -105,6 +105,8 @@ def command(
         paint(_rendering(context, explain=explain))
     else:
         _write_plain(context, explain=explain)
+    if not (as_json or on_terminal() or given.quiet):
+        _warn(context)
     return _talk(context, quiet=given.quiet, on_stderr=as_json or not on_terminal())
 
 
@@ -133,7 +135,7 @@ def _talk(context: ResearchContext, *, quiet: bool, on_stderr: bool) -> int:
     from research.errors import NothingFoundError
 
     if on_stderr and not quiet:
-        for note in (*notes_on(context.coverage), *_budget_notes(context), *_suspicions(context)):
+        for note in (*notes_on(context.coverage), *_budget_notes(context)):
             say(f"ctx: note: {note}")
     if context.sources or context.dropped:
         return 0
@@ -159,6 +161,14 @@ def _budget_notes(context: ResearchContext) -> list[str]:
     if notes:
         notes[-1] += f" (budget {context.max_tokens} tokens; raise it with --max-tokens)"
     return notes
+
+
+def _warn(context: ResearchContext) -> None:
+    """In a pipe, where nobody sees the marks of the JSON or the rendering."""
+    from cli.output import say
+
+    for note in _suspicions(context):
+        say(f"ctx: note: {note}")
 
 
 def _suspicions(context: ResearchContext) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -126,9 +127,14 @@ def _tokens() -> Iterator[Check]:
 def _folder(paths: IndexPaths) -> Iterator[Check]:
     mode = paths.root.stat().st_mode & 0o777
     if not os.access(paths.root, os.W_OK):
-        yield Check("folder", "warn", f"{paths.root} cannot be written", f"chmod u+w {paths.root}")
+        yield Check("folder", "warn", f"{paths.root} cannot be written", f"chmod u+w {shlex.quote(str(paths.root))}")
     elif mode & 0o077:
-        yield Check("folder", "warn", f"{paths.root} can be read by others ({mode:o})", f"chmod 700 {paths.root}")
+        yield Check(
+            "folder",
+            "warn",
+            f"{paths.root} can be read by others ({mode:o})",
+            f"chmod 700 {shlex.quote(str(paths.root))}",
+        )
     else:
         yield Check("folder", "ok", f"{paths.root} is writable and private")
 

@@ -104,7 +104,7 @@ def command(
     if not given.quiet:
         for note in notes_on(outcome.coverage):
             say(f"ctx: note: {note}")
-        for note in _suspicions(results):
+        for note in [] if as_json else _suspicions(results):
             say(f"ctx: note: {note}")
     if results:
         return 0

@@ -90,7 +90,7 @@ def command(
         paint(_rendering(stored, markdown))
     elif markdown:
         write(block(markdown) + "\n")
-    if suspicious and not given.quiet:
+    if suspicious and not (given.quiet or as_json):
         say(f"ctx: note: {suspicion_note('this page', suspicious)}")
     return 0
 

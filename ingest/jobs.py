@@ -29,6 +29,7 @@ class Job:
     engine: str = "auto"  # "ocr": what reads them
     force: bool = False  # OCR is to read pages whatever their text layer
     skip: tuple[int, ...] = ()  # pages that broke the reader before
+    trouble: tuple[str, str] = ("", "")  # how they did: the code and reason of the last of them
 
     def message(self) -> dict[str, Any]:
         """As it goes over the pipe; the path as bytes in hex, because it may be no valid text."""

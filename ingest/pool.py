@@ -89,7 +89,7 @@ class Pool:
         *lines, process.buffer = (process.buffer + data).split(b"\n")
         for line in lines:
             if process.job is not None:
-                yield self._note(process, event_of(process.job, json.loads(line)))
+                yield self._note(process, _with_cause(event_of(process.job, json.loads(line))))
 
     def _note(self, process: _Process, event: Event) -> Event:
         """Keep track of the page in work, and of when the job is over."""
@@ -132,7 +132,7 @@ class Pool:
         if hopeless or page in job.skip or len(job.skip) >= _PAGES_GIVEN_UP:
             yield DocumentFailed(job, code, reason)
         else:
-            waiting.appendleft(replace(job, skip=(*job.skip, page)))
+            waiting.appendleft(replace(job, skip=(*job.skip, page), trouble=(code, reason)))
 
     def _start(self) -> _Process:
         # -P keeps the folder the user stands in off the module path: it may hold anything, a json.py too.
@@ -164,6 +164,14 @@ class Pool:
             process.buffer = b""  # an unsent job went down with it
         stdout.close()
         self._processes.remove(process)
+
+
+def _with_cause(event: Event) -> Event:
+    """A document of which nothing is left without the pages that hung is not damaged: it hung."""
+    if isinstance(event, DocumentFailed) and event.code == "damaged" and event.job.trouble[0]:
+        code, reason = event.job.trouble
+        return replace(event, code=code, reason=reason)
+    return event
 
 
 def _check_index(event: DocumentFailed) -> None:
