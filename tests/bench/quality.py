@@ -35,7 +35,7 @@ def run(eval_folder: Path) -> None:
             sets.append((name, folder / "pdfs", folder / "qrels.jsonl"))
     for name, documents, questions in sets:
         with tempfile.TemporaryDirectory() as folder:
-            _one_set(name, documents, _questions(questions), Path(folder) / "index")
+            _one_set(name, documents, read_questions(questions), Path(folder) / "index")
 
 
 def _one_set(name: str, documents: Path, questions: list[Question], root: Path) -> None:
@@ -54,15 +54,15 @@ def _one_set(name: str, documents: Path, questions: list[Question], root: Path) 
 def _figures(engine: SearchEngine, question: Question, mode: str) -> tuple[float, float, float, float]:
     found = engine.run(question.query, 10, mode).found
     rank = next(
-        (n for n, f in enumerate(found, start=1) if (_norm(f.page.filename), f.page.page) in question.gold), math.inf
+        (n for n, f in enumerate(found, start=1) if (norm(f.page.filename), f.page.page) in question.gold), math.inf
     )
     return float(rank <= 1), float(rank <= 5), float(rank <= 10), 1 / rank
 
 
-def _questions(path: Path) -> list[Question]:
+def read_questions(path: Path) -> list[Question]:
     entries = [json.loads(text) for text in path.read_text().splitlines() if text.strip()]
-    return [Question(e["query"], frozenset((_norm(d), int(p)) for d, p in e["gold"])) for e in entries]
+    return [Question(e["query"], frozenset((norm(d), int(p)) for d, p in e["gold"])) for e in entries]
 
 
-def _norm(name: str) -> str:
+def norm(name: str) -> str:
     return name.lower().removesuffix(".pdf")
