@@ -58,7 +58,7 @@ def _account(files: Path, index: Path) -> dict[str, float]:
     """CPU seconds of a run over `files`: the whole, and what its calls for embedding, writing and reading took."""
     import chromadb  # noqa: F401  counts as anything else, not as writing
 
-    import ingest.run as run
+    from ingest import run
     from ingest.report import SilentObserver
     from research.encoders.minilm.encoder import MiniLMEncoder
     from research.settings import Settings
