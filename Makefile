@@ -24,7 +24,7 @@ bench: .venv/dev
 	$(BIN)/python -m tests.bench $(ONLY)
 
 soak: .venv/dev
-	$(BIN)/python -m pytest tests/soak
+	$(BIN)/python -m pytest -s tests/soak
 
 samples: .venv/dev
 	$(BIN)/python data/make_samples.py

@@ -90,7 +90,7 @@ def command(
     )
     with open_index(given, settings, doc) as opened:
         builder = ContextBuilder(
-            SearchEngine(opened.client),
+            SearchEngine(opened.client, device=settings.device),
             opened.client,
             max_sources=settings.max_sources,
             max_tokens=settings.max_tokens,
@@ -133,7 +133,7 @@ def _talk(context: ResearchContext, *, quiet: bool, on_stderr: bool) -> int:
     from research.errors import NothingFoundError
 
     if on_stderr and not quiet:
-        for note in (*notes_on(context.coverage), *_budget_notes(context)):
+        for note in (*notes_on(context.coverage), *_budget_notes(context), *_suspicions(context)):
             say(f"ctx: note: {note}")
     if context.sources or context.dropped:
         return 0
@@ -161,6 +161,17 @@ def _budget_notes(context: ResearchContext) -> list[str]:
     return notes
 
 
+def _suspicions(context: ResearchContext) -> list[str]:
+    from cli.terminal import one_line
+    from cli.views import suspicion_note
+
+    return [
+        suspicion_note(f"source {number} ({one_line(source.filename)}:{source.page})", source.suspicious)
+        for number, source in context.get_citation_map().items()
+        if source.suspicious
+    ]
+
+
 def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[RenderableType]:
     from rich.rule import Rule
 
@@ -183,6 +194,8 @@ def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[Renderabl
         yield plain(f"✂ {note}", "bold yellow")
     for note in notes_on(context.coverage):
         yield plain(f"! {phrase(note)}", "yellow")
+    for note in _suspicions(context):
+        yield plain(f"! {phrase(note)}", "bold red")
 
 
 def _scored(context: ResearchContext) -> list[Scored]:

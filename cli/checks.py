@@ -13,6 +13,7 @@ from typing import Literal
 from research.errors import CtxError
 from research.store.catalog import Catalog
 from research.store.paths import IndexPaths
+from research.store.trouble import DAMAGED
 
 Severity = Literal["ok", "warn", "fail"]
 
@@ -43,6 +44,7 @@ def run_checks(paths: IndexPaths) -> list[Check]:
     for name, check in (
         ("collections", _collections),
         ("unfinished", _unfinished),
+        ("consistency", _consistency),
         ("files", _files),
     ):
         found.extend(_guarded(name, lambda check=check: _with_catalog(paths, check)))  # type: ignore[misc]
@@ -136,7 +138,7 @@ def _catalog(paths: IndexPaths) -> Iterator[Check]:
     if answer == ["ok"]:
         yield Check("catalog", "ok", "sound")
     else:
-        yield Check("catalog", "fail", f"damaged: {'; '.join(answer)}", "move the folder away and run ctx ingest again")
+        yield Check("catalog", "fail", f"damaged: {'; '.join(answer)}", f"ctx doctor --fix; or {DAMAGED}")
 
 
 def _collections(catalog: Catalog) -> Iterator[Check]:
@@ -146,13 +148,31 @@ def _collections(catalog: Catalog) -> Iterator[Check]:
     if state.generation is None and state.missing == 0:
         yield Check("collections", "ok", "nothing to hold yet")
     elif state.generation is None:
-        yield Check("collections", "warn", "not built, or damaged", "the next ctx ask builds them again")
+        yield Check(
+            "collections", "warn", "not built, or damaged", "the next ctx ask builds them again; or: ctx reindex"
+        )
+    elif state.outdated and not state.missing and not state.surplus:
+        yield Check("collections", "warn", "have older names or images", "the next ctx ask brings them up to date")
     elif state.behind:
         message = f"behind the catalog: {state.missing} missing, {state.surplus} too many"
         yield Check("collections", "warn", message, "the next ctx ask brings them up to date")
     else:
         records = f"{state.generation.text_records} chunks, {state.generation.visual_records} pages"
         yield Check("collections", "ok", f"sound and up to date ({records})")
+
+
+def _consistency(catalog: Catalog) -> Iterator[Check]:
+    from cli.status import writer_of
+    from research.store.ailments import QUICK
+
+    if writer_of(catalog.paths.lock) is not None:
+        yield Check("consistency", "ok", "not looked at while another process writes")
+        return
+    found = [ailment for look in QUICK for ailment in look(catalog)]
+    for ailment in found:
+        yield Check("consistency", "warn", ailment.message, "ctx doctor --fix")
+    if not found:
+        yield Check("consistency", "ok", "pages, words, images and ledger agree; nothing was left behind")
 
 
 def _unfinished(catalog: Catalog) -> Iterator[Check]:

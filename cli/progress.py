@@ -1,19 +1,21 @@
-"""What a person sees while `ctx ingest` works: one line a stage, on stderr."""
+"""What a person sees while a long command works: one line a stage, on stderr."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cli.output import console, say
 from ingest.report import FileOutcome, Observer, SilentObserver
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -28,11 +30,27 @@ def observer_for(*, quiet: bool, as_json: bool) -> Iterator[Observer]:
             yield BarObserver(progress)
 
 
+def counted(items: Iterable[T], total: int, doing: str, unit: str, *, quiet: bool) -> Iterator[T]:
+    """The same items, with a bar on a terminal that moves with each."""
+    if quiet or not sys.stderr.isatty():
+        yield from items
+        return
+    with _progress() as progress:
+        task = progress.add_task(doing, total=total, note="", name="")
+        for done, item in enumerate(items, start=1):
+            progress.update(task, completed=done, note=f"{done}/{total} {unit}")
+            yield item
+
+
 class LogObserver(SilentObserver):
     """Tells of failures and warnings as they happen, and of nothing else."""
 
     def __init__(self, *, warnings: bool = True) -> None:
         self._warnings = warnings
+
+    def noted(self, message: str) -> None:
+        if self._warnings:
+            say(f"ctx: {message}")
 
     def finished(self, outcome: FileOutcome) -> None:
         if outcome.result == "failed":
@@ -80,6 +98,14 @@ class BarObserver(SilentObserver):
 
     def recognising(self, done: int, total: int) -> None:
         self._step("OCR", done, total, "pages")
+
+    def seeing(self, done: int, total: int) -> None:
+        self._step("visual", done, total, "pages")
+
+    def noted(self, message: str) -> None:
+        from cli.terminal import one_line
+
+        self._progress.console.print(f"ctx: {one_line(message)}", markup=False, highlight=False)
 
     def _step(self, name: str, done: int, total: int, unit: str) -> None:
         """Move one stage's line; a stage that comes again, as embedding does after OCR, begins anew."""

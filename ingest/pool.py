@@ -14,7 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import ingest
-from ingest.jobs import DocumentFailed, Event, Job, PageFailed, PageOcred, PageStarted, Task, event_of
+from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcred, PageStarted, Task, event_of
+from research.errors import IndexUnusableError
+from research.store.trouble import FREE_SPACE, RUN_AGAIN
 
 _SECONDS_A_PAGE: dict[Task, float] = {"read": 30.0, "draw": 30.0, "ocr": 180.0}
 _SECONDS_A_DOCUMENT: dict[Task, float] = {"read": 600.0, "draw": 900.0, "ocr": 7200.0}
@@ -95,6 +97,8 @@ class Pool:
             process.page, process.page_since = event.page, time.monotonic()
         elif not isinstance(event, PageOcred | PageFailed):
             process.job = None
+        if isinstance(event, DocumentFailed):
+            _check_index(event)
         return event
 
     def _died(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
@@ -135,7 +139,7 @@ class Pool:
         home = str(Path(ingest.__file__).parent.parent)
         environment = {**os.environ, "PYTHONPATH": home, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
         handle = subprocess.Popen(
-            [sys.executable, "-P", "-m", "ingest.worker"],
+            [sys.executable, "-P", "-m", "ingest.worker", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -160,3 +164,11 @@ class Pool:
             process.buffer = b""  # an unsent job went down with it
         stdout.close()
         self._processes.remove(process)
+
+
+def _check_index(event: DocumentFailed) -> None:
+    """Raise if it was not the document's fault: the next would fail like it."""
+    if event.code == NO_SPACE:
+        raise IndexUnusableError(f"the index cannot be written: {event.reason}", hint=FREE_SPACE)
+    if event.job.task != "ocr" and not event.job.spool.parent.is_dir():
+        raise IndexUnusableError("the index folder was removed while it was written", hint=RUN_AGAIN)

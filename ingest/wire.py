@@ -6,12 +6,12 @@ JSON and not pickle, because the process that writes it has just parsed a file n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
-from research.store.records import Block, Box, Chunk, Page
+from research.store.records import Block, Box, Chunk, Line, Page, Region
 
 PageWithChunks = tuple[Page, list[Chunk]]
 
@@ -36,8 +36,17 @@ def _page(fields: dict[str, Any]) -> Page:
     return Page(**fields, blocks=blocks)
 
 
+def lines_out(lines: Iterable[Line]) -> list[list[Any]]:
+    return [[line.text, *line.box] for line in lines]
+
+
+def lines_in(entries: list[list[Any]]) -> tuple[Line, ...]:
+    return tuple(Line(text, _box(box)) for text, *box in entries)
+
+
 def _chunk(fields: dict[str, Any]) -> Chunk:
-    return Chunk(**{**fields, "box": _box(fields["box"])})
+    regions = tuple(Region(region["start"], _box(region["box"])) for region in fields["regions"])
+    return Chunk(**{**fields, "box": _box(fields["box"]), "regions": regions})
 
 
 def _box(values: list[float]) -> Box:

@@ -27,6 +27,7 @@ def place(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
     (folder / "data").mkdir()
     shutil.copytree(ROOT / "data" / "samples", folder / "data" / "samples")
+    shutil.copy(ROOT / "data" / "questions.jsonl", folder / "data")
     shutil.copytree(sample_index, folder / ".ctx")
     return folder
 

@@ -30,10 +30,10 @@ class QuestionVectors:
     def of(self, question: str) -> NDArray[np.float32]:
         """(dim,), unit length."""
         if self._last is None or self._last[0] != question:
-            self._last = (question, self._load().embed_query(question))
+            self._last = (question, self.encoder().embed_query(question))
         return self._last[1]
 
-    def _load(self) -> TextEncoder:
+    def encoder(self) -> TextEncoder:
         if self._encoder is None:
             from research.encoders.registry import load_text_encoder
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from research.errors import IndexUnusableError, NothingFoundError
 from research.store import schema
 from research.store.paths import IndexPaths
+from research.store.trouble import RUN_AGAIN, unusable_catalog
 
 _BUSY_SECONDS = 30.0
 _KEPT = 4  # connections of ended threads
@@ -27,6 +28,7 @@ class Catalog:
         self._local = threading.local()
         self._opened: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._opening = threading.Lock()
+        self._identity: tuple[int, int] | None = None  # of the file, while it is open for writing
         if writable:
             paths.create()
         elif not paths.exists:
@@ -59,12 +61,23 @@ class Catalog:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
+            self.check_in_place()
         except sqlite3.OperationalError as error:
             self._roll_back(connection)
             raise self._explain(error) from error
         except BaseException:
             self._roll_back(connection)
             raise
+
+    def check_in_place(self) -> None:
+        """Raise if the file being written is no longer the one in the index folder.
+
+        SQLite goes on writing into a file that was removed, and says that all is well.
+        """
+        if self._identity and self._identity != _identity_of(self.paths):
+            raise IndexUnusableError(
+                f"the index folder {self.paths.root} was removed or replaced while it was written", hint=RUN_AGAIN
+            )
 
     def meta(self, key: str, default: str = "") -> str:
         row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -112,6 +125,7 @@ class Catalog:
         # A commit that was reported must survive a power cut, not only a kill.
         connection.execute("PRAGMA synchronous = FULL")
         schema.migrate(connection)
+        self._identity = _identity_of(self.paths)
         return connection
 
     def _open_readable(self) -> sqlite3.Connection:
@@ -144,12 +158,12 @@ class Catalog:
             connection.execute("ROLLBACK")
 
     def _explain(self, error: sqlite3.Error) -> IndexUnusableError:
-        text = str(error)
-        hint = "check it with: ctx doctor"
-        if "full" in text:
-            hint = "free some space and run the same command again; what was reported as added is kept"
-        elif "readonly" in text or "unable to open" in text:
-            hint = "make the folder writable, or name another with --index DIR"
-        elif "not a database" in text or "malformed" in text:
-            hint = "move the folder away and ingest again; your documents are untouched"
-        return IndexUnusableError(f"the catalog in {self.paths.root} failed: {text}", hint=hint)
+        return unusable_catalog(f"the catalog in {self.paths.root} failed", error)
+
+
+def _identity_of(paths: IndexPaths) -> tuple[int, int] | None:
+    try:
+        found = paths.catalog.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

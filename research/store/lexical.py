@@ -76,6 +76,18 @@ def score_pairs(
     return _score(catalog, expression, limit) if only is None else _score_pages(catalog, expression, only)
 
 
+def phrase_pages(catalog: Catalog, words: Sequence[str], doc_ids: Sequence[str], *, limit: int) -> dict[int, str]:
+    """page_id → doc_id of the pages of these documents where the words stand in a row, the best `limit` of them."""
+    if not words:
+        return {}
+    rows = catalog.connection.execute(
+        "SELECT page_id, doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
+        f" WHERE page_words MATCH ? AND doc_id IN ({marks(doc_ids)}) ORDER BY rank LIMIT ?",
+        (_quote(" ".join(words)), *doc_ids, limit),
+    )
+    return {int(row[0]): str(row[1]) for row in rows}
+
+
 def name_matches(catalog: Catalog, words: Sequence[str]) -> dict[str, float]:
     """doc_id → summed idf (among documents) of the words found in its file name."""
     total = _count(catalog, "SELECT COUNT(*) FROM documents")

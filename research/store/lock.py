@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from research.errors import BusyError, IndexUnusableError
+from research.errors import BusyError
+from research.store.trouble import unusable
 
 
 @contextmanager
@@ -27,14 +28,22 @@ def write_lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
             hint="wait for it to finish, or add --wait",
         ) from error
     except OSError as error:
-        raise IndexUnusableError(f"cannot lock the index: {error.strerror or error}") from error
+        raise unusable("cannot lock the index", error) from error
     pid_file = _pid_file(path)
     try:
-        pid_file.write_text(str(os.getpid()))
+        _note(pid_file)
         yield
     finally:
-        pid_file.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may be gone, or read-only by now
+            pid_file.unlink(missing_ok=True)
         lock.release()
+
+
+def _note(pid_file: Path) -> None:
+    try:
+        pid_file.write_text(str(os.getpid()))
+    except OSError as error:
+        raise unusable("cannot write into the index folder", error) from error
 
 
 def holder(path: Path) -> int | None:

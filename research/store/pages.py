@@ -109,6 +109,19 @@ def page_ids_of(catalog: Catalog, doc_ids: Iterable[str]) -> set[int]:
     return found
 
 
+def page_ids_at(catalog: Catalog, keys: Iterable[str]) -> list[int]:
+    """The pages of "doc_id:page" keys that still exist."""
+    found: list[int] = []
+    for key in keys:
+        doc_id, page = key.rsplit(":", 1)
+        row = catalog.connection.execute(
+            "SELECT page_id FROM pages WHERE doc_id = ? AND page = ?", (doc_id, int(page))
+        ).fetchone()
+        if row is not None:
+            found.append(int(row[0]))
+    return found
+
+
 def places_of(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, tuple[str, int, str]]:
     """page_id → (filename, page, doc_id), for those that still exist: what ordering many pages takes, and no more."""
     found: dict[int, tuple[str, int, str]] = {}
@@ -136,6 +149,13 @@ def page_markdown(catalog: Catalog, doc_id: str, page: int) -> str | None:
         "SELECT markdown FROM pages WHERE doc_id = ? AND page = ?", (doc_id, page)
     ).fetchone()
     return None if row is None else _text(row[0])
+
+
+def markdown_of(catalog: Catalog, page_ids: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """(page_id, markdown) of the pages that exist."""
+    for part in slices(page_ids):
+        rows = catalog.connection.execute(f"SELECT page_id, markdown FROM pages WHERE page_id IN ({marks(part)})", part)
+        yield from ((int(row[0]), _text(row[1])) for row in rows)
 
 
 def document_markdown(catalog: Catalog, doc_id: str) -> list[tuple[int, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from research.store.catalog import Catalog
 from research.store.pages import marks, slices
+from research.store.records import Region
 from research.store.stages import STAGE_VECTORS
 
 if TYPE_CHECKING:
@@ -29,9 +31,23 @@ class PendingChunk:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class EmbeddedChunk:
+    """A chunk with its vector (dim,) and its visible pieces; at least one."""
+
+    text: str
+    regions: tuple[Region, ...]
+    vector: NDArray[np.float32]
+
+
 def encoder_of(catalog: Catalog) -> str:
     """The name of the encoder that filled this index; empty while it has no vectors."""
     return catalog.meta(_ENCODER)
+
+
+def dim_of(catalog: Catalog) -> int:
+    """Numbers in a vector of this index."""
+    return int(catalog.meta(_DIM, "0"))
 
 
 def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
@@ -130,6 +146,25 @@ def vectors_of_pages(catalog: Catalog, page_ids: Sequence[int]) -> tuple[list[in
         )
     ]
     return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
+
+
+def chunks_of_page(catalog: Catalog, page_id: int) -> list[EmbeddedChunk]:
+    """A page's chunks that have vectors, in order."""
+    rows = catalog.connection.execute(
+        "SELECT text, box, regions, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id = ?"
+        " ORDER BY ordinal",
+        (page_id,),
+    ).fetchall()
+    matrix = _matrix([row["vector"] for row in rows])
+    return [
+        EmbeddedChunk(zlib.decompress(row["text"]).decode(), _regions(row["regions"], row["box"]), vector)
+        for row, vector in zip(rows, matrix, strict=True)
+    ]
+
+
+def _regions(stored: str, whole: str) -> tuple[Region, ...]:
+    entries = json.loads(stored) or [[0, *json.loads(whole)]]
+    return tuple(Region(int(start), (x0, y0, x1, y1)) for start, x0, y0, x1, y1 in entries)
 
 
 def page_means(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:

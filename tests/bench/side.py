@@ -7,7 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench.quality import DATA, Question, norm, read_questions
+from research.evaluation.questions import Question, document_key, read_questions
+from tests.bench.quality import DATA
 from tests.bench.table import median, title
 from tests.bench.taken import Taken, watch
 
@@ -66,8 +67,8 @@ def _hits(taken: Taken, questions: list[Question], depth: int) -> float:
     """Share of questions with a right page among the first distinct pages."""
     hits = 0
     for text, question in zip(taken.stdout.splitlines(), questions, strict=True):
-        pages = dict.fromkeys((norm(name), int(page)) for name, page in json.loads(text)["pages"])
-        hits += bool(question.gold & set(list(pages)[:depth]))
+        pages = dict.fromkeys((document_key(name), int(page)) for name, page in json.loads(text)["pages"])
+        hits += not set(list(pages)[:depth]).isdisjoint((document_key(name), page) for name, page in question.gold)
     return hits / len(questions)
 
 

@@ -40,5 +40,5 @@ def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
     loaded = loaded_by("ask", "housing", "--json", "--index", str(filled))
     top = {name.partition(".")[0] for name in loaded}
     assert not top & {"chromadb", "torch", "pymupdf", "pydantic", "rich", "ingest"}
-    others = {"cli.ingest", "cli.search", "cli.show", "cli.list", "cli.remove", "cli.status", "cli.doctor"}
+    others = {"cli.ingest", "cli.search", "cli.eval", "cli.show", "cli.list", "cli.remove", "cli.status", "cli.doctor"}
     assert not loaded & others

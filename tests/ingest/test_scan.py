@@ -24,26 +24,26 @@ def _names(paths: list[Path], folder: Path) -> list[str]:
 def test_folders_are_searched_to_the_bottom_in_a_stable_order(tmp_path: Path) -> None:
     for name in ("b.pdf", "a.PDF", "deep/er/c.Pdf", "notes.txt", "pdf", "x.pdf.zip", "folder.pdf/d.pdf"):
         _touch(tmp_path / name)
-    assert _names(scan([tmp_path]), tmp_path) == ["a.PDF", "b.pdf", "deep/er/c.Pdf", "folder.pdf/d.pdf"]
+    assert _names(scan([tmp_path]).files, tmp_path) == ["a.PDF", "b.pdf", "deep/er/c.Pdf", "folder.pdf/d.pdf"]
 
 
 def test_hidden_files_and_folders_are_passed_over(tmp_path: Path) -> None:
     for name in ("a.pdf", ".b.pdf", ".git/c.pdf", ".ctx/d.pdf", "x/.cache/e.pdf"):
         _touch(tmp_path / name)
-    assert _names(scan([tmp_path]), tmp_path) == ["a.pdf"]
-    assert _names(scan([tmp_path / ".git"]), tmp_path) == [".git/c.pdf"], "unless they are named"
-    assert _names(scan([tmp_path / ".b.pdf"]), tmp_path) == [".b.pdf"]
+    assert _names(scan([tmp_path]).files, tmp_path) == ["a.pdf"]
+    assert _names(scan([tmp_path / ".git"]).files, tmp_path) == [".git/c.pdf"], "unless they are named"
+    assert _names(scan([tmp_path / ".b.pdf"]).files, tmp_path) == [".b.pdf"]
 
 
 def test_a_file_given_by_name_is_taken_whatever_its_ending(tmp_path: Path) -> None:
     file = _touch(tmp_path / "report.bin")
-    assert scan([file]) == [file]
+    assert scan([file]).files == [file]
 
 
 def test_each_file_comes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = _touch(tmp_path / "sub" / "a.pdf")
     monkeypatch.chdir(tmp_path)
-    assert len(scan([file, tmp_path, Path("sub"), Path("sub/../sub/a.pdf"), tmp_path / "sub"])) == 1
+    assert len(scan([file, tmp_path, Path("sub"), Path("sub/../sub/a.pdf"), tmp_path / "sub"]).files) == 1
 
 
 def test_links_stay_inside_and_loops_end(tmp_path: Path) -> None:
@@ -60,19 +60,19 @@ def test_links_stay_inside_and_loops_end(tmp_path: Path) -> None:
     (folder / "self.pdf").symlink_to(folder / "self.pdf")
     (folder / "ping.pdf").symlink_to(folder / "pong.pdf")
     (folder / "pong.pdf").symlink_to(folder / "ping.pdf")
-    assert _names(scan([folder]), folder) == ["inside.pdf", "staying.pdf"]
+    assert _names(scan([folder]).files, folder) == ["inside.pdf"]
 
 
 def test_a_linked_folder_may_be_named(tmp_path: Path) -> None:
     _touch(tmp_path / "docs" / "a.pdf")
     (tmp_path / "link").symlink_to(tmp_path / "docs")
-    assert _names(scan([tmp_path / "link"]), tmp_path) == ["link/a.pdf"]
+    assert _names(scan([tmp_path / "link"]).files, tmp_path) == ["link/a.pdf"]
 
 
 def test_pipes_are_never_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.pdf")
     _touch(tmp_path / "a.pdf")
-    assert _names(scan([tmp_path]), tmp_path) == ["a.pdf"]
+    assert _names(scan([tmp_path]).files, tmp_path) == ["a.pdf"]
     with pytest.raises(UsageError, match="neither a file nor a folder"):
         scan([tmp_path / "pipe.pdf"])
 

@@ -19,6 +19,7 @@ from research.store.collections import TEXT, VISUAL, state_of
 from research.store.documents import FileStamp, remove_document, rename_document
 from research.store.generations import Generation
 from research.store.neighbours import ClientNeighbours, CoreNeighbours, open_neighbours
+from research.store.page_writes import mark_drawn
 from research.store.paths import IndexPaths
 from research.store.repair import repair_if_behind
 
@@ -144,6 +145,22 @@ def test_a_new_name_reaches_the_metadata(making: Making) -> None:
     with ChromaClient(making.paths.root) as client:
         for collection in (client.text_collection, client.visual_collection):
             assert {entry["filename"] for entry in collection.get()["metadatas"] or []} == {"new.pdf"}
+    assert not state_of(making.catalog).behind
+
+
+def test_a_new_name_and_an_image_of_a_document_without_text_reach_the_metadata(making: Making) -> None:
+    info = making.add("old.pdf", [""])
+    making.embed()
+    first = collections.publish(making.catalog)
+    rename_document(making.catalog, info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
+    mark_drawn(making.catalog, info.doc_id, [1], published=first.upto)
+    state = state_of(making.catalog)
+    assert (state.missing, state.surplus, state.outdated, state.behind) == (0, 0, True, True)
+    assert repair_if_behind(making.paths)
+    with ChromaClient(making.paths.root) as client:
+        [entry] = client.visual_collection.get()["metadatas"] or []
+        assert entry["filename"] == "new.pdf"
+        assert entry["image_path"]
     assert not state_of(making.catalog).behind
 
 

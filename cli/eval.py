@@ -1,0 +1,194 @@
+"""ctx eval: how often the right page is found, on questions with known pages."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.options import (
+    DebugOption,
+    IndexOption,
+    JsonOption,
+    ModeOption,
+    QuietOption,
+    common,
+    settings_for,
+)
+
+if TYPE_CHECKING:
+    from cli.options import Common
+    from research.evaluation.gold import GoldCheck
+    from research.evaluation.questions import Question
+    from research.evaluation.report import Failure
+    from research.evaluation.run import Asked
+    from research.settings import Settings
+
+DETAILS = """
+Each line of the file is an object: {"query": "…", "gold": [["file.pdf", 3]]}, with an optional "qid" and any further
+fields. Pages are physical, counted from 1; every gold page answers the question or a part of it.
+
+Figures are means over the questions with a bootstrap interval of 95 %, for the fusion and for each leg alone. Questions
+none of whose gold documents is indexed are left out of the figures and named.
+
+In a pipe each ranking is one line of tab-separated fields: name, questions, hit@1, hit@5, hit@10, MRR@10, nDCG@5.
+"""
+
+EPILOG = """
+\b
+Examples:
+  ctx eval data/questions.jsonl
+  ctx eval data/questions.jsonl --failures --top 5
+  ctx eval data/questions.jsonl --slice kind --mode lexical
+  ctx eval data/questions.jsonl --run run.jsonl --json | jq '.rankings[0].figures["hit@5"].mean'
+"""
+
+FileArgument = Annotated[Path, typer.Argument(metavar="QUESTIONS.jsonl", help="The questions, one JSON object a line.")]
+RunOption = Annotated[
+    Path | None, typer.Option("--run", metavar="OUT.jsonl", help="Write the ranked pages of each question, 100 deep.")
+]
+FailuresOption = Annotated[bool, typer.Option("--failures", help="List the questions that failed, and what came.")]
+TopOption = Annotated[
+    int,
+    typer.Option("--top", metavar="K", min=1, max=100, help="A question failed if no gold page is among the first K."),
+]
+SliceOption = Annotated[
+    str | None,
+    typer.Option("--slice", metavar="FIELD", help="Figures for each value of a field, such as kind or meta.source."),
+]
+PerDocOption = Annotated[
+    bool, typer.Option("--per-doc", help="Search only the gold documents: is the page right once the document is?")
+]
+
+
+def command(
+    ctx: typer.Context,
+    *,
+    questions: FileArgument,
+    failures: FailuresOption = False,
+    top: TopOption = 10,
+    by: SliceOption = None,
+    per_doc: PerDocOption = False,
+    run: RunOption = None,
+    mode: ModeOption = None,
+    as_json: JsonOption = False,
+    index: IndexOption = None,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> int:
+    from cli.output import on_terminal, paint, say, write_document, write_line
+    from research.evaluation.questions import check_field, read_questions
+    from research.evaluation.report import summarise
+
+    given = common(ctx, index, quiet)
+    settings = settings_for(given, mode=mode.value if mode else None)
+    read = read_questions(questions)
+    if by is not None:
+        check_field(read, by)
+    _check_writable(run)
+    check, asked = _ask(given, settings, read, per_doc=per_doc)
+    if run is not None:
+        from research.evaluation.run import write_run
+
+        write_run(run, asked)
+    report = summarise(asked, settings.mode, field=by, among=top)
+    if as_json:
+        document = {
+            "file": str(questions),
+            "mode": settings.mode,
+            "per_doc": per_doc,
+            "questions": len(asked),
+            "rankings": [asdict(row) for row in report.rankings],
+            "slice": by,
+            "slices": [asdict(row) for row in report.slices],
+            "latency_seconds": asdict(report.latency),
+            "failed": [_failure(failure) for failure in report.failures] if failures else None,
+            "left_out": [question.qid for question in check.left_out],
+            "missing_documents": check.missing,
+            "pages_beyond_end": check.beyond,
+            "coverage": _worst(asked).coverage.to_dict(),
+        }
+        write_document("ctx.eval/1", document)
+    elif on_terminal():
+        from cli.eval_views import rendering
+
+        paint(rendering(report, failures=failures))
+    else:
+        from cli.eval_views import plain_lines
+
+        for line in plain_lines(report, failures=failures):
+            write_line(*line)
+    if not given.quiet:
+        for note in _notes(check, asked):
+            say(f"ctx: note: {note}")
+    return 0
+
+
+def _ask(
+    given: Common, settings: Settings, questions: list[Question], *, per_doc: bool
+) -> tuple[GoldCheck, list[Asked]]:
+    from cli.progress import counted
+    from cli.question import check_legs, open_index
+    from research.errors import NothingFoundError
+    from research.evaluation.gold import look_up
+    from research.evaluation.run import ask_all
+    from research.search.engine import SearchEngine
+
+    with open_index(given, settings, None) as opened:
+        check = look_up(opened.client.catalog, questions)
+        if not check.askable:
+            names = _listed(list(check.missing))
+            raise NothingFoundError(f"no gold document is indexed: {names}", hint="add them: ctx ingest PATH")
+        asked: list[Asked] = []
+        running = ask_all(SearchEngine(opened.client), check.askable, settings.mode, per_doc=per_doc)
+        for one in counted(running, len(check.askable), "asking", "questions", quiet=given.quiet):
+            check_legs(one.coverage)
+            asked.append(one)
+    return check, asked
+
+
+def _check_writable(run: Path | None) -> None:
+    """Before the questions are asked, because a long run should not end in a wrong path."""
+    from research.errors import UsageError
+
+    if run is not None and (run.is_dir() or not run.parent.is_dir()):
+        raise UsageError(f"cannot write {run}", hint="name a file in a folder that exists, such as --run run.jsonl")
+
+
+def _worst(asked: list[Asked]) -> Asked:
+    """A question that some leg failed on, if there is one: figures that rest on it say so."""
+    return next((one for one in asked if not one.coverage.complete), asked[-1])
+
+
+def _notes(check: GoldCheck, asked: list[Asked]) -> list[str]:
+    from cli.question import notes_on
+
+    notes = []
+    if check.missing:
+        total = len(check.askable) + len(check.left_out)
+        notes.append(
+            f"not indexed: {_listed(list(check.missing))}; {len(check.left_out)} of {total} questions are left out"
+            " of the figures; add them: ctx ingest PATH"
+        )
+    if check.beyond:
+        notes.append(f"gold pages beyond their document's end: {_listed(check.beyond)}; pages are physical, from 1")
+    return notes + notes_on(_worst(asked).coverage)
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    return {
+        "qid": failure.question.qid,
+        "query": failure.question.query,
+        "gold": [list(pair) for pair in failure.question.gold],
+        "rank": failure.rank,
+        "leg_ranks": failure.leg_ranks,
+        "right_document": failure.right_document,
+        "returned": [asdict(page) for page in failure.returned],
+    }
+
+
+def _listed(names: list[str]) -> str:
+    most = 10
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
