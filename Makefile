@@ -19,8 +19,9 @@ test: .venv/dev
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
+# All of it, or some: make bench ONLY="growth side"
 bench: .venv/dev
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench $(ONLY)
 
 soak: .venv/dev
 	$(BIN)/python -m pytest -s tests/soak

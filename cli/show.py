@@ -53,7 +53,7 @@ def command(
 ) -> int:
     from cli.output import on_terminal, paint, say, write, write_document
     from cli.picture import check_format, write_picture
-    from cli.terminal import block
+    from cli.terminal import block, one_line
     from cli.views import suspicion_note
     from research.context.suspicion import signs_of
     from research.store.client import ChromaClient
