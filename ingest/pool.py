@@ -18,7 +18,7 @@ from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOc
 from research.errors import IndexUnusableError
 from research.store.trouble import FREE_SPACE, RUN_AGAIN
 
-_SECONDS_A_PAGE: dict[Task, float] = {"read": 30.0, "draw": 30.0, "ocr": 180.0}
+_SECONDS_A_PAGE: dict[Task, float] = {"read": 30.0, "draw": 30.0, "ocr": 90.0}
 _SECONDS_A_DOCUMENT: dict[Task, float] = {"read": 600.0, "draw": 900.0, "ocr": 7200.0}
 _PAGES_GIVEN_UP = 3  # pages of one document that may hang before the document is given up
 _TICK = 0.25

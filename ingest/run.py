@@ -33,7 +33,6 @@ from research.store.catalog import Catalog
 from research.store.documents import add_document, all_documents, note_file
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
-from research.store.private import private_files
 from research.store.publisher import publish_apart
 from research.store.records import DocumentInfo
 from research.store.trouble import unusable
@@ -54,7 +53,7 @@ def ingest(
     started = time.monotonic()
     found = scan(paths, follow_links=follow_links)
     index.create()
-    with private_files(), write_lock(index.lock, wait=wait), Catalog(index, writable=True) as catalog:
+    with write_lock(index.lock, wait=wait), Catalog(index, writable=True) as catalog:
         run = _Run(catalog, settings, observer)
         try:
             run.visual.choose()
@@ -125,6 +124,7 @@ class _Run:
             if total:
                 self._embed_all(encoder, total)
         vectors.close_ledger(self._catalog)
+        self.visual.declare()
 
     def draw(self) -> None:
         if self._settings.images:

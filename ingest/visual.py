@@ -75,6 +75,12 @@ class VisualStage:
                 " (their text and its vectors stay)"
             )
 
+    def declare(self) -> None:
+        """`regions` can answer as soon as the text side has vectors, long before OCR is through."""
+        name = vectors.encoder_of(self._catalog)
+        if self._name == REGIONS and name:
+            page_vectors.set_encoder(self._catalog, f"{REGIONS}:{name}", vectors.dim_of(self._catalog))
+
     def embed(self, encoder: TextEncoder | None) -> None:
         """Bring the visual side up to date. `encoder` is the text side's, where one is loaded."""
         try:
@@ -108,10 +114,7 @@ class VisualStage:
 
     def _embed_lines(self, encoder: TextEncoder | None) -> None:
         """Vectors of what OCR read, line by line: finer than a chunk, and placed exactly."""
-        name = vectors.encoder_of(self._catalog)
-        if not name:
-            return  # no page has any text yet
-        page_vectors.set_encoder(self._catalog, f"{REGIONS}:{name}", vectors.dim_of(self._catalog))
+        self.declare()
         pages = page_vectors.pages_with_new_lines(self._catalog)
         if not pages or encoder is None:
             return

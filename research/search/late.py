@@ -7,6 +7,7 @@ exactly. See research/encoders/visual/first_stage.py for what was measured.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ class ModelLeg:
             if encoder.dim != dim:
                 raise CtxError(
                     f"{name} gives vectors of {encoder.dim} dimensions, and this index has {dim}",
-                    hint=f"see the pages anew: ctx ingest PATH --visual {name}",
+                    hint=f"see the pages anew: ctx ingest PATH --visual {shlex.quote(name)}",
                 )
             self._encoder = encoder
         return self._encoder

@@ -8,12 +8,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from research.errors import BusyError
+from research.store.private import private_files
 from research.store.trouble import unusable
 
 
 @contextmanager
 def write_lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
-    """Hold the index's write lock, waiting up to `wait` seconds (-1: for ever). Raises `BusyError`."""
+    """Hold the index's write lock, waiting up to `wait` seconds (-1: for ever). Raises `BusyError`.
+
+    What is written under it is for its owner only.
+    """
     from filelock import FileLock, Timeout
 
     lock = FileLock(path, timeout=wait, mode=0o600)
@@ -31,8 +35,9 @@ def write_lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
         raise unusable("cannot lock the index", error) from error
     pid_file = _pid_file(path)
     try:
-        _note(pid_file)
-        yield
+        with private_files():
+            _note(pid_file)
+            yield
     finally:
         with suppress(OSError):  # the folder may be gone, or read-only by now
             pid_file.unlink(missing_ok=True)

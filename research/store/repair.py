@@ -7,7 +7,6 @@ from research.store import collections
 from research.store.catalog import Catalog
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
-from research.store.private import private_files
 
 
 def repair_if_behind(paths: IndexPaths) -> bool:
@@ -20,7 +19,7 @@ def repair_if_behind(paths: IndexPaths) -> bool:
     from research.store.publisher import publish_apart
 
     try:
-        with private_files(), write_lock(paths.lock):
+        with write_lock(paths.lock):
             publish_apart(paths)
     except (BusyError, IndexUnusableError, OSError):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from research.encoders.visual import hub
 from research.encoders.visual.base import EncoderUnavailable, VisualEncoder
@@ -65,7 +66,7 @@ def load_visual_encoder(
     if match["mark"] and encoder.name != name:
         raise EncoderUnavailable(
             f"the checkpoint {match['checkpoint']} is not the one that filled this index: its weights have changed",
-            hint=f"ctx ingest PATH --visual {match['checkpoint']}",
+            hint=f"ctx ingest PATH --visual {shlex.quote(match['checkpoint'])}",
         )
     return encoder
 
