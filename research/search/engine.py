@@ -19,6 +19,7 @@ from research.search.named_pages import lift
 from research.search.places import places_in
 from research.search.ratios import spelled_out
 from research.search.visual import VisualLeg
+from research.search.wording import without_instructions
 from research.store.client import ChromaClient
 from research.store.pages import StoredPage, get_pages, page_ids_of, places_of
 
@@ -143,7 +144,7 @@ class SearchEngine:
         started = time.perf_counter()
         names = _LEGS_OF[search_mode]
         off = self._visual.why_off() if search_mode == "hybrid" else ""
-        query = spelled_out(query)
+        query = spelled_out(without_instructions(query))
         legs = [name for name in names if not (off and name == "visual")]
         runs = self._run_legs(legs, query, max(_DEPTH, num_results), documents)
         candidates = self._fuse(runs, query, None if everything else num_results)
