@@ -79,7 +79,9 @@ def _account(files: Path, index: Path) -> dict[str, float]:
     MiniLMEncoder.embed = timed("embedding", MiniLMEncoder.embed)  # type: ignore[method-assign]
     run.add_document = timed("writing", run.add_document)
     vectors.write_vectors = timed("writing", vectors.write_vectors)
-    summary = run.ingest([files], IndexPaths(index), settings=Settings(images=False, ocr="off"), observer=SilentObserver())
+    summary = run.ingest(
+        [files], IndexPaths(index), settings=Settings(images=False, ocr="off"), observer=SilentObserver()
+    )
     assert summary.pages == len(list(files.iterdir())), summary
     times = os.times()
     whole = times.user + times.system + times.children_user + times.children_system
