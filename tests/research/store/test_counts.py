@@ -52,6 +52,6 @@ def test_they_agree_after_anything(steps: list[str | list[str]], tmp_path_factor
             remove_document(making.catalog, ids.pop())
         elif ids:
             page = Page(1, "words that OCR read")
-            write_ocr(making.catalog, ids[-1], page, [Chunk(1, 0, page.markdown, "", 5, (0.0, 0.0, 1.0, 1.0))])
+            write_ocr(making.catalog, ids[-1], page, [Chunk(1, 0, page.markdown, "", 5, (0.0, 0.0, 1.0, 1.0))], [])
         _agree(making)
     making.catalog.close()
