@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +16,7 @@ PageWithChunks = tuple[Page, list[Chunk]]
 
 
 def page_line(page: Page, chunks: list[Chunk]) -> str:
-    return json.dumps({"page": asdict(page), "chunks": [asdict(chunk) for chunk in chunks]})
+    return json.dumps({"page": page, "chunks": chunks}, default=_fields)
 
 
 def parse_page(line: str) -> PageWithChunks:
@@ -29,6 +28,11 @@ def read_pages(spool: Path) -> Iterator[PageWithChunks]:
     with spool.open(encoding="utf-8") as lines:
         for line in lines:
             yield parse_page(line)
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    # dataclasses.asdict copies every value on the way, which took a tenth of the time of reading a page.
+    return {name: getattr(record, name) for name in record.__slots__}
 
 
 def _page(fields: dict[str, Any]) -> Page:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from research.encoders.minilm.encoder import MiniLMEncoder
 from research.encoders.minilm.files import VOCABULARY as VOCABULARY_FILE
-from research.store import collections, vectors
+from research.store import collections, page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.documents import FileStamp, add_document
 from research.store.paths import IndexPaths
@@ -129,6 +129,7 @@ def _page(words: Words, topic: int, title: str, number: int, chunks_a_page: int)
 def _write_vectors(catalog: Catalog) -> None:
     encoder = MiniLMEncoder()
     vectors.set_encoder(catalog, encoder.name, encoder.dim)
+    page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
     pick = np.random.default_rng(2)
     topics = pick.standard_normal((_TOPICS, encoder.dim)).astype(np.float32)
     waiting = (chunk.chunk_id for chunk in vectors.pending_chunks(catalog))
