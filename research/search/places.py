@@ -20,22 +20,20 @@ _NUMBER = rf"(?:\d{{1,4}}|{'|'.join(_WORDS)})\b"
 _NEXT = r"(?:pages?\s*|slides?\s*)?"
 _TO = r"\s*(?:-|–|—|to\b|through\b)\s*"
 _AND = r"\s*(?:,\s*and\b|,\s*or\b|,|&|and\b|or\b)\s*"
+# Patterns are compiled with the first question that may need them; most name no place, and a cold start is dear.
 # A quotation mark before it is somebody's example of an answer: list them like ['Page 2', 'Page 4'].
-_PAGES = re.compile(
-    rf"(?<!['\"“‘])\b(?:pages?|pgs?\.?|pp?\.|slides?)\s*(?:no\.|number\b|\#)?\s*"
-    rf"(?P<numbers>{_NUMBER}(?:(?:{_TO}|{_AND}){_NEXT}{_NUMBER})*)",
-    re.IGNORECASE,
+_PAGES = (
+    rf"(?i)(?<!['\"“‘])\b(?:pages?|pgs?\.?|pp?\.|slides?)\s*(?:no\.|number\b|\#)?\s*"
+    rf"(?P<numbers>{_NUMBER}(?:(?:{_TO}|{_AND}){_NEXT}{_NUMBER})*)"
 )
-_SPAN = re.compile(rf"(?P<first>{_NUMBER})(?:{_TO}{_NEXT}(?P<last>{_NUMBER}))?", re.IGNORECASE)
-_NTH = re.compile(
-    rf"\b(?:(?P<digits>\d{{1,3}})(?:st|nd|rd|th)|(?P<word>{'|'.join(_ORDINALS)})|(?P<front>cover|title|front)"
-    r"|(?P<last>last|final))\s+(?:page|slide)\b",
-    re.IGNORECASE,
+_SPAN = rf"(?i)(?P<first>{_NUMBER})(?:{_TO}{_NEXT}(?P<last>{_NUMBER}))?"
+_NTH = (
+    rf"(?i)\b(?:(?P<digits>\d{{1,3}})(?:st|nd|rd|th)|(?P<word>{'|'.join(_ORDINALS)})|(?P<front>cover|title|front)"
+    r"|(?P<last>last|final))\s+(?:page|slide)\b"
 )
-_CAPTION = re.compile(
-    r"\b(?P<kind>figure|fig|table|chart|exhibit|box|diagram|listing|algorithm)\.?\s*(?P<number>\d+(?:[.\-–]\d+)*)\b",
-    re.IGNORECASE,
-)
+_KINDS = ("figure", "fig", "table", "chart", "exhibit", "box", "diagram", "listing", "algorithm")
+_CAPTION = rf"(?i)\b(?P<kind>{'|'.join(_KINDS)})\.?\s*(?P<number>\d+(?:[.\-–]\d+)*)\b"
+_HINTS = ("page", "slide", "p.", "pg", *_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +54,19 @@ class Places:
 
 
 def places_in(question: str) -> Places:
+    lower = question.lower()
+    if not any(hint in lower for hint in _HINTS):
+        return Places()
     pages: dict[int, None] = {}
-    for named in _PAGES.finditer(question):
-        for span in _SPAN.finditer(named["numbers"]):
+    for named in re.finditer(_PAGES, question):
+        for span in re.finditer(_SPAN, named["numbers"]):
             first = _number(span["first"])
             last = _number(span["last"]) if span["last"] else first
             pages.update(dict.fromkeys(range(first, min(last, first + _MOST_PAGES) + 1)))
-    pages.update(dict.fromkeys(_nth(match) for match in _NTH.finditer(question)))
-    captions = dict.fromkeys(Caption(match["kind"].lower(), match["number"]) for match in _CAPTION.finditer(question))
+    pages.update(dict.fromkeys(_nth(match) for match in re.finditer(_NTH, question)))
+    captions = dict.fromkeys(
+        Caption(match["kind"].lower(), match["number"]) for match in re.finditer(_CAPTION, question)
+    )
     return Places(tuple(pages) if len(pages) <= _MOST_PAGES else (), tuple(captions))
 
 
