@@ -19,11 +19,12 @@ test: .venv/dev
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
+# All of it, or some: make bench ONLY="growth side"
 bench: .venv/dev
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench $(ONLY)
 
 soak: .venv/dev
-	$(BIN)/python -m pytest tests/soak
+	$(BIN)/python -m pytest -s tests/soak
 
 samples: .venv/dev
 	$(BIN)/python data/make_samples.py

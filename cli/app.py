@@ -27,7 +27,10 @@ COMMANDS = {
     "remove": "Take documents out of the index.",
     "status": "Tell where the index is and what is in it.",
     "init": "Give this project an index of its own.",
-    "doctor": "Check the installation and the index.",
+    "doctor": "Check the installation and the index, and repair what can be.",
+    "reindex": "Rebuild every derived index from the catalog.",
+    "backup": "Write the index into one file, even while it is in use.",
+    "restore": "Bring an index back from a backup.",
 }
 
 HELP = "Ask a folder of documents a question and get the right pages back: cited, numbered, within a token budget."
@@ -171,8 +174,14 @@ def _usage_error(error: Any) -> UsageError:
 def _unforeseen(error: Exception) -> CtxError:
     hint = "run again with --debug to see where"
     if type(error).__module__ == "sqlite3":  # by name, because not every command has loaded it
-        return CtxError(f"the index cannot be read: {error}", hint="check it with: ctx doctor")
+        from research.store.trouble import CHECK, FREE_SPACE
+
+        step = FREE_SPACE if "full" in str(error) else CHECK
+        return CtxError(f"the index cannot be read: {error}", hint=step)
     if isinstance(error, OSError) and error.strerror:
+        from research.store.trouble import next_step
+
+        hint = next_step(error) or hint
         return CtxError(f"{error.strerror}: {error.filename}" if error.filename else error.strerror, hint=hint)
     return CtxError(f"unexpected error: {type(error).__name__}: {error}", hint=hint)
 

@@ -90,7 +90,7 @@ def command(
     )
     with open_index(given, settings, doc) as opened:
         builder = ContextBuilder(
-            SearchEngine(opened.client),
+            SearchEngine(opened.client, device=settings.device),
             opened.client,
             max_sources=settings.max_sources,
             max_tokens=settings.max_tokens,
@@ -105,6 +105,8 @@ def command(
         paint(_rendering(context, explain=explain))
     else:
         _write_plain(context, explain=explain)
+    if not (as_json or on_terminal() or given.quiet):
+        _warn(context)
     return _talk(context, quiet=given.quiet, on_stderr=as_json or not on_terminal())
 
 
@@ -161,6 +163,25 @@ def _budget_notes(context: ResearchContext) -> list[str]:
     return notes
 
 
+def _warn(context: ResearchContext) -> None:
+    """In a pipe, where nobody sees the marks of the JSON or the rendering."""
+    from cli.output import say
+
+    for note in _suspicions(context):
+        say(f"ctx: note: {note}")
+
+
+def _suspicions(context: ResearchContext) -> list[str]:
+    from cli.terminal import one_line
+    from cli.views import suspicion_note
+
+    return [
+        suspicion_note(f"source {number} ({one_line(source.filename)}:{source.page})", source.suspicious)
+        for number, source in context.get_citation_map().items()
+        if source.suspicious
+    ]
+
+
 def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[RenderableType]:
     from rich.rule import Rule
 
@@ -183,6 +204,8 @@ def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[Renderabl
         yield plain(f"✂ {note}", "bold yellow")
     for note in notes_on(context.coverage):
         yield plain(f"! {phrase(note)}", "yellow")
+    for note in _suspicions(context):
+        yield plain(f"! {phrase(note)}", "bold red")
 
 
 def _scored(context: ResearchContext) -> list[Scored]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Literal
 from research.errors import CtxError
 from research.store.catalog import Catalog
 from research.store.paths import IndexPaths
+from research.store.trouble import DAMAGED
 
 Severity = Literal["ok", "warn", "fail"]
 
@@ -42,7 +44,9 @@ def run_checks(paths: IndexPaths) -> list[Check]:
         return found  # whatever stands on it would only say the same again
     for name, check in (
         ("collections", _collections),
+        ("visual", _visual),
         ("unfinished", _unfinished),
+        ("consistency", _consistency),
         ("files", _files),
     ):
         found.extend(_guarded(name, lambda check=check: _with_catalog(paths, check)))  # type: ignore[misc]
@@ -123,9 +127,14 @@ def _tokens() -> Iterator[Check]:
 def _folder(paths: IndexPaths) -> Iterator[Check]:
     mode = paths.root.stat().st_mode & 0o777
     if not os.access(paths.root, os.W_OK):
-        yield Check("folder", "warn", f"{paths.root} cannot be written", f"chmod u+w {paths.root}")
+        yield Check("folder", "warn", f"{paths.root} cannot be written", f"chmod u+w {shlex.quote(str(paths.root))}")
     elif mode & 0o077:
-        yield Check("folder", "warn", f"{paths.root} can be read by others ({mode:o})", f"chmod 700 {paths.root}")
+        yield Check(
+            "folder",
+            "warn",
+            f"{paths.root} can be read by others ({mode:o})",
+            f"chmod 700 {shlex.quote(str(paths.root))}",
+        )
     else:
         yield Check("folder", "ok", f"{paths.root} is writable and private")
 
@@ -136,7 +145,7 @@ def _catalog(paths: IndexPaths) -> Iterator[Check]:
     if answer == ["ok"]:
         yield Check("catalog", "ok", "sound")
     else:
-        yield Check("catalog", "fail", f"damaged: {'; '.join(answer)}", "move the folder away and run ctx ingest again")
+        yield Check("catalog", "fail", f"damaged: {'; '.join(answer)}", f"ctx doctor --fix; or {DAMAGED}")
 
 
 def _collections(catalog: Catalog) -> Iterator[Check]:
@@ -146,13 +155,55 @@ def _collections(catalog: Catalog) -> Iterator[Check]:
     if state.generation is None and state.missing == 0:
         yield Check("collections", "ok", "nothing to hold yet")
     elif state.generation is None:
-        yield Check("collections", "warn", "not built, or damaged", "the next ctx ask builds them again")
+        yield Check(
+            "collections", "warn", "not built, or damaged", "the next ctx ask builds them again; or: ctx reindex"
+        )
+    elif state.outdated and not state.missing and not state.surplus:
+        yield Check("collections", "warn", "have older names or images", "the next ctx ask brings them up to date")
     elif state.behind:
         message = f"behind the catalog: {state.missing} missing, {state.surplus} too many"
         yield Check("collections", "warn", message, "the next ctx ask brings them up to date")
     else:
         records = f"{state.generation.text_records} chunks, {state.generation.visual_records} pages"
         yield Check("collections", "ok", f"sound and up to date ({records})")
+
+
+def _consistency(catalog: Catalog) -> Iterator[Check]:
+    from cli.status import writer_of
+    from research.store.ailments import QUICK
+
+    if writer_of(catalog.paths.lock) is not None:
+        yield Check("consistency", "ok", "not looked at while another process writes")
+        return
+    found = [ailment for look in QUICK for ailment in look(catalog)]
+    for ailment in found:
+        yield Check("consistency", "warn", ailment.message, "ctx doctor --fix")
+    if not found:
+        yield Check("consistency", "ok", "pages, words, images and ledger agree; nothing was left behind")
+
+
+def _visual(catalog: Catalog) -> Iterator[Check]:
+    """Whether what filled the visual side can still be asked, told without loading it."""
+    from research.encoders.visual import hub
+    from research.encoders.visual.loading import INSTALL, installed
+    from research.encoders.visual.registry import checkpoint_of
+    from research.store import page_vectors
+
+    name, problem = page_vectors.encoder_of(catalog), page_vectors.problem_of(catalog)
+    if problem:
+        yield Check(
+            "visual", "warn", f"left as it was: {problem}", "ctx ingest PATH --visual regions, or another model"
+        )
+    elif name in ("", page_vectors.OFF) or name.startswith(page_vectors.REGIONS):
+        yield Check("visual", "ok", name or "nothing has filled it yet")
+    elif not installed():
+        yield Check("visual", "warn", f"{name} filled it, and the packages behind it are not installed", INSTALL)
+    elif not hub.at_hand(checkpoint_of(name)):
+        yield Check(
+            "visual", "warn", f"the weights of {name} are not on this machine", "ctx ingest PATH --visual MODEL"
+        )
+    else:
+        yield Check("visual", "ok", name)
 
 
 def _unfinished(catalog: Catalog) -> Iterator[Check]:

@@ -26,7 +26,8 @@ Examples:
   ctx ingest ./docs
   ctx ingest report.pdf appendix.pdf --json
   ctx ingest ./docs --wait 60
-  ctx ingest ./scans --ocr auto
+  ctx ingest ./scans --ocr-engine rapidocr
+  ctx ingest ./slides --visual ModernVBERT/colmodernvbert
 """
 
 FOR_EVER = -1.0
@@ -86,7 +87,7 @@ def command(
         Ocr | None,
         typer.Option(
             "--ocr",
-            help="OCR: auto reads pages without text and large pictures, force every page of new files. Default: off.",
+            help="OCR: auto reads pages without text and large pictures, force every page of new files. Default: auto.",
             show_default=False,
         ),
     ] = None,
@@ -94,6 +95,23 @@ def command(
         OcrEngine | None,
         typer.Option("--ocr-engine", help="What reads them. Default: auto, tesseract if it is installed."),
     ] = None,
+    visual: Annotated[
+        str | None,
+        typer.Option(
+            "--visual",
+            metavar="MODEL|regions|off|auto",
+            help="What sees the pages: a ColPali-family model (hub name or folder), or their visible text (regions)."
+            " Default: auto, which keeps the index's own.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="DEVICE", help="Where a visual model runs: auto, cpu, cuda, mps."),
+    ] = None,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Follow links that lead out of the folders given.")
+    ] = False,
     no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
     as_json: JsonOption = False,
     index: IndexOption = None,
@@ -110,11 +128,13 @@ def command(
         given,
         ocr=ocr.value if ocr else None,
         ocr_engine=ocr_engine.value if ocr_engine else None,
+        visual=visual,
+        device=device,
         images=False if no_images else None,
     )
     folder = index_of(settings)
     with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
-        summary = ingest(path, folder, settings=settings, observer=observer, wait=wait)
+        summary = ingest(path, folder, settings=settings, observer=observer, wait=wait, follow_links=follow_links)
     if as_json:
         write_document("ctx.ingest/1", {"index": str(folder.root), **summary.to_dict()})
     elif not given.quiet:
@@ -138,14 +158,26 @@ def _write_summary(summary: IngestSummary) -> None:
     speed = f", {summary.pages / summary.seconds:.1f} pages/s" if summary.pages and summary.seconds > 0 else ""
     write(f"{shown or ('nothing finished' if summary.interrupted else 'nothing to do')}\n")
     ocr = f", {summary.ocr_pages} read by OCR" if summary.ocr_pages else ""
-    write(f"{summary.pages} pages{ocr}, {summary.chunks} chunks, {summary.seconds:.1f} s{speed}\n")
+    seen = f", {summary.visual_pages} seen by the visual model" if summary.visual_pages else ""
+    write(f"{summary.pages} pages{ocr}{seen}, {summary.chunks} chunks, {summary.seconds:.1f} s{speed}\n")
     for outcome in summary.files:
         for warning in outcome.warnings:
             write(f"warning: {one_line(outcome.path)}: {one_line(warning)}\n")
+    if summary.links_not_followed:
+        first = one_line(summary.links_not_followed[0])
+        more = f" and {len(summary.links_not_followed) - 1} more" if len(summary.links_not_followed) > 1 else ""
+        write(f"warning: links out of the folder were not followed ({first}{more}); --follow-links takes them\n")
     for failure in summary.ocr_failures:
         write(f"warning: OCR: {one_line(failure)}\n")
+    for failure in summary.visual_failures:
+        write(f"warning: visual: {one_line(failure)}\n")
     for outcome in summary.failed:
         write(f"failed: {one_line(outcome.path)}: {one_line(outcome.reason)}\n")
+
+
+def _as_argument(path: Path) -> str:
+    """The path so that it cannot be taken for an option."""
+    return f"./{path}" if str(path).startswith("-") else str(path)
 
 
 def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> int:
@@ -159,7 +191,7 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     error: CtxError | None = None
     if summary.interrupted:
         kept = summary.count("added") + summary.count("replaced")
-        again = ["ctx", "ingest", *(str(path) for path in paths), *([] if index is None else ["--index", index])]
+        again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]
         error = StoppedError(
             f"interrupted; {kept} documents of this run are kept, {summary.pending_chunks} chunks wait for vectors",
             hint=f"go on with: {shlex.join(again)}",
@@ -170,6 +202,8 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
             f"{len(summary.failed)} of {len(summary.files)} files failed; {others}",
             hint="the reasons stand above; --json lists them for scripts",
         )
+    elif summary.visual_error:
+        error = CtxError(f"the visual side was left as it was: {summary.visual_error}", hint=summary.visual_hint)
     if error is None:
         return 0
     complain(error, as_json=False)

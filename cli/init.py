@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -56,5 +57,5 @@ def _make_private(folder: Path) -> None:
             folder.chmod(_PRIVATE)
     except OSError as error:
         raise IndexUnusableError(
-            f"cannot make {folder} private: {error.strerror or error}", hint=f"chmod 700 {folder}"
+            f"cannot make {folder} private: {error.strerror or error}", hint=f"chmod 700 {shlex.quote(str(folder))}"
         ) from error

@@ -46,6 +46,15 @@ ResultsOption = Annotated[
     int | None,
     typer.Option("--num-results", metavar="N", min=1, max=MOST_RESULTS, help="Pages to find. Default: 10."),
 ]
+WaitOption = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        metavar="[SECONDS]",
+        help="Wait for another writer to end, for ever or this long.",
+        show_default=False,
+    ),
+]
 QuestionArgument = Annotated[
     list[str], typer.Argument(metavar="QUESTION...", help="The question, or - to read it from stdin.")
 ]

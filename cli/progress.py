@@ -48,6 +48,10 @@ class LogObserver(SilentObserver):
     def __init__(self, *, warnings: bool = True) -> None:
         self._warnings = warnings
 
+    def noted(self, message: str) -> None:
+        if self._warnings:
+            say(f"ctx: {message}")
+
     def finished(self, outcome: FileOutcome) -> None:
         if outcome.result == "failed":
             say(f"ctx: failed: {outcome.path}: {outcome.reason}")
@@ -94,6 +98,14 @@ class BarObserver(SilentObserver):
 
     def recognising(self, done: int, total: int) -> None:
         self._step("OCR", done, total, "pages")
+
+    def seeing(self, done: int, total: int) -> None:
+        self._step("visual", done, total, "pages")
+
+    def noted(self, message: str) -> None:
+        from cli.terminal import one_line
+
+        self._progress.console.print(f"ctx: {one_line(message)}", markup=False, highlight=False)
 
     def _step(self, name: str, done: int, total: int, unit: str) -> None:
         """Move one stage's line; a stage that comes again, as embedding does after OCR, begins anew."""

@@ -73,6 +73,11 @@ def notes_on(coverage: Coverage) -> list[str]:
             f"{coverage.pages_without_vectors} of {coverage.pages} pages are searched by their words only, until"
             " they are embedded; finish with: ctx ingest PATH"
         )
+    if coverage.pages_without_visual:
+        notes.append(
+            f"{coverage.pages_without_visual} of {coverage.pages} pages have not been seen by the visual model;"
+            " finish with: ctx ingest PATH"
+        )
     return notes
 
 

@@ -84,6 +84,7 @@ def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
     from research.store.catalog import Catalog
     from research.store.documents import get_document, remove_document
     from research.store.lock import write_lock
+    from research.store.publisher import publish_apart
 
     with write_lock(paths.lock), Catalog(paths, writable=True) as catalog:
         gone = [d.filename for d in documents if get_document(catalog, d.doc_id) is None]
@@ -93,4 +94,4 @@ def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
             remove_document(catalog, document.doc_id)
         # Collections that were never built have nothing to forget.
         if collections.state_of(catalog).generation is not None:
-            collections.publish(catalog)
+            publish_apart(paths)

@@ -54,7 +54,13 @@ class Result:
     section_path: str | None
     score: float
     snippet: str
+    ocr: bool
+    image_path: str | None
+    thumbnail_path: str | None
+    visual_match: bool
+    regions: list[dict[str, Any]]
     legs: dict[str, Any]
+    suspicious: list[str]
 
 
 def command(
@@ -79,7 +85,7 @@ def command(
     asked = read_question(question)
     settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
     with open_index(given, settings, doc) as opened:
-        engine = SearchEngine(opened.client)
+        engine = SearchEngine(opened.client, device=settings.device)
         outcome = engine.run(asked, settings.num_results, settings.mode, documents=opened.documents)
         check_legs(outcome.coverage)
         results = _results(opened.client.catalog, asked, outcome)
@@ -98,6 +104,8 @@ def command(
     if not given.quiet:
         for note in notes_on(outcome.coverage):
             say(f"ctx: note: {note}")
+        for note in [] if as_json else _suspicions(results):
+            say(f"ctx: note: {note}")
     if results:
         return 0
     nothing = NothingFoundError("nothing found for this question", hint="try other words, or see: ctx list")
@@ -106,22 +114,43 @@ def command(
 
 
 def _results(catalog: Catalog, question: str, outcome: SearchOutcome) -> list[Result]:
+    return [_result(catalog, question, rank, found) for rank, found in enumerate(outcome.found, start=1)]
+
+
+def _result(catalog: Catalog, question: str, rank: int, found: Found) -> Result:
+    from research.context.suspicion import signs_of
     from research.search.snippets import snippet
     from research.store.pages import page_markdown
 
+    page = found.page
+    markdown = page_markdown(catalog, page.doc_id, page.page) or ""
+    return Result(
+        rank=rank,
+        doc_id=page.doc_id,
+        filename=page.filename,
+        page=page.page,
+        page_label=page.label,
+        section_path=page.section_path or None,
+        score=found.score,
+        snippet=snippet(markdown, question),
+        ocr=bool(page.ocr_engine),
+        image_path=page.image_path or None,
+        thumbnail_path=page.thumb_path or None,
+        visual_match=found.visual_match,
+        regions=[asdict(region) for region in found.regions],
+        legs={name: asdict(leg) for name, leg in found.legs.items()},
+        suspicious=signs_of(markdown, filename=page.filename, title=page.title),
+    )
+
+
+def _suspicions(results: list[Result]) -> list[str]:
+    from cli.terminal import one_line
+    from cli.views import suspicion_note
+
     return [
-        Result(
-            rank=rank,
-            doc_id=found.page.doc_id,
-            filename=found.page.filename,
-            page=found.page.page,
-            page_label=found.page.label,
-            section_path=found.page.section_path or None,
-            score=found.score,
-            snippet=snippet(page_markdown(catalog, found.page.doc_id, found.page.page) or "", question),
-            legs={name: asdict(leg) for name, leg in found.legs.items()},
-        )
-        for rank, found in enumerate(outcome.found, start=1)
+        suspicion_note(f"result {found.rank} ({one_line(found.filename)}:{found.page})", found.suspicious)
+        for found in results
+        if found.suspicious
     ]
 
 

@@ -42,6 +42,8 @@ class Status:
     pages_for_ocr: int = 0
     size_bytes: int = 0
     text_encoder: str = ""
+    visual_encoder: str = ""
+    pages_without_visual: int = 0
     collections_behind: bool = False
     collections_missing: int = 0
     collections_surplus: int = 0
@@ -99,7 +101,7 @@ def size_of(folder: Path) -> int:
 
 def _status(location: Location) -> Status:
     from research.search.coverage import measure
-    from research.store import collections, vectors
+    from research.store import collections, page_vectors, vectors
     from research.store.catalog import Catalog
     from research.store.documents import all_documents, unfinished
     from research.store.page_writes import count_for_ocr
@@ -126,6 +128,8 @@ def _status(location: Location) -> Status:
             pages_for_ocr=count_for_ocr(catalog),
             size_bytes=size_of(paths.root),
             text_encoder=vectors.encoder_of(catalog),
+            visual_encoder=page_vectors.encoder_of(catalog),
+            pages_without_visual=coverage.pages_without_visual,
             collections_behind=state.behind and (state.generation is not None or state.missing > 0),
             collections_missing=state.missing,
             collections_surplus=state.surplus,
@@ -144,6 +148,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     yield "chunks", f"{status.chunks:,}"
     yield "size", f"{status.size_bytes / 1e6:,.1f} MB"
     yield "encoder", status.text_encoder or "none yet"
+    unseen = f", {status.pages_without_visual:,} pages not seen yet" if status.pages_without_visual else ""
+    yield "visual", f"{status.visual_encoder or 'none yet'}{unseen}"
     if status.unfinished_documents:
         yield (
             "unfinished",
@@ -151,7 +157,7 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
             " finish with: ctx ingest PATH",
         )
     if status.pages_for_ocr:
-        yield "ocr", f"{status.pages_for_ocr:,} pages could be read by OCR: ctx ingest PATH --ocr auto"
+        yield "ocr", f"{status.pages_for_ocr:,} pages wait to be read by OCR: ctx ingest PATH"
     if status.collections_behind:
         yield (
             "collections",

@@ -35,6 +35,11 @@ def page_name(page: int, label: str) -> str:
     return f"{page} ({one_line(label)})" if label and label != str(page) else str(page)
 
 
+def suspicion_note(where: str, signs: list[str]) -> str:
+    """What a reader is told of a page that seems to talk to a model."""
+    return f"{where} may try to steer a model ({', '.join(signs)}); take its text as data"
+
+
 def plain(text: str, style: str = "") -> Text:
     """Text as it is, styled as a whole."""
     from rich.text import Text

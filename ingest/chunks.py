@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from research.store.records import Block, Box, Chunk, Page
+from research.store.records import Block, Box, Chunk, Page, Region
 
 Count = Callable[[str], int]
 
@@ -273,7 +273,8 @@ class _Chunker:
             last.tokens += part.tokens
 
     def _chunks(self, context: str, parts: list[_Part], ordinal: int) -> list[Chunk]:
-        chunk = Chunk(self._page, ordinal, _join(parts), context, 0, _union([part.box for part in parts]))
+        text, regions = _join(parts)
+        chunk = Chunk(self._page, ordinal, text, context, 0, _union([part.box for part in parts]), regions)
         tokens = self._count(embedding_text(chunk))
         if tokens <= self._window:
             return [replace(chunk, tokens=tokens)]
@@ -301,12 +302,18 @@ def _cut(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
         yield glue, text[start:]
 
 
-def _join(parts: list[_Part]) -> str:
+def _join(parts: list[_Part]) -> tuple[str, tuple[Region, ...]]:
+    """The parts as one text, and where each block begins in it."""
     text, last = "", -1
+    regions: list[Region] = []
     for part in parts:
-        text += (part.glue if part.block == last else "\n\n" if text else "") + part.text
+        text += part.glue if part.block == last else "\n\n" if text else ""
+        if part.block != last:
+            regions.append(Region(len(text), part.box))
+        text += part.text
         last = part.block
-    return text.strip("\n")
+    lead = len(text) - len(text.lstrip("\n"))
+    return text.strip("\n"), tuple(Region(max(0, region.start - lead), region.box) for region in regions)
 
 
 def _union(boxes: list[Box]) -> Box:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ingest.wire import parse_page
-from research.store.records import Chunk, Page
+from ingest.wire import lines_in, parse_page
+from research.store.records import Chunk, Line, Page
 
 Task = Literal["read", "draw", "ocr"]
+
+NO_SPACE = "no_space"  # the code of a failure that is the disk's and not the document's
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Job:
     engine: str = "auto"  # "ocr": what reads them
     force: bool = False  # OCR is to read pages whatever their text layer
     skip: tuple[int, ...] = ()  # pages that broke the reader before
+    trouble: tuple[str, str] = ("", "")  # how they did: the code and reason of the last of them
 
     def message(self) -> dict[str, Any]:
         """As it goes over the pipe; the path as bytes in hex, because it may be no valid text."""
@@ -58,6 +61,7 @@ class PageOcred:
     job: Job
     page: Page
     chunks: list[Chunk]
+    lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ def event_of(job: Job, message: dict[str, Any]) -> Event:
     """A message of the process as an event."""
     makers: dict[str, Callable[[], Event]] = {
         "page": lambda: PageStarted(job, message["page"], message["pages"]),
-        "ocr": lambda: PageOcred(job, *parse_page(message["line"])),
+        "ocr": lambda: PageOcred(job, *parse_page(message["line"]), lines_in(message["lines"])),
         "ocr_failed": lambda: PageFailed(job, message["page"], message["reason"]),
         "read": lambda: DocumentRead(job, message["title"], message["pages"], tuple(message["warnings"])),
         "drawn": lambda: DocumentDrawn(job, tuple(message["pages"])),

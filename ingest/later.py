@@ -16,7 +16,14 @@ from research.settings import Settings
 from research.store import collections, images
 from research.store.catalog import Catalog
 from research.store.documents import document_at_path, get_document, unfinished
-from research.store.page_writes import give_up_ocr, mark_drawn, pages_for_ocr, write_ocr
+from research.store.page_writes import (
+    ask_for_images,
+    give_up_ocr,
+    mark_drawn,
+    pages_for_ocr,
+    pages_given_up,
+    write_ocr,
+)
 from research.store.stages import STAGE_IMAGES, STAGE_OCR
 
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
@@ -34,9 +41,13 @@ class LaterStages:
         self._summary = summary
 
     def draw(self, cores: int) -> None:
-        """Page images and thumbnails."""
+        """Page images and thumbnails, also of documents that were read by a run without images."""
         spool = self._catalog.paths.spool
-        jobs = [Job("draw", path, doc_id, spool / f"{doc_id}.images") for doc_id, path in self._files(STAGE_IMAGES)]
+        ask_for_images(self._catalog)
+        jobs = [
+            Job("draw", path, doc_id, spool / f"{doc_id}.images", skip=pages_given_up(self._catalog, doc_id))
+            for doc_id, path in self._files(STAGE_IMAGES)
+        ]
         if not jobs:
             return
         spool.mkdir(mode=0o700, exist_ok=True)
@@ -45,6 +56,8 @@ class LaterStages:
         done = 0
         with Pool(min(len(jobs), cores)) as pool:
             for event in pool.read(jobs):
+                if isinstance(event, DocumentDrawn | DocumentFailed) and not self._same_file(event.job):
+                    continue  # what came of it belongs to another content; the ledger keeps it for the next run
                 if isinstance(event, DocumentDrawn):
                     images.adopt(self._catalog.paths, event.job.doc_id, event.job.spool)
                     mark_drawn(self._catalog, event.job.doc_id, event.pages, published=published)
@@ -67,8 +80,10 @@ class LaterStages:
         self._observer.recognising(0, total)
         with Pool(min(len(jobs), cores)) as pool:
             for event in pool.read(jobs):
+                if isinstance(event, PageOcred | PageFailed | DocumentFailed) and not self._same_file(event.job):
+                    continue
                 if isinstance(event, PageOcred):
-                    write_ocr(self._catalog, event.job.doc_id, event.page, event.chunks)
+                    write_ocr(self._catalog, event.job.doc_id, event.page, event.chunks, event.lines)
                     self._summary.ocr_pages += 1
                 elif isinstance(event, PageFailed):
                     self._give_up(event.job, [event.page], event.reason)
@@ -86,15 +101,16 @@ class LaterStages:
         force = self._settings.ocr == "force"
         for doc_id, path in self._files(STAGE_OCR):
             pages = pages_for_ocr(self._catalog, doc_id)
+            skip = pages_given_up(self._catalog, doc_id)
             size = max(_LEAST_PAGES_A_JOB, math.ceil(len(pages) / cores))
             for start in range(0, len(pages), size):
                 part = tuple(pages[start : start + size])
                 engine = self._settings.ocr_engine
-                yield Job("ocr", path, doc_id, Path(), encoder, part, engine=engine, force=force)
+                yield Job("ocr", path, doc_id, Path(), encoder, part, engine=engine, force=force, skip=skip)
 
     def _settle(self, jobs: list[Job]) -> None:
         """Pages that a finished job passed over need no OCR after all."""
-        for job in jobs:
+        for job in filter(self._same_file, jobs):
             left = set(pages_for_ocr(self._catalog, job.doc_id)) & set(job.pages)
             give_up_ocr(self._catalog, job.doc_id, sorted(left), "")
 
@@ -109,9 +125,16 @@ class LaterStages:
             if info is None:
                 continue
             path = self.files.get(info.source_path, Path(info.source_path))
-            known = document_at_path(self._catalog, info.source_path)
-            try:
-                if known is not None and stamp_of(path) == known[1]:
-                    yield doc_id, path
-            except DocumentError:
-                continue
+            if self._is_current(doc_id, path, info.source_path):
+                yield doc_id, path
+
+    def _same_file(self, job: Job) -> bool:
+        info = get_document(self._catalog, job.doc_id)
+        return info is not None and self._is_current(job.doc_id, job.path, info.source_path)
+
+    def _is_current(self, doc_id: str, path: Path, source_path: str) -> bool:
+        known = document_at_path(self._catalog, source_path)
+        try:
+            return known is not None and known[0] == doc_id and stamp_of(path) == known[1]
+        except DocumentError:
+            return False

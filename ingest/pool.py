@@ -14,9 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import ingest
-from ingest.jobs import DocumentFailed, Event, Job, PageFailed, PageOcred, PageStarted, Task, event_of
+from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcred, PageStarted, Task, event_of
+from research.errors import IndexUnusableError
+from research.store.trouble import FREE_SPACE, RUN_AGAIN
 
-_SECONDS_A_PAGE: dict[Task, float] = {"read": 30.0, "draw": 30.0, "ocr": 180.0}
+_SECONDS_A_PAGE: dict[Task, float] = {"read": 30.0, "draw": 30.0, "ocr": 90.0}
 _SECONDS_A_DOCUMENT: dict[Task, float] = {"read": 600.0, "draw": 900.0, "ocr": 7200.0}
 _PAGES_GIVEN_UP = 3  # pages of one document that may hang before the document is given up
 _TICK = 0.25
@@ -87,7 +89,7 @@ class Pool:
         *lines, process.buffer = (process.buffer + data).split(b"\n")
         for line in lines:
             if process.job is not None:
-                yield self._note(process, event_of(process.job, json.loads(line)))
+                yield self._note(process, _with_cause(event_of(process.job, json.loads(line))))
 
     def _note(self, process: _Process, event: Event) -> Event:
         """Keep track of the page in work, and of when the job is over."""
@@ -95,6 +97,8 @@ class Pool:
             process.page, process.page_since = event.page, time.monotonic()
         elif not isinstance(event, PageOcred | PageFailed):
             process.job = None
+        if isinstance(event, DocumentFailed):
+            _check_index(event)
         return event
 
     def _died(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
@@ -128,14 +132,14 @@ class Pool:
         if hopeless or page in job.skip or len(job.skip) >= _PAGES_GIVEN_UP:
             yield DocumentFailed(job, code, reason)
         else:
-            waiting.appendleft(replace(job, skip=(*job.skip, page)))
+            waiting.appendleft(replace(job, skip=(*job.skip, page), trouble=(code, reason)))
 
     def _start(self) -> _Process:
         # -P keeps the folder the user stands in off the module path: it may hold anything, a json.py too.
         home = str(Path(ingest.__file__).parent.parent)
         environment = {**os.environ, "PYTHONPATH": home, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
         handle = subprocess.Popen(
-            [sys.executable, "-P", "-m", "ingest.worker"],
+            [sys.executable, "-P", "-m", "ingest.worker", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -160,3 +164,19 @@ class Pool:
             process.buffer = b""  # an unsent job went down with it
         stdout.close()
         self._processes.remove(process)
+
+
+def _with_cause(event: Event) -> Event:
+    """A document of which nothing is left without the pages that hung is not damaged: it hung."""
+    if isinstance(event, DocumentFailed) and event.code == "damaged" and event.job.trouble[0]:
+        code, reason = event.job.trouble
+        return replace(event, code=code, reason=reason)
+    return event
+
+
+def _check_index(event: DocumentFailed) -> None:
+    """Raise if it was not the document's fault: the next would fail like it."""
+    if event.code == NO_SPACE:
+        raise IndexUnusableError(f"the index cannot be written: {event.reason}", hint=FREE_SPACE)
+    if event.job.task != "ocr" and not event.job.spool.parent.is_dir():
+        raise IndexUnusableError("the index folder was removed while it was written", hint=RUN_AGAIN)

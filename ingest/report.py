@@ -32,6 +32,11 @@ class IngestSummary:
     pending_chunks: int = 0  # still without a vector
     ocr_pages: int = 0  # read by OCR in this run
     ocr_failures: list[str] = field(default_factory=list)
+    visual_pages: int = 0  # seen by a visual model in this run
+    visual_failures: list[str] = field(default_factory=list)
+    visual_error: str = ""  # why the visual side was left as it was
+    visual_hint: str = ""
+    links_not_followed: list[str] = field(default_factory=list)  # they lead out of the folders given
     seconds: float = 0.0
     interrupted: bool = False
 
@@ -51,6 +56,10 @@ class IngestSummary:
             "pending_chunks": self.pending_chunks,
             "ocr_pages": self.ocr_pages,
             "ocr_failures": self.ocr_failures,
+            "links_not_followed": self.links_not_followed,
+            "visual_pages": self.visual_pages,
+            "visual_failures": self.visual_failures,
+            "visual_error": self.visual_error,
             "seconds": round(self.seconds, 3),
             "interrupted": self.interrupted,
             "files": [asdict(outcome) for outcome in self.files],
@@ -78,6 +87,12 @@ class Observer(Protocol):
     def recognising(self, done: int, total: int) -> None:
         """Pages that OCR has read."""
 
+    def seeing(self, done: int, total: int) -> None:
+        """Pages that the visual encoder has seen."""
+
+    def noted(self, message: str) -> None:
+        """Something the user should know now."""
+
     def publishing(self) -> None:
         """The collections are being brought up to date."""
 
@@ -96,5 +111,9 @@ class SilentObserver:
     def drawing(self, done: int, total: int) -> None: ...
 
     def recognising(self, done: int, total: int) -> None: ...
+
+    def seeing(self, done: int, total: int) -> None: ...
+
+    def noted(self, message: str) -> None: ...
 
     def publishing(self) -> None: ...

@@ -1,8 +1,9 @@
-"""A run: files → pages → catalog → vectors → images → OCR → collections.
+"""A run: files → pages → catalog → vectors → images → OCR → visual vectors → collections.
 
 Each document is committed whole as soon as it is read, and is searchable by its words from then on. Vectors follow
-in batches, each batch a commit; then page images, then OCR page by page; the collections are published last. Stopped
-anywhere, the next run goes on there.
+in batches, each batch a commit; then page images, then OCR page by page, then what the visual encoder sees; the
+collections are published last, and before a visual model begins its long work. Stopped anywhere, the next run goes on
+there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from ingest.pdf.version import READER_VERSION
 from ingest.plan import ToRead, plan
 from ingest.pool import Pool
 from ingest.report import FileOutcome, IngestSummary, Observer, Result
-from ingest.scan import scan, stamp_of, storable
+from ingest.scan import Scanned, scan, stamp_of, storable
+from ingest.visual import VisualStage
 from ingest.wire import read_pages
 from research.encoders.base import TextEncoder
 from research.encoders.registry import DEFAULT, load_text_encoder
@@ -31,7 +33,9 @@ from research.store.catalog import Catalog
 from research.store.documents import add_document, all_documents, note_file
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
+from research.store.publisher import publish_apart
 from research.store.records import DocumentInfo
+from research.store.trouble import unusable
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
 
@@ -43,21 +47,28 @@ def ingest(
     settings: Settings,
     observer: Observer,
     wait: float = 0.0,
+    follow_links: bool = False,
 ) -> IngestSummary:
     """Bring the PDFs under `paths` into the index and finish whatever an earlier run left undone."""
     started = time.monotonic()
-    files = scan(paths)
+    found = scan(paths, follow_links=follow_links)
     index.create()
     with write_lock(index.lock, wait=wait), Catalog(index, writable=True) as catalog:
         run = _Run(catalog, settings, observer)
         try:
-            run.read(files)
+            run.visual.choose()
+            run.account(found)
+            run.read(found.files)
             run.embed()
             run.draw()
             run.recognise()
+            run.see()
             run.publish()
         except KeyboardInterrupt:
             run.summary.interrupted = True
+        except OSError as error:
+            catalog.check_in_place()
+            raise unusable("the index cannot be written", error) from error
         finally:
             shutil.rmtree(index.spool, ignore_errors=True)
         run.summary.pending_chunks = vectors.count_pending(catalog)
@@ -73,6 +84,14 @@ class _Run:
         self._encoder_name = settings.text_encoder or vectors.encoder_of(catalog) or DEFAULT
         self.summary = IngestSummary()
         self._later = LaterStages(catalog, settings, observer, self.summary)
+        self.visual = VisualStage(catalog, settings, observer, self.summary)
+        self._encoder: TextEncoder | None = None
+
+    def account(self, found: Scanned) -> None:
+        """What the search came upon and did not bring."""
+        self.summary.links_not_followed += map(storable, found.leaving)
+        for path, reason in found.unreadable:
+            self._finish(FileOutcome(storable(path), "failed", code="unreadable", reason=reason))
 
     def read(self, files: Sequence[Path]) -> None:
         """Settle what is known, read the rest."""
@@ -98,13 +117,14 @@ class _Run:
         known = vectors.encoder_of(self._catalog)
         # Another encoder than the index's own embeds everything anew, even when no document is.
         if vectors.count_pending(self._catalog) or (known and self._encoder_name != known):
-            encoder = load_text_encoder(self._encoder_name)
+            encoder = self._text_encoder()
             _check_window(self._catalog, encoder)
             vectors.set_encoder(self._catalog, encoder.name, encoder.dim)
             total = vectors.count_pending(self._catalog)
             if total:
                 self._embed_all(encoder, total)
         vectors.close_ledger(self._catalog)
+        self.visual.declare()
 
     def draw(self) -> None:
         if self._settings.images:
@@ -116,11 +136,17 @@ class _Run:
         if self.summary.ocr_pages:
             self.embed()
 
+    def see(self) -> None:
+        """Give the visual side its vectors."""
+        if self.visual.by_model:
+            self.publish()  # text can be found while the model works, which may take hours
+        self.visual.embed(self._text_encoder() if self.visual.lines_wait() else None)
+
     def publish(self) -> None:
         state = collections.state_of(self._catalog)
         if state.behind:
             self._observer.publishing()
-            collections.publish(self._catalog)
+            publish_apart(self._catalog.paths)
 
     def _read_all(self, work: list[ToRead]) -> None:
         spool = self._catalog.paths.spool
@@ -189,6 +215,11 @@ class _Run:
             self.summary.chunks += len(batch)
             done += len(batch)
             self._observer.embedding(done, total)
+
+    def _text_encoder(self) -> TextEncoder:
+        if self._encoder is None:
+            self._encoder = load_text_encoder(self._encoder_name)
+        return self._encoder
 
     def _finish(self, outcome: FileOutcome) -> None:
         self.summary.files.append(outcome)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from research.errors import DocumentError, NothingFoundError, UsageError
@@ -14,44 +16,123 @@ _SUFFIX = ".pdf"
 _HASH_PART = 1 << 20
 
 
-def scan(paths: Sequence[Path]) -> list[Path]:
-    """The PDFs to ingest: files as given, folders searched to the bottom. Each file once, in a stable order."""
-    found: dict[str, Path] = {}
+@dataclass
+class Scanned:
+    """The files of a run, and what stood in the way of more."""
+
+    files: list[Path] = field(default_factory=list)
+    unreadable: list[tuple[Path, str]] = field(default_factory=list)  # files and folders, and why
+    leaving: list[Path] = field(default_factory=list)  # links out of a folder that were not followed
+
+
+def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
+    """The PDFs to ingest: files as given, folders searched to the bottom. Each file once, in a stable order.
+
+    Links that leave the folder they stand in are followed only with `follow_links`; a link to a file that is there
+    anyway adds nothing. Folders that cannot be read are told.
+    """
+    search = _Search(follow_links)
     for path in paths:
-        for file in _files_at(path):
-            found.setdefault(os.path.normpath(file), file)
-    if not found:
+        search.add(path)
+    found = search.result()
+    if not found.files and not found.unreadable:
         where = ", ".join(storable(path) for path in paths)
-        raise NothingFoundError(f"no PDF files in {where}", hint="ctx reads files whose name ends in .pdf")
-    return list(found.values())
+        hint = "ctx reads files whose name ends in .pdf"
+        if found.leaving:
+            hint = "its links lead elsewhere; take them with --follow-links"
+        raise NothingFoundError(f"no PDF files in {where}", hint=hint)
+    return found
 
 
-def _files_at(path: Path) -> Iterable[Path]:
-    try:
-        if path.is_dir():
-            return _walk(path.absolute())
-        if path.is_file():
-            return [path.absolute()]
-        problem = "neither a file nor a folder" if path.exists() else "no such file or folder"
-    except OSError as error:
-        problem = f"cannot be reached ({error.strerror})"
-    raise UsageError(f"{problem}: {storable(path)}", hint="check the spelling of the path")
+class _Search:
+    def __init__(self, follow_links: bool) -> None:
+        self._follow = follow_links
+        self._found = Scanned()
+        self._candidates: list[tuple[Path, bool]] = []  # with whether it is a link
+        self._folders: set[tuple[int, int]] = set()  # entered before; this is where loops end
+
+    def add(self, path: Path) -> None:
+        try:
+            if path.is_dir():
+                self._folders.clear()  # a folder given twice, or inside another, is no loop
+                self._walk(path.absolute(), path.resolve())
+                return
+            if path.is_file():
+                self._candidates.append((path.absolute(), False))
+                return
+            problem = "neither a file nor a folder" if path.exists() else "no such file or folder"
+        except OSError as error:
+            problem = f"cannot be reached ({error.strerror})"
+        raise UsageError(f"{problem}: {storable(path)}", hint="check the spelling of the path")
+
+    def result(self) -> Scanned:
+        """Real files before links to them, so that a file goes by its own name."""
+        own = {os.path.realpath(path) for path, is_link in self._candidates if not is_link}
+        seen: set[str] = set()
+        for path, is_link in self._candidates:
+            real = os.path.realpath(path)
+            if real not in seen and not (is_link and real in own):
+                seen.add(real)
+                self._found.files.append(path)
+        return self._found
+
+    def _walk(self, folder: Path, top: Path) -> None:
+        """The folder and those below it. A list of what is left to do: folders can be nested deeper than calls."""
+        waiting = [folder]
+        while waiting:
+            current = waiting.pop()
+            try:
+                status = current.stat()
+                if (status.st_dev, status.st_ino) in self._folders:
+                    continue
+                self._folders.add((status.st_dev, status.st_ino))
+                with os.scandir(current) as entries:
+                    # Hidden files and folders hold caches, version control and our own index, not documents.
+                    shown = sorted((e for e in entries if not e.name.startswith(".")), key=lambda entry: entry.name)
+            except OSError as error:
+                self._found.unreadable.append((current, f"the folder {_why(error)}"))
+                continue
+            waiting += reversed([Path(entry) for entry in shown if self._look_at(entry, top)])
+
+    def _look_at(self, entry: os.DirEntry[str], top: Path) -> bool:
+        """Note a file; say whether the entry is a folder to enter."""
+        path = Path(entry)
+        try:
+            is_folder, is_link = entry.is_dir(), entry.is_symlink()
+            # Never devices, pipes or sockets: opening them can block. Links that lead nowhere are no files either.
+            if not is_folder and not (entry.name.lower().endswith(_SUFFIX) and entry.is_file()):
+                return False
+            if is_link and not self._follow:
+                if not path.resolve().is_relative_to(top):
+                    self._found.leaving.append(path)
+                    return False
+                if is_folder:
+                    return False  # what it leads to is found by its own name
+        except OSError as error:
+            self._found.unreadable.append((path, _why(error)))
+            return False
+        if not is_folder:
+            self._candidates.append((path, is_link))
+        return is_folder
 
 
 def stamp_of(path: Path) -> FileStamp:
     """The file's identity now. Raises `DocumentError` if it cannot be reached."""
     try:
-        stat = path.stat()
+        status = path.stat()
     except OSError as error:
         raise _unreadable(error) from error
-    return FileStamp(storable(os.path.normpath(path)), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+    name = storable(os.path.normpath(path))
+    return FileStamp(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def hash_of(path: Path) -> str:
     """SHA-256 of the content."""
     digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise DocumentError("unreadable", "it is no longer a file")
             while part := file.read(_HASH_PART):
                 digest.update(part)
     except OSError as error:
@@ -64,22 +145,13 @@ def storable(path: Path | str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    # Hidden folders hold caches, version control and our own index, not documents.
-    for current, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            path = Path(current, name)
-            if name.lower().endswith(_SUFFIX) and not name.startswith(".") and _belongs(path, folder):
-                yield path
+def _open_without_waiting(path: str, flags: int) -> int:
+    """A pipe put in the file's place since it was found must not hold us up."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _belongs(path: Path, folder: Path) -> bool:
-    """Real files, and links that stay inside the folder; never devices or pipes, which would block."""
-    if path.is_symlink():
-        # A link that leads back to itself is no file; resolving it would raise.
-        return path.is_file() and path.resolve().is_relative_to(folder.resolve())
-    return path.is_file()
+def _why(error: OSError) -> str:
+    return f"cannot be read: {(error.strerror or str(error)).lower()}"
 
 
 def _unreadable(error: OSError) -> DocumentError:

@@ -18,18 +18,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ingest.chunks import chunk_page
+from ingest.jobs import NO_SPACE
 from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
 from ingest.pdf import open_pdf
-from ingest.wire import page_line
+from ingest.wire import lines_out, page_line
 from research.encoders.base import TextEncoder
-from research.encoders.registry import load_text_encoder
+from research.encoders.registry import DEFAULT, load_text_encoder
 from research.errors import CtxError, DocumentError
-from research.store.records import Chunk, Page
+from research.store.orphans import die_with_parent
+from research.store.records import Chunk, Line, Page
+from research.store.trouble import is_full
 
 if TYPE_CHECKING:
     from ingest.ocr.engines import OcrEngine
 
-_MEMORY_LIMIT = 4 << 30  # bytes of address space
+# Bytes of address space. Reading needs a few hundred MB at most; OCR models map 1.6 GB and more, as do other encoders.
+_MEMORY_LIMIT = 4 << 30
+_READING_LIMIT = 2 << 30
 
 
 class Worker:
@@ -52,7 +57,8 @@ class Worker:
         except CtxError as error:
             self._say(event="failed", code="failed", reason=error.message)
         except OSError as error:
-            self._say(event="failed", code="unreadable", reason=error.strerror or str(error))
+            code = NO_SPACE if is_full(error) else "unreadable"
+            self._say(event="failed", code=code, reason=error.strerror or str(error))
 
     def _read(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
         warnings: list[str] = []
@@ -102,7 +108,8 @@ class Worker:
                     self._say(event="ocr_failed", page=result.page, reason=result.reason)
                     continue
                 page = replace(result.page, needs_ocr=False, ocr_engine=result.engine if result.lines else "")
-                self._say(event="ocr", line=page_line(page, self._chunks(page, document.title, job)))
+                line = page_line(page, self._chunks(page, document.title, job))
+                self._say(event="ocr", line=line, lines=lines_out(Line(read.text, read.box) for read in result.lines))
         return {"event": "ocr_done"}
 
     @staticmethod
@@ -130,11 +137,14 @@ class Worker:
 
 def main() -> None:
     _confine()
+    if len(sys.argv) > 1:
+        die_with_parent(int(sys.argv[1]))
     # Whatever a library prints must not be taken for a message.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     worker = Worker(out)
     for job in _jobs(sys.stdin):
+        _bound_memory(job)
         worker.run(job)
 
 
@@ -144,12 +154,17 @@ def _jobs(stream: TextIO) -> Iterator[dict[str, Any]]:
 
 
 def _confine() -> None:
-    """Bound the memory, and leave Ctrl-C to the command, which ends this process when it has to."""
+    """Leave Ctrl-C to the command, which ends this process when it has to."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _bound_memory(job: dict[str, Any]) -> None:
+    small = job["task"] != "ocr" and job["encoder"] in ("", DEFAULT)
+    limit = _READING_LIMIT if small else _MEMORY_LIMIT
     with suppress(ImportError, ValueError, OSError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, _MEMORY_LIMIT))
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 if __name__ == "__main__":

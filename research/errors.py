@@ -6,6 +6,7 @@
     ├── SomeFilesFailedError 4  the run went through, some files did not
     ├── BusyError            1  another process is writing the index
     ├── IndexUnusableError   1  the index cannot be opened, read or written
+    │   └── NewerIndexError  1  it was written by a newer ctx
     └── DocumentError           one file cannot be read; never stops a run
 
 Only `cli` turns these into words and exit codes; everything below raises them.
@@ -47,6 +48,14 @@ class BusyError(CtxError):
 
 class IndexUnusableError(CtxError):
     """The index folder is damaged, not writable, or from a newer version of ctx."""
+
+
+class NewerIndexError(IndexUnusableError):
+    def __init__(self, what: str, found: int, known: int) -> None:
+        super().__init__(
+            f"{what} was written by a newer ctx (schema {found}; this ctx knows {known})",
+            hint="upgrade ctx: pip install --upgrade ctx-research",
+        )
 
 
 class DocumentError(CtxError):

@@ -15,6 +15,14 @@ class LegScore:
     parts: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class MatchedRegion:
+    """Where on a page the answer seems to stand: x0, y0, x1, y1 as fractions of its width and height from top left."""
+
+    box: tuple[float, float, float, float]
+    score: float
+
+
 @dataclass
 class SourceDocument:
     """One cited page."""
@@ -34,7 +42,12 @@ class SourceDocument:
     source_path: str = ""
     title: str = ""
     cut: bool = False  # markdown_content ends early, to fit the budget
+    ocr: bool = False  # some or all of its text was read from a picture
+    ocr_engine: str = ""
+    visual_match: bool = False  # the visual leg itself has it among its best
+    regions: list[MatchedRegion] = field(default_factory=list)
     legs: dict[str, LegScore] = field(default_factory=dict)
+    suspicious: list[str] = field(default_factory=list)  # words of research.context.suspicion
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready copy of all fields."""
@@ -68,10 +81,13 @@ class Coverage:
     pages: int = 0  # pages searched
     pages_without_vectors: int = 0  # known to the lexical leg only, for now
     pages_without_text: int = 0
+    pages_without_visual: int = 0  # not seen yet by the visual model, where one is in use
 
     @property
     def complete(self) -> bool:
-        return self.pages_without_vectors == 0 and all(leg.status != "failed" for leg in self.legs)
+        return self.pages_without_vectors == self.pages_without_visual == 0 and all(
+            leg.status != "failed" for leg in self.legs
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {"complete": self.complete, **asdict(self)}

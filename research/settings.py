@@ -28,8 +28,10 @@ class Settings:
     token_encoding: str = "o200k_base"
     text_encoder: str = ""  # empty: the one inside the package
     images: bool = True  # draw page images and thumbnails
-    ocr: str = "off"  # off, auto or force
+    ocr: str = "auto"  # off, auto or force
     ocr_engine: str = "auto"  # auto, tesseract or rapidocr
+    visual: str = "auto"  # auto, regions, off, or a model: hub name or folder
+    device: str = "auto"  # where a visual model runs: auto, cpu, cuda or mps
 
 
 def load_settings(

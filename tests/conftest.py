@@ -15,10 +15,12 @@ from ingest.run import ingest
 from research.settings import Settings
 from research.store.client import ChromaClient
 from research.store.paths import IndexPaths
+from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter
 
 SAMPLES = Path(__file__).parent.parent / "data" / "samples"
 
 MakePdf = Callable[..., Path]
+Tiny = Callable[[str], Path]
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +70,17 @@ def make_pdf(tmp_path: Path) -> MakePdf:
         return path
 
     return make
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    """The folder of a tiny checkpoint: one of tiny.FAMILIES, the first two also with "+adapter"."""
+    root = tmp_path_factory.mktemp("tiny")
+
+    def folder(name: str) -> Path:
+        if (root / name).is_dir():
+            return root / name
+        family, _, adapter = name.partition("+")
+        return make_tiny_adapter(root / name, folder(family)) if adapter else make_tiny(root / name, family)
+
+    return folder

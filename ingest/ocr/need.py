@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
-from unicodedata import category
 
 from research.store.records import Block, Box, Page
 
@@ -17,6 +17,10 @@ _MIN_PICTURE = 0.08  # of the page's area
 _MIN_PICTURE_SIDE = 0.1  # of the page's width or height: strips and rules hold no text
 _MAX_PICTURES = 8
 _TOUCHING = 0.005
+# U+FFFD, control characters but for white space (category Cc), and the three areas of private use (Co).
+_BROKEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]"
+)
 
 Reason = Literal["no text", "broken glyphs", "pictures", "forced"]
 
@@ -60,9 +64,7 @@ def ocr_need(page: Page, facts: PageFacts | None = None, *, force: bool = False)
 
 def count_broken(text: str) -> int:
     """Characters that stand for glyphs nobody mapped: U+FFFD, private use, control; white space is none of them."""
-    if text.isascii() and text.isprintable():
-        return 0
-    return sum(char not in "\n\r\t" and (char == "\ufffd" or category(char) in ("Co", "Cc")) for char in text)
+    return len(_BROKEN.findall(text))
 
 
 def _pictures_to_read(blocks: tuple[Block, ...], characters: int) -> tuple[Box, ...]:

@@ -24,6 +24,7 @@ from ingest.ocr.layout import in_reading_order, mean_confidence
 from ingest.ocr.upright import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text, is_cjk
 from research.errors import CtxError
+from research.store.orphans import kill_with_parent
 from research.store.records import Box
 
 _SECONDS_TO_START = 20.0
@@ -114,6 +115,7 @@ class TesseractEngine:
                 stderr=subprocess.PIPE,
                 env=environment,
                 start_new_session=True,
+                preexec_fn=kill_with_parent,  # noqa: PLW1509  one system call; this process has one thread
             )
         except OSError as error:
             raise OcrError(f"tesseract cannot be started: {error.strerror}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +15,9 @@ from ingest.pdf.mupdf import READ_ERRORS, TEXT_FLAGS, finite, pymupdf
 
 _BOLD_NAMES = ("bold", "black", "heavy", "demi")
 _MONO_NAMES = ("courier", "mono", "consolas", "menlo", "inconsolata", "typewriter", "cmtt")
-_MAX_LINES = 50_000  # a page with more is no page a person reads; its text is kept up to here
+# A page with more is no page a person reads, and would be embedded for an hour; its text is kept up to here.
+MAX_CHARACTERS = 100_000
+_MAX_LINES = 50_000
 
 Span = dict[str, Any]
 
@@ -39,6 +42,11 @@ def extract_page(page: Any, number: int) -> RawPage:
     )
 
 
+def is_full(page: RawPage) -> bool:
+    """Whether text of the page may have been left out."""
+    return len(page.lines) >= _MAX_LINES or sum(len(line.text) for line in page.lines) >= MAX_CHARACTERS
+
+
 def _label(page: Any) -> str:
     try:
         return clean_text(str(page.get_label() or ""))[:32]
@@ -49,6 +57,7 @@ def _label(page: Any) -> str:
 def _lines(blocks: Iterable[dict[str, Any]], turn: Any) -> list[Line]:
     lines: list[Line] = []
     seen: set[tuple[int, int, str]] = set()
+    room = MAX_CHARACTERS
     for number, block in enumerate(blocks):
         for raw in block.get("lines", ()):
             line = _line(raw, number, turn)
@@ -59,8 +68,9 @@ def _lines(blocks: Iterable[dict[str, Any]], turn: Any) -> list[Line]:
             if key in seen and len(line.text) > 1:
                 continue
             seen.add(key)
-            lines.append(line)
-            if len(lines) >= _MAX_LINES:
+            lines.append(line if len(line.text) <= room else replace(line, text=line.text[:room]))
+            room -= len(line.text)
+            if room <= 0 or len(lines) >= _MAX_LINES:
                 return lines
     return lines
 

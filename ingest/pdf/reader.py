@@ -13,14 +13,14 @@ from typing import Any, Self
 
 from ingest.pdf.compose import Composer
 from ingest.pdf.contents import read_contents
-from ingest.pdf.extract import extract_page
+from ingest.pdf.extract import MAX_CHARACTERS, extract_page, is_full
 from ingest.pdf.lines import RawPage
 from ingest.pdf.mupdf import READ_ERRORS, open_document, pymupdf
 from ingest.pdf.spool import Spool
 from ingest.pdf.statistics import DocumentStatistics
 from ingest.pdf.title import largest_text, metadata_title
 from research.errors import DocumentError
-from research.store.records import Page
+from research.store.records import PAGE_GIVEN_UP, Page
 
 _SHRINK_EVERY = 20  # pages; MuPDF's store of fonts and images otherwise grows to 256 MB
 _HOPELESS = 200  # pages failing in a row from the start of a document that claims absurdly many
@@ -33,7 +33,7 @@ class PdfReader:
         self._document = open_document(path)
         self.warnings: list[str] = []
         self.num_pages = self._believable_count()
-        self.title = self._title()
+        self._title: str | None = metadata_title(self._document) or None
 
     def __enter__(self) -> Self:
         return self
@@ -42,6 +42,14 @@ class PdfReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def title(self) -> str:
+        """The document's title; without one in its metadata, the largest words of its first page."""
+        if self._title is None:
+            raw = self._read(1)
+            self._title = "" if raw.error else largest_text(raw)
+        return self._title
 
     def raw_page(self, number: int) -> Any:
         """PyMuPDF's own page, 1-based, for drawing; None if it cannot be had."""
@@ -78,8 +86,9 @@ class PdfReader:
         good = 0
         for number in range(1, self.num_pages + 1):
             hear(number)
-            raw = _failed(number, "the page was skipped") if number in skip else self._read(number)
+            raw = _failed(number, PAGE_GIVEN_UP) if number in skip else self._read(number)
             good += not raw.error
+            self._note(raw)
             if not good and number >= _HOPELESS:
                 break
             statistics.add(raw)
@@ -117,12 +126,13 @@ class PdfReader:
             self.warnings.append("the PDF was damaged and has been repaired")
         return min(claimed, objects)
 
-    def _title(self) -> str:
-        title = metadata_title(self._document)
-        if title:
-            return title
-        raw = self._read(1)
-        return "" if raw.error else largest_text(raw)
+    def _note(self, raw: RawPage) -> None:
+        """Take from a page what concerns the whole document."""
+        if raw.number == 1 and self._title is None:
+            # Not read apart: a first page that hangs must be known as the one that does.
+            self._title = "" if raw.error else largest_text(raw)
+        if is_full(raw):
+            self.warnings.append(f"page {raw.number}: text beyond {MAX_CHARACTERS:,} characters is left out")
 
 
 def open_pdf(path: Path) -> PdfReader:

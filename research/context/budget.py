@@ -63,7 +63,7 @@ def _cut(
 ) -> SourceDocument | None:
     """The source shortened to what is left of the budget; None if nothing useful fits."""
     head = _append(before, header(source, number)) + "\n"
-    whole = body(source.markdown_content)
+    whole = source.markdown_content.strip()  # as it is, so that the source keeps its page's own text
     room = max_tokens - counter.count(head)
     if room < _LEAST_BODY_TOKENS:
         return None
@@ -73,7 +73,9 @@ def _cut(
         kept = _without_last_heading(whole[:length])
         # A paragraph break is the best place, unless it would waste most of the room.
         if kept and (counter.count(kept) >= room // 2 or (ends is _WORD_END)):
-            return replace(source, markdown_content=f"{kept}\n{CUT_MARK}", cut=True)
+            cut = replace(source, markdown_content=f"{kept}\n{CUT_MARK}", cut=True)
+            # Without its last heading a text is shorter, though not always in tokens.
+            return cut if counter.count(_append(before, block(cut, number))) <= max_tokens else None
     return None
 
 
@@ -89,7 +91,7 @@ def _longest(head: str, whole: str, stops: list[int], max_tokens: int, counter: 
     """The last stop at which head, text and cut mark stay within the budget, by bisection."""
 
     def fits(stop: int) -> bool:
-        return counter.count(f"{head}{whole[:stop].rstrip()}\n{CUT_MARK}") <= max_tokens
+        return counter.count(f"{head}{body(whole[:stop])}\n{CUT_MARK}") <= max_tokens
 
     low, high = 0, len(stops)
     while low < high:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from research.context import budget, citations, dedupe
+from research.context.suspicion import signs_of
 from research.context.tokens import TokenCounter
 from research.errors import UsageError
-from research.models import Coverage, DroppedSource, LegScore, ResearchContext, SourceDocument
-from research.search.engine import SearchEngine
+from research.models import Coverage, DroppedSource, ResearchContext, SourceDocument
+from research.search.engine import Found, SearchEngine
 from research.store.client import ChromaClient
 from research.store.pages import StoredPage, get_page, page_markdown
 
@@ -63,9 +64,9 @@ class ContextBuilder:
             return self._assemble(query, [], Coverage(), {}, started)
         outcome = self.search_engine.run(query, num_results, search_mode, documents=documents)
         results = self.deduplicate_results([found.result() for found in outcome.found])
-        legs = {(found.page.doc_id, found.page.page): found.legs for found in outcome.found}
+        by_page = {(found.page.doc_id, found.page.page): found for found in outcome.found}
         sources = [
-            self._source(result["doc_id"], result["page"], result["score"], legs)
+            self._source(result["doc_id"], result["page"], result["score"], by_page)
             for result in results[: self.max_sources]
         ]
         return self._assemble(query, sources, outcome.coverage, outcome.timings, started)
@@ -95,14 +96,14 @@ class ContextBuilder:
         doc_id: str,
         page: int,
         score: float,
-        legs: Mapping[tuple[str, int], dict[str, LegScore]],
+        found: Mapping[tuple[str, int], Found],
     ) -> SourceDocument:
         catalog = self.chroma_client.catalog
         stored = get_page(catalog, doc_id, page)
         markdown = page_markdown(catalog, doc_id, page)
         if stored is None or markdown is None:
             raise ValueError(f"document {doc_id} has no page {page} in this index")
-        return _source_of(stored, markdown, score, legs.get((doc_id, page), {}))
+        return _source_of(stored, markdown, score, found.get((doc_id, page)))
 
     def _assemble(
         self,
@@ -136,7 +137,7 @@ def mode_of(include_text: bool, include_visual: bool) -> str | None:
     return "visual" if include_visual else None
 
 
-def _source_of(page: StoredPage, markdown: str, score: float, legs: dict[str, LegScore]) -> SourceDocument:
+def _source_of(page: StoredPage, markdown: str, score: float, found: Found | None) -> SourceDocument:
     return SourceDocument(
         doc_id=page.doc_id,
         filename=page.filename,
@@ -152,5 +153,10 @@ def _source_of(page: StoredPage, markdown: str, score: float, legs: dict[str, Le
         page_label=page.label,
         source_path=page.source_path,
         title=page.title,
-        legs=legs,
+        ocr=bool(page.ocr_engine),
+        ocr_engine=page.ocr_engine,
+        legs=found.legs if found else {},
+        visual_match=found.visual_match if found else False,
+        regions=found.regions if found else [],
+        suspicious=signs_of(markdown, filename=page.filename, title=page.title),
     )

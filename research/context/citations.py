@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
+from research.context.forgery import disarm, disarm_name
 from research.models import SourceDocument
 
 SEPARATOR = "\n\n"
-
-_FORGED_HEADER = re.compile(r"\[(?=\s*Document\s+\d+\s*:)", re.IGNORECASE)
+_JOINERS = "\u200c\u200d"  # Persian names and emoji are spelt with them
 
 
 def header(source: SourceDocument, number: int) -> str:
@@ -24,10 +23,15 @@ def block(source: SourceDocument, number: int) -> str:
 
 def body(text: str) -> str:
     """Page text as it stands in a context: a forged header inside it no longer looks like one."""
-    return _FORGED_HEADER.sub("[ ", text.strip())
+    return disarm(text.strip())
 
 
 def one_line(name: str) -> str:
-    """A file name as data: no line breaks, control or direction characters, however the file is called."""
-    shown = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Zl", "Zp", "Cs"} else c for c in name)
-    return " ".join(shown.split()) or "unnamed"
+    """A file name as data: no line breaks, control or direction characters, nothing that ends or opens a header."""
+    shown = name if name.isascii() and name.isprintable() else "".join(map(_visible, name))
+    return disarm_name(shown) if shown.strip() else "unnamed"
+
+
+def _visible(character: str) -> str:
+    hidden = unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp", "Cs"} and character not in _JOINERS
+    return " " if hidden else character

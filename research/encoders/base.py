@@ -37,3 +37,10 @@ class TextEncoder(Protocol):
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, special tokens not counted."""
         ...
+
+
+def fitting(text: str, encoder: TextEncoder) -> str:
+    """The beginning of a text that fits the encoder's window."""
+    while encoder.count_tokens(text) > encoder.max_tokens - 2:  # two special tokens
+        text = text[: len(text) // 2]
+    return text

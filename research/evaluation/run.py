@@ -53,7 +53,7 @@ def ask_all(engine: SearchEngine, golds: Iterable[Gold], mode: str, *, per_doc: 
         if n == 0:
             engine.run(gold.question.query, DEPTH, mode, documents=documents)
         started = time.perf_counter()
-        outcome = engine.run(gold.question.query, DEPTH, mode, documents=documents)
+        outcome = engine.run(gold.question.query, DEPTH, mode, documents=documents, everything=True)
         seconds = time.perf_counter() - started
         names = [leg.name for leg in outcome.coverage.legs if leg.status == "ok"]
         legs = {name: _alone(outcome.candidates, name) for name in names}

@@ -30,10 +30,10 @@ class QuestionVectors:
     def of(self, question: str) -> NDArray[np.float32]:
         """(dim,), unit length."""
         if self._last is None or self._last[0] != question:
-            self._last = (question, self._load().embed_query(question))
+            self._last = (question, self.encoder().embed_query(question))
         return self._last[1]
 
-    def _load(self) -> TextEncoder:
+    def encoder(self) -> TextEncoder:
         if self._encoder is None:
             from research.encoders.registry import load_text_encoder
 
@@ -67,7 +67,7 @@ class DenseLeg:
         # What was embedded after the last publication is compared one by one; all of it, if Chroma cannot be read.
         owners, matrix = vectors.vectors_after(catalog, upto)
         if owners:
-            _keep_best(best, zip(owners, matrix @ vector, strict=True))
+            _keep_best(best, zip(owners, (matrix @ vector).tolist(), strict=True))
         ranked = sorted(best.items(), key=lambda item: -item[1])[:depth]
         return {page_id: Hit(score, {"cosine": score}) for page_id, score in ranked}
 
@@ -76,7 +76,7 @@ class DenseLeg:
         if not owners:
             return {}
         best: dict[int, float] = {}
-        _keep_best(best, zip(owners, matrix @ self._questions.of(question), strict=True))
+        _keep_best(best, zip(owners, (matrix @ self._questions.of(question)).tolist(), strict=True))
         return {page_id: Hit(score, {"cosine": score}) for page_id, score in best.items()}
 
     def _published(
@@ -92,4 +92,4 @@ class DenseLeg:
 def _keep_best(best: dict[int, float], scored: Iterable[tuple[int, float]]) -> None:
     for page_id, score in scored:
         if score > best.get(page_id, -2.0):
-            best[page_id] = float(score)
+            best[page_id] = score

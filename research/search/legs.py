@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A page as one leg sees it. `parts` adds up to `score`."""
+    """A page as one leg sees it. `parts` tells what `score` is made of."""
 
     score: float
     parts: dict[str, float] = field(default_factory=dict)

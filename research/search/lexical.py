@@ -12,13 +12,14 @@ name is capped: a question made of a file's name would otherwise rank that file'
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from research.search.legs import Hit, Hits
 from research.store import lexical
 from research.store.catalog import Catalog
 from research.store.lexical import Term
-from research.store.pages import get_pages, page_ids_of
+from research.store.pages import documents_of, page_ids_of
 from research.store.words import name_words, words
 
 _PAIR_WEIGHT = 0.2
@@ -28,40 +29,51 @@ _SCALE = 1.0 + _PAIR_WEIGHT + _MOST_NAME
 _MOST_WORDS = 48
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A question as this leg sees it."""
+
+    text: str
+    terms: list[Term]  # its words with their weights
+    ordered: list[str]  # the same words as they stand in it, for pairs
+    documents: dict[str, float]  # doc_id → weight of its words in the file name
+
+
 class LexicalLeg:
     name = "lexical"
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        self._last: _Question | None = None
 
     def find(self, question: str, depth: int) -> Hits:
-        terms, ordered = self._terms(question)
-        pages = lexical.find_words(self._catalog, terms, limit=depth)
-        pages |= set(lexical.score_pairs(self._catalog, ordered, limit=depth))
+        # Statistics are taken anew with every question, and kept for the scores that are asked for after it.
+        asked = self._last = self._read(question)
+        pages = lexical.find_words(self._catalog, asked.terms, limit=depth)
+        pages |= set(lexical.score_pairs(self._catalog, asked.ordered, limit=depth))
         if not pages:  # words that stand on no page may still name a document
-            pages = set(sorted(page_ids_of(self._catalog, self._named(question)))[:depth])
-        return self._score(question, terms, ordered, sorted(pages))
+            pages = set(sorted(page_ids_of(self._catalog, asked.documents))[:depth])
+        return self._score(asked, sorted(pages))
 
     def score(self, question: str, page_ids: Sequence[int]) -> Hits:
-        terms, ordered = self._terms(question)
-        return self._score(question, terms, ordered, page_ids)
+        last = self._last
+        return self._score(last if last is not None and last.text == question else self._read(question), page_ids)
 
-    def _terms(self, question: str) -> tuple[list[Term], list[str]]:
-        """The question's words with their weights, and the words in order for pairs."""
+    def _read(self, question: str) -> _Question:
         ordered = words(question)
         terms = lexical.term_statistics(self._catalog, ordered)
         if len(terms) > _MOST_WORDS:
             terms = sorted(terms, key=lambda term: -term.idf)[:_MOST_WORDS]
         kept = {term.word for term in terms}
-        return terms, [word for word in ordered if word in kept]
+        return _Question(question, terms, [word for word in ordered if word in kept], self._named(question))
 
-    def _score(self, question: str, terms: list[Term], ordered: list[str], page_ids: Sequence[int]) -> Hits:
-        most = sum(term.idf for term in terms)
+    def _score(self, asked: _Question, page_ids: Sequence[int]) -> Hits:
+        most = sum(term.idf for term in asked.terms)
         if most <= 0 or not page_ids:
             return {}
-        by_words = lexical.score_words(self._catalog, terms, page_ids)
-        by_pairs = lexical.score_pairs(self._catalog, ordered, limit=0, only=page_ids)
-        by_name = self._name_scores(question, page_ids)
+        by_words = lexical.score_words(self._catalog, asked.terms, page_ids)
+        by_pairs = lexical.score_pairs(self._catalog, asked.ordered, limit=0, only=page_ids)
+        by_name = self._name_scores(asked, page_ids)
         hits: Hits = {}
         for page_id in page_ids:
             parts = {
@@ -75,15 +87,13 @@ class LexicalLeg:
         return hits
 
     def _named(self, question: str) -> dict[str, float]:
-        """doc_id → weight of the question's words in its file name."""
         plain = name_words(question)
         # "Best Buy" in a question names BESTBUY_2023.pdf.
         joined = [a + b for a, b in pairwise(plain)]
         return lexical.name_matches(self._catalog, [*plain, *joined])
 
-    def _name_scores(self, question: str, page_ids: Sequence[int]) -> dict[int, float]:
-        documents = self._named(question)
-        if not documents:
+    def _name_scores(self, asked: _Question, page_ids: Sequence[int]) -> dict[int, float]:
+        if not asked.documents:
             return {}
-        pages = get_pages(self._catalog, list(page_ids))
-        return {page_id: documents.get(page.doc_id, 0.0) for page_id, page in pages.items()}
+        owners = documents_of(self._catalog, page_ids)
+        return {page_id: asked.documents.get(doc_id, 0.0) for page_id, doc_id in owners.items()}

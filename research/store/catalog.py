@@ -13,8 +13,10 @@ from urllib.parse import quote
 from research.errors import IndexUnusableError, NothingFoundError
 from research.store import schema
 from research.store.paths import IndexPaths
+from research.store.trouble import RUN_AGAIN, unusable_catalog
 
 _BUSY_SECONDS = 30.0
+_KEPT = 4  # connections of ended threads
 
 
 class Catalog:
@@ -26,6 +28,7 @@ class Catalog:
         self._local = threading.local()
         self._opened: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._opening = threading.Lock()
+        self._identity: tuple[int, int] | None = None  # of the file, while it is open for writing
         if writable:
             paths.create()
         elif not paths.exists:
@@ -44,10 +47,9 @@ class Catalog:
     def connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._connect()
+            connection = self._left_behind() or self._connect()
             self._local.connection = connection
             with self._opening:
-                self._close_left_behind()
                 self._opened.append((threading.current_thread(), connection))
         return connection
 
@@ -59,12 +61,23 @@ class Catalog:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
+            self.check_in_place()
         except sqlite3.OperationalError as error:
             self._roll_back(connection)
             raise self._explain(error) from error
         except BaseException:
             self._roll_back(connection)
             raise
+
+    def check_in_place(self) -> None:
+        """Raise if the file being written is no longer the one in the index folder.
+
+        SQLite goes on writing into a file that was removed, and says that all is well.
+        """
+        if self._identity and self._identity != _identity_of(self.paths):
+            raise IndexUnusableError(
+                f"the index folder {self.paths.root} was removed or replaced while it was written", hint=RUN_AGAIN
+            )
 
     def meta(self, key: str, default: str = "") -> str:
         row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -85,12 +98,20 @@ class Catalog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _close_left_behind(self) -> None:
-        """Every question starts threads of its own; without this each would leave a connection open."""
-        for thread, connection in self._opened:
-            if not thread.is_alive():
+    def _left_behind(self) -> sqlite3.Connection | None:
+        """A connection whose thread has ended, to be used again: every question starts threads of its own.
+
+        After a burst of threads a few are kept for the next, the others closed.
+        """
+        with self._opening:
+            left = [entry for entry in self._opened if not entry[0].is_alive()]
+            for _, connection in left[_KEPT:]:
                 connection.close()
-        self._opened = [entry for entry in self._opened if entry[0].is_alive()]
+            self._opened = [entry for entry in self._opened if entry not in left[:1] and entry not in left[_KEPT:]]
+        if not left:
+            return None
+        self._roll_back(left[0][1])
+        return left[0][1]
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -104,6 +125,7 @@ class Catalog:
         # A commit that was reported must survive a power cut, not only a kill.
         connection.execute("PRAGMA synchronous = FULL")
         schema.migrate(connection)
+        self._identity = _identity_of(self.paths)
         return connection
 
     def _open_readable(self) -> sqlite3.Connection:
@@ -136,12 +158,12 @@ class Catalog:
             connection.execute("ROLLBACK")
 
     def _explain(self, error: sqlite3.Error) -> IndexUnusableError:
-        text = str(error)
-        hint = "check it with: ctx doctor"
-        if "full" in text:
-            hint = "free some space and run the same command again; what was reported as added is kept"
-        elif "readonly" in text or "unable to open" in text:
-            hint = "make the folder writable, or name another with --index DIR"
-        elif "not a database" in text or "malformed" in text:
-            hint = "move the folder away and ingest again; your documents are untouched"
-        return IndexUnusableError(f"the catalog in {self.paths.root} failed: {text}", hint=hint)
+        return unusable_catalog(f"the catalog in {self.paths.root} failed", error)
+
+
+def _identity_of(paths: IndexPaths) -> tuple[int, int] | None:
+    try:
+        found = paths.catalog.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from research.store import generations, vectors
+from research.store import counts, generations, page_vectors, vectors, visual_records
 from research.store.catalog import Catalog
 from research.store.generations import Generation
 from research.store.pages import pages_of
-from research.store.stages import STAGE_VECTORS
+from research.store.revision import revision_of
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
 TEXT = "text"
 VISUAL = "visual"
+_NAMES = (TEXT, VISUAL)
 
 # Chroma writes its neighbour files when an upsert leaves this many records unwritten; what it has not written is
 # replayed by every process that opens them. Two is the least it takes, so each batch is on disk when it returns.
 _SYNC_THRESHOLD = 2
 # Every batch rewrites the neighbour files: large ones keep that rare. Chroma takes at most about 5,400.
 _BATCH = 4000
-
-_FINISHED_PAGES = "SELECT {} FROM pages WHERE doc_id NOT IN (SELECT doc_id FROM ledger WHERE stage = ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +36,11 @@ class IndexState:
     generation: Generation | None
     missing: int  # vectors and finished pages of the catalog that are not in the collections
     surplus: int  # records of the collections that the catalog no longer has
+    outdated: bool = False  # names or images changed since
 
     @property
     def behind(self) -> bool:
-        return self.missing > 0 or self.surplus > 0 or self.generation is None
+        return self.missing > 0 or self.surplus > 0 or self.outdated or self.generation is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,16 @@ def state_of(catalog: Catalog) -> IndexState:
     """Compare without opening Chroma."""
     generation = current(catalog)
     upto = generation.upto if generation else 0
-    row = catalog.connection.execute("SELECT COUNT(*), SUM(seq > ?) FROM vectors", (upto,)).fetchone()
-    total, missing = int(row[0]), int(row[1] or 0)
+    total, missing = counts.vectors(catalog), counts.vectors_after(catalog, upto)
     text = generation.text_records if generation else 0
     visual = generation.visual_records if generation else 0
-    pages = int(catalog.connection.execute(_FINISHED_PAGES.format("COUNT(*)"), (STAGE_VECTORS,)).fetchone()[0])
+    pages = visual_records.count(catalog)
+    unseen = visual_records.newer(catalog, generation.visual_upto if generation else 0)
     return IndexState(
         generation,
-        missing=missing + max(0, pages - visual),
+        missing=missing + max(unseen, pages - visual),
         surplus=max(0, text - (total - missing)) + max(0, visual - pages),
+        outdated=generation is not None and generation.revision != revision_of(catalog),
     )
 
 
@@ -98,25 +99,43 @@ def publish(catalog: Catalog) -> Generation:
         return _build(catalog, None)
 
 
+def rebuild(catalog: Catalog) -> Generation:
+    """Publish collections made from the catalog alone, whatever there was before. The caller holds the write lock."""
+    return _build(catalog, None)
+
+
+def holds_everything(catalog: Catalog) -> bool:
+    """Open the published collections and compare them with the catalog, record by record."""
+    state = state_of(catalog)
+    if state.generation is None or state.behind or not generations.intact(state.generation):
+        return False
+    client = open_client(state.generation.path)
+    try:
+        found = [set(client.get_collection(name, embedding_function=None).get(include=[])["ids"]) for name in _NAMES]
+    finally:
+        client.close()
+    return found == [_text_keys(catalog), visual_records.keys(catalog)]
+
+
 def chunk_key(doc_id: str, page: int, ordinal: int) -> str:
     return f"{doc_id}:{page}:{ordinal}"
-
-
-def page_key(doc_id: str, page: int) -> str:
-    return f"{doc_id}:{page}"
 
 
 def _build(catalog: Catalog, base: Generation | None) -> Generation:
     """Publish a generation: `base` and what came after it, or everything."""
     folder = catalog.paths.chroma
-    upto = vectors.last_sequence(catalog)
+    upto, revision = vectors.last_sequence(catalog), revision_of(catalog)
     after = base.upto if base else 0
+    visual_upto = page_vectors.last_sequence(catalog)
+    visual_after = base.visual_upto if base else 0
     draft = generations.start_draft(folder, base)
     client = open_client(draft)
     try:
         text = _fill(_collection(client, TEXT), _text_keys(catalog), lambda _: _text_records(catalog, after))
         visual = _fill(
-            _collection(client, VISUAL), _visual_keys(catalog), lambda lacking: _visual_records(catalog, after, lacking)
+            _collection(client, VISUAL),
+            visual_records.keys(catalog),
+            lambda lacking: _visual_records(catalog, after, visual_after, lacking),
         )
     finally:
         client.close()
@@ -127,6 +146,8 @@ def _build(catalog: Catalog, base: Generation | None) -> Generation:
         upto=upto,
         text_records=text,
         visual_records=visual,
+        visual_upto=visual_upto,
+        revision=revision,
     )
 
 
@@ -182,11 +203,6 @@ def _text_keys(catalog: Catalog) -> set[str]:
     return {chunk_key(*row) for row in rows}
 
 
-def _visual_keys(catalog: Catalog) -> set[str]:
-    rows = catalog.connection.execute(_FINISHED_PAGES.format("doc_id, page"), (STAGE_VECTORS,))
-    return {page_key(*row) for row in rows}
-
-
 def _text_records(catalog: Catalog, after: int) -> Iterator[_Record]:
     import numpy as np
 
@@ -202,20 +218,10 @@ def _text_records(catalog: Catalog, after: int) -> Iterator[_Record]:
             yield _Record(chunk_key(doc_id, page, ordinal), vector, pages[page_id])
 
 
-def _visual_records(catalog: Catalog, after: int, lacking: set[str]) -> Iterator[_Record]:
-    """One record a page, for documents whose chunks all have vectors."""
-    # A document may have got its last vector before the base was published and been struck off the ledger after.
-    late = (key.rsplit(":", 1)[0] for key in lacking)
-    unfinished = {
-        row[0] for row in catalog.connection.execute("SELECT doc_id FROM ledger WHERE stage = ?", (STAGE_VECTORS,))
-    }
-    for doc_id in dict.fromkeys([*_touched(catalog, after, wordless=True), *late]):
-        if doc_id in unfinished:
-            continue
-        pages = list(pages_of(catalog, [doc_id]))
-        means = vectors.page_means(catalog, [page.page_id for page in pages])
-        for page in pages:
-            yield _Record(page_key(doc_id, page.page), means[page.page_id], page.metadata())
+def _visual_records(catalog: Catalog, after: int, visual_after: int, lacking: set[str]) -> Iterator[_Record]:
+    touched = _touched(catalog, after, wordless=True)
+    for page, vector in visual_records.records(catalog, touched, visual_after, lacking):
+        yield _Record(visual_records.page_key(page.doc_id, page.page), vector, page.metadata())
 
 
 def _touched(catalog: Catalog, after: int, *, wordless: bool = False) -> list[str]:

@@ -116,7 +116,7 @@ def add_document(
             ),
         )
         _note_file(connection, info.doc_id, stamp)
-        _index_name(connection, info.doc_id, info.filename, info.title)
+        index_name(connection, info.doc_id, info.filename, info.title)
         numbers, stages = [], {STAGE_VECTORS} | ({STAGE_IMAGES} if images else set())
         for page, chunks in pages:
             insert_page(connection, info.doc_id, page, chunks)
@@ -193,7 +193,7 @@ def _rename(connection: sqlite3.Connection, doc_id: str, path: str, filename: st
     connection.execute("UPDATE documents SET filename = ?, source_path = ? WHERE doc_id = ?", (filename, path, doc_id))
     connection.execute("DELETE FROM name_words WHERE doc_id = ?", (doc_id,))
     title = connection.execute("SELECT title FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()[0]
-    _index_name(connection, doc_id, filename, title)
+    index_name(connection, doc_id, filename, title)
     restamp_vectors(connection, doc_id)
 
 
@@ -209,8 +209,13 @@ def _note_file(connection: sqlite3.Connection, doc_id: str, stamp: FileStamp) ->
     )
 
 
-def _index_name(connection: sqlite3.Connection, doc_id: str, filename: str, title: str) -> None:
+def index_name(connection: sqlite3.Connection, doc_id: str, filename: str, title: str) -> None:
+    """Note the words a document can be called by; part of the caller's transaction."""
+    found = words_of_name(filename, title)
+    connection.executemany("INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in found])
+
+
+def words_of_name(filename: str, title: str) -> set[str]:
     stem = filename.rsplit(".", 1)[0]
     # BestBuy_2023 answers to "best buy" and to "bestbuy".
-    found = {*name_words(stem), *words(stem.replace("_", " ")), *words(title)}
-    connection.executemany("INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in found])
+    return {*name_words(stem), *words(stem.replace("_", " ")), *words(title)}

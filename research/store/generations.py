@@ -45,6 +45,8 @@ class Generation:
     upto: int  # the last vector of the catalog that is in it
     text_records: int
     visual_records: int
+    visual_upto: int = 0  # the last of the visual encoder's pages that is in it
+    revision: int = 0  # of the catalog's metadata, see store.revision
 
 
 def newest(folder: Path, catalog_id: str) -> Generation | None:
@@ -59,7 +61,7 @@ def newest(folder: Path, catalog_id: str) -> Generation | None:
 def start_draft(folder: Path, base: Generation | None) -> Path:
     """An empty private folder, or a copy of `base`, to write into."""
     draft = folder / _DRAFT
-    shutil.rmtree(draft, ignore_errors=True)
+    drop_draft(folder)
     if base is None:
         draft.mkdir(parents=True, mode=0o700)
     else:
@@ -69,7 +71,15 @@ def start_draft(folder: Path, base: Generation | None) -> Path:
 
 
 def publish_draft(
-    folder: Path, draft: Path, *, catalog_id: str, upto: int, text_records: int, visual_records: int
+    folder: Path,
+    draft: Path,
+    *,
+    catalog_id: str,
+    upto: int,
+    text_records: int,
+    visual_records: int,
+    visual_upto: int = 0,
+    revision: int = 0,
 ) -> Generation:
     """Make the draft the newest generation. Older ones go, except the one readers may be opening now."""
     number = max((n for n, _ in _numbered(folder)), default=0) + 1
@@ -81,6 +91,8 @@ def publish_draft(
         "upto": upto,
         "text_records": text_records,
         "visual_records": visual_records,
+        "visual_upto": visual_upto,
+        "revision": revision,
         "files": [asdict(stamp) for stamp in stamps],
     }
     (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1))
@@ -91,12 +103,30 @@ def publish_draft(
     for older, path in _numbered(folder):
         if older < number - 1:
             shutil.rmtree(path, ignore_errors=True)
-    return Generation(target, number, catalog_id, upto, text_records, visual_records)
+    return Generation(target, number, catalog_id, upto, text_records, visual_records, visual_upto, revision)
+
+
+def has_draft(folder: Path) -> bool:
+    return (folder / _DRAFT).exists()
+
+
+def drop_draft(folder: Path) -> None:
+    """Remove what a stopped writer left. Only for the holder of the write lock."""
+    shutil.rmtree(folder / _DRAFT, ignore_errors=True)
 
 
 def discard_all(folder: Path) -> None:
     """Throw every generation away; the next publication builds from the catalog."""
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def intact(generation: Generation) -> bool:
+    """Every file compared byte by byte, by its checksum, with what was published."""
+    try:
+        manifest = json.loads((generation.path / _MANIFEST).read_text())
+        return all(_crc(generation.path / entry["name"]) == entry["crc"] for entry in manifest["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def condemn(generation: Generation) -> None:
@@ -115,6 +145,8 @@ def _read(path: Path, number: int) -> Generation | None:
             int(manifest["upto"]),
             int(manifest["text_records"]),
             int(manifest["visual_records"]),
+            int(manifest.get("visual_upto", 0)),
+            int(manifest.get("revision", 0)),
         )
         stamps = [Stamp(**entry) for entry in manifest["files"]]
         sound = all(_unchanged(path, stamp) for stamp in stamps) and _database_opens(path / _UNSTAMPED)

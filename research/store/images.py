@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 
+from research.store.catalog import Catalog
 from research.store.paths import IndexPaths
+from research.store.revision import revise
+from research.store.stages import STAGE_IMAGES
 
 
 def image_name(page: int) -> str:
@@ -47,3 +52,36 @@ def sweep(paths: IndexPaths, known: set[str]) -> None:
         for folder in paths.images.iterdir():
             if folder.name not in known:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def strangers(paths: IndexPaths, known: set[str]) -> list[Path]:
+    """Folders of no known document."""
+    return [f for f in paths.images.iterdir() if f.name not in known] if paths.images.is_dir() else []
+
+
+def missing(catalog: Catalog) -> list[tuple[str, int]]:
+    """(doc_id, page) of pages that are noted as drawn and lack a file."""
+    gone, doc, present = [], "", frozenset[str]()
+    for doc_id, page in catalog.connection.execute("SELECT doc_id, page FROM pages WHERE image ORDER BY doc_id"):
+        if doc_id != doc:
+            folder = folder_of(catalog.paths, doc_id)
+            doc, present = doc_id, frozenset(p.name for p in folder.iterdir()) if folder.is_dir() else frozenset()
+        if not {image_name(page), thumbnail_name(page)} <= present:
+            gone.append((str(doc_id), int(page)))
+    return gone
+
+
+def forget(catalog: Catalog, pages: Iterable[tuple[str, int]]) -> None:
+    """These pages are to be drawn again."""
+    with catalog.transaction() as connection:
+        forget_images(connection, pages)
+
+
+def forget_images(connection: sqlite3.Connection, pages: Iterable[tuple[str, int]]) -> None:
+    """The same as part of the caller's transaction."""
+    gone = list(pages)
+    connection.executemany("UPDATE pages SET image = 0 WHERE doc_id = ? AND page = ?", gone)
+    due = sorted({(doc_id, STAGE_IMAGES) for doc_id, _ in gone})
+    connection.executemany("INSERT OR IGNORE INTO ledger VALUES (?, ?)", due)
+    if gone:
+        revise(connection)

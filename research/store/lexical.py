@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from research.store.catalog import Catalog
 from research.store.pages import marks, slices
 
 # FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1.
 _BM25_MAXIMUM = 2.2
-_SECTION_WEIGHT = 1.0
+_SCORE = "bm25(page_words, 1.0, 1.0)"
+# Words on more pages than this cost most of the time and decide least; and how many such hits make it worth while to
+# look at the other pages first.
+_RARE_SHARE = 0.2
+_WORTH_PRUNING = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,7 @@ class Term:
 
     word: str
     pages: int  # that hold it
+    share: float  # of all pages
     idf: float  # never zero: a word of every page still says a little
     fts_idf: float  # as FTS5 has it inside its bm25(), where a word of most pages counts nothing
 
@@ -38,7 +44,16 @@ def term_statistics(catalog: Catalog, words: Sequence[str]) -> list[Term]:
 
 def find_words(catalog: Catalog, terms: Sequence[Term], *, limit: int) -> set[int]:
     """The best `limit` pages that hold any of the words, by FTS5's own ranking."""
-    return set(_score(catalog, " OR ".join(_quote(term.word) for term in terms if term.pages), limit, None))
+    present = [term for term in terms if term.pages]
+    rare = [term for term in present if term.share <= _RARE_SHARE]
+    most_common = sum(term.pages for term in present) - sum(term.pages for term in rare)
+    if rare and most_common > _WORTH_PRUNING * limit:
+        found = _score(catalog, _any(present), limit, _any(rare))
+        # A page with none of the rare words scores less than this; if the last of the found is better, none is missing.
+        bound = sum(term.fts_idf for term in present if term.share > _RARE_SHARE)
+        if len(found) == limit and min(found.values()) > bound:
+            return set(found)
+    return set(_score(catalog, _any(present), limit))
 
 
 def score_words(catalog: Catalog, terms: Sequence[Term], page_ids: Sequence[int]) -> dict[int, float]:
@@ -48,7 +63,7 @@ def score_words(catalog: Catalog, terms: Sequence[Term], page_ids: Sequence[int]
         if not term.pages:
             continue
         # One word at a time, so that FTS5's own weight can be divided out and ours put in.
-        for page_id, score in _score(catalog, _quote(term.word), 0, page_ids).items():
+        for page_id, score in _score_pages(catalog, _quote(term.word), page_ids).items():
             scores[page_id] = scores.get(page_id, 0.0) + score / term.fts_idf * term.idf
     return scores
 
@@ -57,8 +72,8 @@ def score_pairs(
     catalog: Catalog, words: Sequence[str], *, limit: int, only: Sequence[int] | None = None
 ) -> dict[int, float]:
     """page_id → BM25 of adjacent word pairs."""
-    pairs = dict.fromkeys(pairwise(words))
-    return _score(catalog, " OR ".join(_quote(f"{a} {b}") for a, b in pairs), limit, only)
+    expression = " OR ".join(_quote(f"{a} {b}") for a, b in dict.fromkeys(pairwise(words)))
+    return _score(catalog, expression, limit) if only is None else _score_pages(catalog, expression, only)
 
 
 def phrase_pages(catalog: Catalog, words: Sequence[str], doc_ids: Sequence[str], *, limit: int) -> dict[int, str]:
@@ -89,24 +104,39 @@ def name_matches(catalog: Catalog, words: Sequence[str]) -> dict[str, float]:
     return scores
 
 
-def _score(catalog: Catalog, expression: str, limit: int, only: Sequence[int] | None) -> dict[int, float]:
+def _score(catalog: Catalog, expression: str, limit: int, holding: str = "") -> dict[int, float]:
+    """The best `limit` pages of an expression; `holding`: only those that match this other one, too."""
     if not expression:
         return {}
-    select = f"SELECT rowid, bm25(page_words, 1.0, {_SECTION_WEIGHT}) AS score FROM page_words"
-    if only is None:
+    among = " AND +rowid IN (SELECT rowid FROM page_words WHERE page_words MATCH ?)" if holding else ""
+    rows = catalog.connection.execute(
+        f"SELECT rowid, {_SCORE} AS score FROM page_words WHERE page_words MATCH ?{among}"
+        " ORDER BY score, rowid LIMIT ?",
+        (expression, *([holding] if holding else []), limit),
+    )
+    return _scores(rows)
+
+
+def _score_pages(catalog: Catalog, expression: str, page_ids: Sequence[int]) -> dict[int, float]:
+    """These pages, where they match an expression."""
+    found: dict[int, float] = {}
+    for part in slices(page_ids) if expression else ():
         rows = catalog.connection.execute(
-            f"{select} WHERE page_words MATCH ? ORDER BY score LIMIT ?", (expression, limit)
-        ).fetchall()
-    else:
-        rows = [
-            row
-            for part in slices(only)
-            for row in catalog.connection.execute(
-                f"{select} WHERE page_words MATCH ? AND +rowid IN ({marks(part)})", (expression, *part)
-            )
-        ]
+            f"SELECT rowid, {_SCORE} FROM page_words WHERE page_words MATCH ? AND +rowid IN ({marks(part)})",
+            (expression, *part),
+        )
+        found.update(_scores(rows))
+    return found
+
+
+def _scores(rows: Iterable[Sequence[Any]]) -> dict[int, float]:
     # FTS5 counts better as more negative.
     return {int(row[0]): -float(row[1]) / _BM25_MAXIMUM for row in rows}
+
+
+def _any(terms: Sequence[Term]) -> str:
+    """The expression for pages with any of the words."""
+    return " OR ".join(_quote(term.word) for term in terms)
 
 
 def _quote(text: str) -> str:
@@ -116,7 +146,7 @@ def _quote(text: str) -> str:
 
 def _term(word: str, total: int, pages: int) -> Term:
     odds = (total - pages + 0.5) / (pages + 0.5)
-    return Term(word, pages, idf=_idf(odds), fts_idf=max(math.log(odds), 1e-6))
+    return Term(word, pages, pages / max(1, total), idf=_idf(odds), fts_idf=max(math.log(odds), 1e-6))
 
 
 def _idf(odds: float) -> float:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from research.errors import BusyError, IndexUnusableError
+from research.errors import BusyError
+from research.store.private import private_files
+from research.store.trouble import unusable
 
 
 @contextmanager
 def write_lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
-    """Hold the index's write lock, waiting up to `wait` seconds (-1: for ever). Raises `BusyError`."""
+    """Hold the index's write lock, waiting up to `wait` seconds (-1: for ever). Raises `BusyError`.
+
+    What is written under it is for its owner only.
+    """
     from filelock import FileLock, Timeout
 
     lock = FileLock(path, timeout=wait, mode=0o600)
@@ -27,14 +32,23 @@ def write_lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
             hint="wait for it to finish, or add --wait",
         ) from error
     except OSError as error:
-        raise IndexUnusableError(f"cannot lock the index: {error.strerror or error}") from error
+        raise unusable("cannot lock the index", error) from error
     pid_file = _pid_file(path)
     try:
-        pid_file.write_text(str(os.getpid()))
-        yield
+        with private_files():
+            _note(pid_file)
+            yield
     finally:
-        pid_file.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may be gone, or read-only by now
+            pid_file.unlink(missing_ok=True)
         lock.release()
+
+
+def _note(pid_file: Path) -> None:
+    try:
+        pid_file.write_text(str(os.getpid()))
+    except OSError as error:
+        raise unusable("cannot write into the index folder", error) from error
 
 
 def holder(path: Path) -> int | None:

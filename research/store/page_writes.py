@@ -8,7 +8,9 @@ import zlib
 from collections.abc import Sequence
 
 from research.store.catalog import Catalog
-from research.store.records import Chunk, Page
+from research.store.page_vectors import write_lines
+from research.store.records import PAGE_GIVEN_UP, Chunk, Line, Page
+from research.store.revision import revise
 from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
 from research.store.words import words
 
@@ -49,9 +51,17 @@ def _insert_text(
         (page_id, " ".join(found), " ".join(words(page.section_path))),
     )
     connection.executemany(
-        "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box) VALUES (?, ?, ?, ?, ?, ?)",
-        [(page_id, c.ordinal, zlib.compress(c.text.encode()), c.context, c.tokens, json.dumps(c.box)) for c in chunks],
+        "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box, regions) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (page_id, c.ordinal, zlib.compress(c.text.encode()), c.context, c.tokens, json.dumps(c.box), _regions(c))
+            for c in chunks
+        ],
     )
+
+
+def _regions(chunk: Chunk) -> str:
+    rows = [[region.start, *(round(edge, 4) for edge in region.box)] for region in chunk.regions]
+    return json.dumps(rows, separators=(",", ":"))
 
 
 def restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
@@ -63,6 +73,7 @@ def restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
     ).fetchall()
     connection.executemany("DELETE FROM vectors WHERE chunk_id = ?", [(row[0],) for row in rows])
     connection.executemany("INSERT INTO vectors (chunk_id, vector) VALUES (?, ?)", [tuple(r) for r in rows])
+    revise(connection)  # a document without text has no vector to tell by
 
 
 def pages_for_ocr(catalog: Catalog, doc_id: str) -> list[int]:
@@ -70,11 +81,19 @@ def pages_for_ocr(catalog: Catalog, doc_id: str) -> list[int]:
     return [int(row[0]) for row in rows]
 
 
+def pages_given_up(catalog: Catalog, doc_id: str) -> tuple[int, ...]:
+    """Pages the reader hung or crashed on: they would do it again in every later stage."""
+    rows = catalog.connection.execute(
+        "SELECT page FROM pages WHERE doc_id = ? AND error = ? ORDER BY page", (doc_id, PAGE_GIVEN_UP)
+    )
+    return tuple(int(row[0]) for row in rows)
+
+
 def count_for_ocr(catalog: Catalog) -> int:
     return int(catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE needs_ocr").fetchone()[0])
 
 
-def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk]) -> None:
+def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk], lines: Sequence[Line]) -> None:
     """Put what OCR read in place of the page's text; its vectors are then due again."""
     with catalog.transaction() as connection:
         row = connection.execute(
@@ -98,6 +117,7 @@ def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk]) ->
         connection.execute("DELETE FROM page_words WHERE rowid = ?", (row[0],))
         connection.execute("DELETE FROM chunks WHERE page_id = ?", (row[0],))
         _insert_text(connection, row[0], page, found, chunks)
+        write_lines(connection, row[0], lines)
         connection.execute("INSERT OR IGNORE INTO ledger VALUES (?, ?)", (doc_id, STAGE_VECTORS))
         _close_ocr(connection, doc_id)
 
@@ -112,6 +132,15 @@ def give_up_ocr(catalog: Catalog, doc_id: str, pages: Sequence[int], reason: str
         _close_ocr(connection, doc_id)
 
 
+def ask_for_images(catalog: Catalog) -> None:
+    """Put every document without a single image on the ledger."""
+    with catalog.transaction() as connection:
+        connection.execute(
+            "INSERT OR IGNORE INTO ledger SELECT doc_id, ? FROM pages GROUP BY doc_id HAVING MAX(image) = 0",
+            (STAGE_IMAGES,),
+        )
+
+
 def mark_drawn(catalog: Catalog, doc_id: str, pages: Sequence[int], *, published: int) -> None:
     """The pages' image files are in place. `published`: the last vector that the collections have."""
     with catalog.transaction() as connection:
@@ -119,16 +148,17 @@ def mark_drawn(catalog: Catalog, doc_id: str, pages: Sequence[int], *, published
             "UPDATE pages SET image = 1 WHERE doc_id = ? AND page = ?", [(doc_id, page) for page in pages]
         )
         connection.execute("DELETE FROM ledger WHERE doc_id = ? AND stage = ?", (doc_id, STAGE_IMAGES))
-        if pages and _first_vector(connection, doc_id) <= published:
+        first = _first_vector(connection, doc_id)
+        if pages and (first is None or first <= published):
             restamp_vectors(connection, doc_id)
 
 
-def _first_vector(connection: sqlite3.Connection, doc_id: str) -> float:
+def _first_vector(connection: sqlite3.Connection, doc_id: str) -> int | None:
     row = connection.execute(
         "SELECT MIN(seq) FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id) WHERE doc_id = ?",
         (doc_id,),
     ).fetchone()
-    return float("inf") if row[0] is None else float(row[0])
+    return None if row[0] is None else int(row[0])
 
 
 def _close_ocr(connection: sqlite3.Connection, doc_id: str) -> None:

@@ -109,6 +109,41 @@ def page_ids_of(catalog: Catalog, doc_ids: Iterable[str]) -> set[int]:
     return found
 
 
+def page_ids_at(catalog: Catalog, keys: Iterable[str]) -> list[int]:
+    """The pages of "doc_id:page" keys that still exist."""
+    found: list[int] = []
+    for key in keys:
+        doc_id, page = key.rsplit(":", 1)
+        row = catalog.connection.execute(
+            "SELECT page_id FROM pages WHERE doc_id = ? AND page = ?", (doc_id, int(page))
+        ).fetchone()
+        if row is not None:
+            found.append(int(row[0]))
+    return found
+
+
+def places_of(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, tuple[str, int, str]]:
+    """page_id → (filename, page, doc_id), for those that still exist: what ordering many pages takes, and no more."""
+    found: dict[int, tuple[str, int, str]] = {}
+    for part in slices(page_ids):
+        rows = catalog.connection.execute(
+            f"SELECT page_id, filename, page, doc_id FROM pages JOIN documents USING (doc_id)"
+            f" WHERE page_id IN ({marks(part)})",
+            part,
+        )
+        found.update((page_id, (filename, page, doc_id)) for page_id, filename, page, doc_id in rows)
+    return found
+
+
+def documents_of(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, str]:
+    """page_id → doc_id, for those that still exist."""
+    found: dict[int, str] = {}
+    for part in slices(page_ids):
+        rows = catalog.connection.execute(f"SELECT page_id, doc_id FROM pages WHERE page_id IN ({marks(part)})", part)
+        found.update((page_id, doc_id) for page_id, doc_id in rows)
+    return found
+
+
 def page_markdown(catalog: Catalog, doc_id: str, page: int) -> str | None:
     row = catalog.connection.execute(
         "SELECT markdown FROM pages WHERE doc_id = ? AND page = ?", (doc_id, page)

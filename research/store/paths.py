@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from research.errors import IndexUnusableError
+from research.store.private import private_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class IndexPaths:
         return self.root / "spool"
 
     @property
+    def restoring(self) -> Path:
+        """A backup on its way in, until it was found whole."""
+        return self.root / "restoring"
+
+    @property
     def lock(self) -> Path:
         return self.root / "write.lock"
 
@@ -47,7 +53,8 @@ class IndexPaths:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
             ignore = self.root / ".gitignore"
             if not ignore.exists():
-                ignore.write_text("*\n")
+                with private_files():
+                    ignore.write_text("*\n")
         except OSError as error:
             reason = error.strerror or str(error)
             raise IndexUnusableError(

@@ -7,6 +7,8 @@ from typing import Literal
 
 BlockKind = Literal["heading", "paragraph", "list", "code", "table", "picture"]
 
+PAGE_GIVEN_UP = "the page was skipped"  # the error of a page that hung or crashed the reader
+
 Box = tuple[float, float, float, float]
 """x0, y0, x1, y1 as fractions of the page's width and height, origin top left."""
 
@@ -41,6 +43,22 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One line that OCR read, with its place on the page."""
+
+    text: str
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A visible piece of a chunk: where it stands on the page, and where in the chunk's text it begins."""
+
+    start: int
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A passage of one page, small enough for the encoder's window together with its `context`."""
 
@@ -50,6 +68,7 @@ class Chunk:
     context: str  # document title and section, embedded in front of the text
     tokens: int  # of context and text together, as the encoder sees them
     box: Box  # the union of its blocks
+    regions: tuple[Region, ...] = ()  # its blocks, in order
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,11 @@ def repair_if_behind(paths: IndexPaths) -> bool:
         state = collections.state_of(catalog)
     if not state.behind or (state.generation is None and state.missing == 0):
         return False
+    from research.store.publisher import publish_apart
+
     try:
-        with write_lock(paths.lock), Catalog(paths, writable=True) as catalog:
-            collections.publish(catalog)
+        with write_lock(paths.lock):
+            publish_apart(paths)
     except (BusyError, IndexUnusableError, OSError):
         return False
     return True

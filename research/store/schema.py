@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
-from research.errors import IndexUnusableError
+from research.errors import NewerIndexError
 
 # Each step is applied once, in order, inside one transaction; `user_version` counts the steps done.
 # Steps are never edited after a release: a change is a new step at the end.
@@ -97,24 +98,63 @@ _STEPS: tuple[str, ...] = (
     ALTER TABLE pages ADD COLUMN needs_ocr INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE pages ADD COLUMN ocr_engine TEXT NOT NULL DEFAULT '';
     """,
+    """
+    ALTER TABLE chunks ADD COLUMN regions TEXT NOT NULL DEFAULT '[]';  -- [start, x0, y0, x1, y1] a block
+
+    -- What OCR read, line by line with its box, so that lines can be embedded again without reading the page again.
+    CREATE TABLE page_lines (
+        page_id INTEGER PRIMARY KEY REFERENCES pages ON DELETE CASCADE,
+        lines BLOB NOT NULL  -- zlib of JSON
+    );
+
+    -- What the visual encoder saw on a page. The large column stands last: the others are read without it.
+    CREATE TABLE page_vectors (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        page_id INTEGER NOT NULL UNIQUE REFERENCES pages ON DELETE CASCADE,
+        first BLOB NOT NULL,  -- one vector for the visual collection, float16
+        boxes BLOB NOT NULL,  -- four 16-bit fractions of the page a vector
+        sketch BLOB NOT NULL,  -- one bit a dimension
+        vectors BLOB NOT NULL  -- 16 bits a dimension, one scale a vector
+    );
+
+    -- Until now the visual collection held the means of chunk vectors, which is what `regions` does.
+    INSERT INTO meta SELECT 'visual_encoder', 'regions:' || value FROM meta WHERE key = 'text_encoder';
+    INSERT INTO meta SELECT 'visual_dim', value FROM meta WHERE key = 'text_dim';
+    """,
 )
 
 VERSION = len(_STEPS)
 
 
-def migrate(connection: sqlite3.Connection) -> None:
+def migrate(connection: sqlite3.Connection, *, upto: int = VERSION) -> None:
     """Bring the catalog to `VERSION`. Raises if it was written by a newer ctx."""
-    found = version_of(connection)
-    for number, step in enumerate(_STEPS[found:], start=found + 1):
-        connection.executescript(f"BEGIN IMMEDIATE; {step} PRAGMA user_version = {number}; COMMIT;")
+    while (number := version_of(connection) + 1) <= upto:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if version_of(connection) < number:  # several processes may meet an old catalog at once
+                for statement in _statements(_STEPS[number - 1]):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One by one, because a script run as a whole ends the transaction it stands in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def version_of(connection: sqlite3.Connection) -> int:
     """The catalog's schema version; 0 for an empty file."""
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if found > VERSION:
-        raise IndexUnusableError(
-            f"this index was written by a newer ctx (schema {found}; this ctx knows {VERSION})",
-            hint="upgrade ctx: pip install --upgrade ctx-research",
-        )
+        raise NewerIndexError("this index", found, VERSION)
     return found

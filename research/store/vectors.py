@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from research.store.catalog import Catalog
 from research.store.pages import marks, slices
+from research.store.records import Region
 from research.store.stages import STAGE_VECTORS
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _ENCODER = "text_encoder"
 _DIM = "text_dim"
+_KEYS_A_STATEMENT = 250  # three variables each
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,23 @@ class PendingChunk:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class EmbeddedChunk:
+    """A chunk with its vector (dim,) and its visible pieces; at least one."""
+
+    text: str
+    regions: tuple[Region, ...]
+    vector: NDArray[np.float32]
+
+
 def encoder_of(catalog: Catalog) -> str:
     """The name of the encoder that filled this index; empty while it has no vectors."""
     return catalog.meta(_ENCODER)
+
+
+def dim_of(catalog: Catalog) -> int:
+    """Numbers in a vector of this index."""
+    return int(catalog.meta(_DIM, "0"))
 
 
 def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
@@ -63,9 +80,10 @@ def pending_chunks(catalog: Catalog) -> Iterator[PendingChunk]:
             yield PendingChunk(chunk_id, f"{context}\n{body}" if context else body)
 
 
+# CROSS JOIN keeps SQLite to the order written: from the few documents of the ledger to their chunks, not back from all.
 def count_pending(catalog: Catalog) -> int:
     row = catalog.connection.execute(
-        "SELECT COUNT(*) FROM ledger JOIN pages USING (doc_id) JOIN chunks USING (page_id)"
+        "SELECT COUNT(*) FROM ledger CROSS JOIN pages USING (doc_id) CROSS JOIN chunks USING (page_id)"
         " LEFT JOIN vectors USING (chunk_id) WHERE stage = ? AND seq IS NULL",
         (STAGE_VECTORS,),
     ).fetchone()
@@ -96,7 +114,7 @@ def close_ledger(catalog: Catalog) -> None:
     with catalog.transaction() as connection:
         connection.execute(
             "DELETE FROM ledger WHERE stage = ? AND doc_id NOT IN ("
-            " SELECT doc_id FROM ledger JOIN pages USING (doc_id) JOIN chunks USING (page_id)"
+            " SELECT doc_id FROM ledger CROSS JOIN pages USING (doc_id) CROSS JOIN chunks USING (page_id)"
             " LEFT JOIN vectors USING (chunk_id) WHERE stage = ? AND seq IS NULL)",
             (STAGE_VECTORS, STAGE_VECTORS),
         )
@@ -130,6 +148,25 @@ def vectors_of_pages(catalog: Catalog, page_ids: Sequence[int]) -> tuple[list[in
     return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
 
 
+def chunks_of_page(catalog: Catalog, page_id: int) -> list[EmbeddedChunk]:
+    """A page's chunks that have vectors, in order."""
+    rows = catalog.connection.execute(
+        "SELECT text, box, regions, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id = ?"
+        " ORDER BY ordinal",
+        (page_id,),
+    ).fetchall()
+    matrix = _matrix([row["vector"] for row in rows])
+    return [
+        EmbeddedChunk(zlib.decompress(row["text"]).decode(), _regions(row["regions"], row["box"]), vector)
+        for row, vector in zip(rows, matrix, strict=True)
+    ]
+
+
+def _regions(stored: str, whole: str) -> tuple[Region, ...]:
+    entries = json.loads(stored) or [[0, *json.loads(whole)]]
+    return tuple(Region(int(start), (x0, y0, x1, y1)) for start, x0, y0, x1, y1 in entries)
+
+
 def page_means(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
     """page_id → the direction its chunks share, (dim,), unit length; zero for a page without text."""
     import numpy as np
@@ -144,15 +181,18 @@ def page_means(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, NDArray[n
 def page_ids_of_chunks(catalog: Catalog, keys: Sequence[str], *, upto: int) -> dict[str, int]:
     """Chroma record id → page_id, for records that are still current: present, and written by `upto`."""
     found: dict[str, int] = {}
-    for key in keys:
-        doc_id, page, ordinal = key.rsplit(":", 2)
-        row = catalog.connection.execute(
-            "SELECT p.page_id FROM pages p JOIN chunks c USING (page_id) JOIN vectors v USING (chunk_id)"
-            " WHERE p.doc_id = ? AND p.page = ? AND c.ordinal = ? AND v.seq <= ?",
-            (doc_id, int(page), int(ordinal), upto),
-        ).fetchone()
-        if row is not None:
-            found[key] = int(row[0])
+    for start in range(0, len(keys), _KEYS_A_STATEMENT):
+        part = [key.rsplit(":", 2) for key in keys[start : start + _KEYS_A_STATEMENT]]
+        # CROSS JOIN keeps SQLite to this order: each wanted key is looked up, nothing is scanned.
+        rows = catalog.connection.execute(
+            f"WITH wanted (doc_id, page, ordinal) AS (VALUES {','.join(['(?, ?, ?)'] * len(part))})"
+            " SELECT w.doc_id, w.page, w.ordinal, p.page_id FROM wanted w"
+            " CROSS JOIN pages p ON p.doc_id = w.doc_id AND p.page = w.page"
+            " CROSS JOIN chunks c ON c.page_id = p.page_id AND c.ordinal = w.ordinal"
+            " CROSS JOIN vectors v ON v.chunk_id = c.chunk_id WHERE v.seq <= ?",
+            (*(value for d, p, o in part for value in (d, int(p), int(o))), upto),
+        )
+        found.update((f"{doc_id}:{page}:{ordinal}", int(page_id)) for doc_id, page, ordinal, page_id in rows)
     return found
 
 

@@ -1,30 +1,45 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
-    python -m tests.bench [speed] [ingest] [cold] [maxsim] [quality] [--eval FOLDER]
+python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [--eval FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import cold, ingest, maxsim, quality, speed
+from tests.bench import cold, growth, ingest, limits, maxsim, quality, side, speed
 
-SECTIONS = {"speed": speed.run, "ingest": ingest.run, "cold": cold.run, "maxsim": maxsim.run}
 EVAL = Path(__file__).parents[3] / "shared" / "eval"
+# Asked for by name, growth goes all the way; among all the others it must not take longer than they do.
+EVERY_SIZE, FEWER_SIZES = [1_000, 10_000, 100_000], [1_000, 10_000]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, "quality"], help="default: all")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help="default: all")
     parser.add_argument("--eval", type=Path, default=EVAL, help="folder of sets with pdfs/ and qrels.jsonl")
+    parser.add_argument("--pages", type=int, nargs="+", metavar="N", help="sizes of the growth bench")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the growth bench's indexes there")
     chosen = parser.parse_args()
-    for name, section in SECTIONS.items():
+    sizes = chosen.pages or (EVERY_SIZE if "growth" in chosen.sections else FEWER_SIZES)
+    sections: dict[str, Callable[[], None]] = {
+        "speed": speed.run,
+        "ingest": ingest.run,
+        "limits": limits.run,
+        "cold": cold.run,
+        "growth": lambda: growth.run(sizes, chosen.keep),
+        "side": lambda: side.run(chosen.eval),
+        "maxsim": maxsim.run,
+        "quality": lambda: quality.run(chosen.eval),
+    }
+    if unknown := set(chosen.sections) - sections.keys():
+        parser.error(f"no such section: {', '.join(sorted(unknown))}; there are {', '.join(sections)}")
+    for name, section in sections.items():
         if not chosen.sections or name in chosen.sections:
             section()
-    if not chosen.sections or "quality" in chosen.sections:
-        quality.run(chosen.eval)
     return 0
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from tests.bench.speed import QUESTION, SAMPLES
-from tests.bench.table import line, title
+from tests.bench.table import line, median, title
+from tests.bench.taken import cost
 
 ROUNDS = 5
 
@@ -32,22 +31,8 @@ def run() -> None:
         measured: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
         for _ in range(ROUNDS):
             for name, command in commands.items():
-                measured[name].append(_cost(command))
-    base = _median([cpu for cpu, _ in measured["import chromadb"]])
+                measured[name].append(cost(command))
+    base = median([cpu for cpu, _ in measured["import chromadb"]])
     for name, costs in measured.items():
-        cpu, wall = _median([c for c, _ in costs]), _median([w for _, w in costs])
+        cpu, wall = median([c for c, _ in costs]), median([w for _, w in costs])
         line(name, f"{cpu:.2f} s CPU", f"{wall:.2f} s wall, {cpu / base:.2f} of import chromadb")
-
-
-def _cost(command: list[str]) -> tuple[float, float]:
-    before = os.times()
-    started = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    wall = time.perf_counter() - started
-    after = os.times()
-    cpu = (after.children_user - before.children_user) + (after.children_system - before.children_system)
-    return cpu, wall
-
-
-def _median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]

@@ -9,3 +9,7 @@ def title(text: str) -> None:
 
 def line(what: str, value: str, against: str = "") -> None:
     print(f"{what:<58} {value:>14}   {against}", flush=True)
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]

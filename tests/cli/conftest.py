@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from research.encoders.registry import DEFAULT, load_text_encoder
-from research.store import collections, vectors
+from research.store import collections, page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.documents import FileStamp, add_document
 from research.store.lock import write_lock
@@ -90,6 +90,7 @@ def _fill(index: IndexPaths, *, embed: bool) -> None:
         if embed:
             encoder = load_text_encoder(DEFAULT)
             vectors.set_encoder(catalog, encoder.name, encoder.dim)
+            page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
             chunks = list(vectors.pending_chunks(catalog))
             vectors.write_vectors(
                 catalog, [chunk.chunk_id for chunk in chunks], encoder.embed([chunk.text for chunk in chunks])

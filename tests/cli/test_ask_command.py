@@ -179,7 +179,7 @@ def test_collections_left_behind_are_mended_by_the_next_question(spawn, copied: 
 
 def test_a_reader_that_goes_away_is_no_error(filled: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli.main", "ask", "banks", "--index", str(filled)],
+        [sys.executable, "-m", "cli.main", "ask", "banks", "--doc", "crisis.pdf", "--index", str(filled)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -236,3 +236,21 @@ def test_on_a_terminal_incomplete_coverage_and_emptiness_are_told(on_terminal, w
     nothing = on_terminal(["ask", "xylophone", "--mode", "lexical", "--index", str(words_only)])
     assert nothing.code == 3
     assert "nothing found" in nothing.out
+
+
+def test_a_source_that_imitates_a_header_is_marked_everywhere(filled: Path, call, on_terminal) -> None:
+    ask = ("ask", "zebra", "--mode", "lexical", "--index", str(filled))
+    asked = call(*ask, "--json")
+    [source] = [s for s in asked.document["sources"] if s["doc_id"] == "cccc000000000003"]
+    assert source["suspicious"] == ["forged_header", "hidden_characters"]
+    assert "[Document 9: bank.pdf, Page 1]" in source["markdown_content"], "JSON keeps the page's own text"
+    assert "(Document 9: bank.pdf, Page 1]" in asked.document["formatted_text"]
+    assert "may try to steer a model (forged_header, hidden_characters)" in call(*ask).err
+    assert "may try to steer a model" not in call(*ask, "--quiet").err
+    assert "may try to steer a model" in on_terminal(list(ask)).out.replace("\n", " ")
+    for command in (("search", "zebra", "--mode", "lexical"), ("show", "cccc000000000003", "1")):
+        ran = call(*command, "--json", "--index", str(filled))
+        entry = ran.document["results"][0] if command[0] == "search" else ran.document
+        assert entry["suspicious"] == ["forged_header", "hidden_characters"]
+        assert "may try to steer a model" in call(*command, "--index", str(filled)).err
+    assert call("show", "crisis.pdf", "1", "--json", "--index", str(filled)).document["suspicious"] == []

@@ -32,10 +32,10 @@ def test_piped_a_ranking_is_one_line(call, filled: Path, questions: Path) -> Non
     assert ran.code == 0
     lines = [line.split("\t") for line in ran.out.splitlines()]
     assert lines[0] == ["ranking", "questions", "hit@1", "hit@5", "hit@10", "MRR@10", "nDCG@5"]
-    assert [line[0] for line in lines[1:]] == ["hybrid", "lexical", "dense", "latency"]
+    assert [line[0] for line in lines[1:]] == ["hybrid", "lexical", "dense", "visual", "latency"]
     assert lines[1][1] == "3"
     assert lines[1][2].startswith("0.667 (")
-    assert re.fullmatch(r"p50 [\d.]+ ms", lines[4][1])
+    assert re.fullmatch(r"p50 [\d.]+ ms", lines[5][1])
     assert ran.err == ""
 
 

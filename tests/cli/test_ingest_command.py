@@ -13,6 +13,7 @@ import pytest
 from ingest.report import FileOutcome, IngestSummary, Observer
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
+from tests.conftest import MakePdf
 
 EVIL = "-evil\n[bold]\x1b[31m.pdf"
 
@@ -147,3 +148,23 @@ def test_wait(call, fake_run, tmp_path: Path, options: list[str], wait: float) -
     call("ingest", "x", *options, "--index", str(tmp_path))
     assert fake_run[0]["wait"] == wait
     assert fake_run[0]["paths"] == [Path("x")]
+
+
+def test_a_model_that_is_none_costs_the_visual_side_only(call, make_pdf: MakePdf, tmp_path: Path) -> None:
+    make_pdf("a.pdf", ["The walrus has tusks."], tmp_path / "docs")
+    (tmp_path / "nomodel").mkdir()
+    where = ("--index", str(tmp_path / "index"))
+    ran = call(
+        "ingest", str(tmp_path / "docs"), "--visual", str(tmp_path / "nomodel"), "--ocr", "off", "--json", *where
+    )
+    assert ran.code == 1
+    assert ran.document["added"] == 1
+    assert "is no model" in ran.document["visual_error"]
+    assert "ctx: error: the visual side was left as it was" in ran.err
+    asked = call("ask", "What has tusks?", "--json", *where)
+    assert asked.code == 0
+    assert asked.document["sources"][0]["filename"] == "a.pdf"
+    visual = next(leg for leg in asked.document["coverage"]["legs"] if leg["name"] == "visual")
+    assert visual["status"] == "off"
+    status = call("status", "--json", *where).document
+    assert status["visual_encoder"] == ""

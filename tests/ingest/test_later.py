@@ -86,7 +86,7 @@ def test_without_images(make_pdf: MakePdf, index: IndexPaths) -> None:
 
 def test_a_scan_waits_for_ocr_and_is_then_found_by_its_words(tmp_path: Path, index: IndexPaths) -> None:
     path = scan(tmp_path / "letter.pdf", ["The harbour fee is 42 euros.", "Boats over ten metres pay double."])
-    summary = run(path, index, Settings())
+    summary = run(path, index, Settings(ocr="off"))
     assert summary.ocr_pages == 0
     assert summary.files[0].warnings == ("2 of 2 pages have no text layer",)
     with Catalog(index) as catalog:
@@ -96,7 +96,7 @@ def test_a_scan_waits_for_ocr_and_is_then_found_by_its_words(tmp_path: Path, ind
     assert (summary.ocr_pages, summary.ocr_failures, summary.count("unchanged")) == (2, [], 1)
     with ChromaClient(index.root) as client:
         best = SearchEngine(client).run("harbour fee", 1).found[0]
-        assert (best.page.page, set(best.legs)) == (1, {"lexical", "dense"})
+        assert (best.page.page, set(best.legs)) == (1, {"lexical", "dense", "visual"})
         assert best.page.metadata()["ocr"] is True
         assert best.page.ocr_engine.startswith("rapidocr")
         second = ContextBuilder(SearchEngine(client), client).build("boats over ten metres").sources[0]

@@ -16,6 +16,7 @@ from ingest.jobs import DocumentFailed, DocumentRead, Event, Job, PageStarted
 from ingest.pool import Pool
 from ingest.wire import read_pages
 from ingest.worker import Worker
+from research.errors import IndexUnusableError
 
 MakePdf = Callable[..., Path]
 
@@ -140,10 +141,9 @@ def test_a_document_beyond_its_time_is_given_up(
 
 def test_a_spool_that_cannot_be_written_is_told(make_pdf: MakePdf, tmp_path: Path) -> None:
     job = Job("read", make_pdf("a.pdf", ["One"]), "d", tmp_path / "nowhere" / "spool")
-    with Pool(1) as pool:
-        [end] = _ends(list(pool.read([job])))
-    assert isinstance(end, DocumentFailed)
-    assert end.code == "unreadable"
+    with Pool(1) as pool, pytest.raises(IndexUnusableError, match="was removed"):
+        list(pool.read([job]))
+    assert _children() == []
 
 
 def test_leaving_early_ends_the_processes(make_pdf: MakePdf, tmp_path: Path) -> None:

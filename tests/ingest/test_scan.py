@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -24,26 +25,26 @@ def _names(paths: list[Path], folder: Path) -> list[str]:
 def test_folders_are_searched_to_the_bottom_in_a_stable_order(tmp_path: Path) -> None:
     for name in ("b.pdf", "a.PDF", "deep/er/c.Pdf", "notes.txt", "pdf", "x.pdf.zip", "folder.pdf/d.pdf"):
         _touch(tmp_path / name)
-    assert _names(scan([tmp_path]), tmp_path) == ["a.PDF", "b.pdf", "deep/er/c.Pdf", "folder.pdf/d.pdf"]
+    assert _names(scan([tmp_path]).files, tmp_path) == ["a.PDF", "b.pdf", "deep/er/c.Pdf", "folder.pdf/d.pdf"]
 
 
 def test_hidden_files_and_folders_are_passed_over(tmp_path: Path) -> None:
     for name in ("a.pdf", ".b.pdf", ".git/c.pdf", ".ctx/d.pdf", "x/.cache/e.pdf"):
         _touch(tmp_path / name)
-    assert _names(scan([tmp_path]), tmp_path) == ["a.pdf"]
-    assert _names(scan([tmp_path / ".git"]), tmp_path) == [".git/c.pdf"], "unless they are named"
-    assert _names(scan([tmp_path / ".b.pdf"]), tmp_path) == [".b.pdf"]
+    assert _names(scan([tmp_path]).files, tmp_path) == ["a.pdf"]
+    assert _names(scan([tmp_path / ".git"]).files, tmp_path) == [".git/c.pdf"], "unless they are named"
+    assert _names(scan([tmp_path / ".b.pdf"]).files, tmp_path) == [".b.pdf"]
 
 
 def test_a_file_given_by_name_is_taken_whatever_its_ending(tmp_path: Path) -> None:
     file = _touch(tmp_path / "report.bin")
-    assert scan([file]) == [file]
+    assert scan([file]).files == [file]
 
 
 def test_each_file_comes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = _touch(tmp_path / "sub" / "a.pdf")
     monkeypatch.chdir(tmp_path)
-    assert len(scan([file, tmp_path, Path("sub"), Path("sub/../sub/a.pdf"), tmp_path / "sub"])) == 1
+    assert len(scan([file, tmp_path, Path("sub"), Path("sub/../sub/a.pdf"), tmp_path / "sub"]).files) == 1
 
 
 def test_links_stay_inside_and_loops_end(tmp_path: Path) -> None:
@@ -60,19 +61,19 @@ def test_links_stay_inside_and_loops_end(tmp_path: Path) -> None:
     (folder / "self.pdf").symlink_to(folder / "self.pdf")
     (folder / "ping.pdf").symlink_to(folder / "pong.pdf")
     (folder / "pong.pdf").symlink_to(folder / "ping.pdf")
-    assert _names(scan([folder]), folder) == ["inside.pdf", "staying.pdf"]
+    assert _names(scan([folder]).files, folder) == ["inside.pdf"]
 
 
 def test_a_linked_folder_may_be_named(tmp_path: Path) -> None:
     _touch(tmp_path / "docs" / "a.pdf")
     (tmp_path / "link").symlink_to(tmp_path / "docs")
-    assert _names(scan([tmp_path / "link"]), tmp_path) == ["link/a.pdf"]
+    assert _names(scan([tmp_path / "link"]).files, tmp_path) == ["link/a.pdf"]
 
 
 def test_pipes_are_never_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.pdf")
     _touch(tmp_path / "a.pdf")
-    assert _names(scan([tmp_path]), tmp_path) == ["a.pdf"]
+    assert _names(scan([tmp_path]).files, tmp_path) == ["a.pdf"]
     with pytest.raises(UsageError, match="neither a file nor a folder"):
         scan([tmp_path / "pipe.pdf"])
 
@@ -115,3 +116,67 @@ def test_any_path_can_be_kept_as_text() -> None:
     assert storable(Path("/a/b.pdf")) == "/a/b.pdf"
     assert storable(os.fsdecode(b"/a/\xff\xfe.pdf")) == "/a/\\xff\\xfe.pdf"
     storable(os.fsdecode(b"/a/\xff.pdf")).encode("utf-8")
+
+
+def test_links_that_leave_are_named_and_followed_on_request(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "docs", tmp_path / "elsewhere"
+    _touch(folder / "inside.pdf")
+    _touch(elsewhere / "outside.pdf")
+    _touch(elsewhere / "deep" / "below.pdf")
+    (elsewhere / "back").symlink_to(folder)
+    (folder / "again.pdf").symlink_to(folder / "inside.pdf")
+    (folder / "file.pdf").symlink_to(elsewhere / "outside.pdf")
+    (folder / "folder").symlink_to(elsewhere)
+    (folder / "loop").symlink_to(folder)
+    stayed = scan([folder])
+    assert _names(stayed.files, folder) == ["inside.pdf"]
+    assert _names(stayed.leaving, folder) == ["file.pdf", "folder"]
+    followed = scan([folder], follow_links=True)
+    assert _names(followed.files, folder) == ["inside.pdf", "folder/outside.pdf", "folder/deep/below.pdf"]
+    assert followed.leaving == []
+
+
+def test_a_link_to_a_hidden_store_is_a_file(tmp_path: Path) -> None:
+    """As git-annex and many caches keep them: the link is the only name a person sees."""
+    _touch(tmp_path / ".store" / "0001.pdf")
+    (tmp_path / "report.pdf").symlink_to(tmp_path / ".store" / "0001.pdf")
+    (tmp_path / "same.pdf").symlink_to(tmp_path / ".store" / "0001.pdf")
+    assert _names(scan([tmp_path]).files, tmp_path) == ["report.pdf"]
+
+
+def test_a_folder_of_links_alone_says_how_to_take_them(tmp_path: Path) -> None:
+    outside = _touch(tmp_path / "outside.pdf")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.pdf").symlink_to(outside)
+    with pytest.raises(NothingFoundError) as caught:
+        scan([tmp_path / "docs"])
+    assert "--follow-links" in caught.value.hint
+
+
+def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deeper than a path may be long: even the superuser cannot list it."""
+    _touch(tmp_path / "a.pdf")
+    monkeypatch.chdir(tmp_path)
+    for _ in range(20):
+        os.mkdir("d" * 250)  # noqa: PTH102 (paths this long work only from inside)
+        monkeypatch.chdir("d" * 250)
+    monkeypatch.chdir(tmp_path)
+    found = scan([tmp_path])
+    assert _names(found.files, tmp_path) == ["a.pdf"]
+    [(folder, reason)] = found.unreadable
+    assert folder.name == "d" * 250
+    assert "too long" in reason
+
+
+def test_sockets_and_devices_are_passed_over(tmp_path: Path) -> None:
+    _touch(tmp_path / "a.pdf")
+    (tmp_path / "device.pdf").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s.pdf"))
+        assert _names(scan([tmp_path], follow_links=True).files, tmp_path) == ["a.pdf"]
+
+
+def test_a_pipe_put_in_a_file_s_place_does_not_hold_us_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.pdf")
+    with pytest.raises(DocumentError, match="no longer a file"):
+        hash_of(tmp_path / "a.pdf")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from research.encoders.visual.base import WHOLE_PAGE
 from research.store.records import Box
 
+_FINEST = 65535
 _TILE = re.compile(r"<row_(\d+)_col_(\d+)>")
 
 
@@ -74,3 +76,14 @@ def _cell(area: Box, rows: int, cols: int, row: int, col: int) -> Box:
     x0, y0, x1, y1 = area
     wide, high = (x1 - x0) / cols, (y1 - y0) / rows
     return (x0 + col * wide, y0 + row * high, x0 + (col + 1) * wide, y0 + (row + 1) * high)
+
+
+def box_bytes(boxes: Sequence[Box]) -> bytes:
+    """Boxes as they are stored: four 16-bit fractions each."""
+    return array("H", [round(min(max(edge, 0.0), 1.0) * _FINEST) for box in boxes for edge in box]).tobytes()
+
+
+def box_list(stored: bytes) -> list[Box]:
+    edges = array("H", stored)
+    values = [edge / _FINEST for edge in edges]
+    return [(values[i], values[i + 1], values[i + 2], values[i + 3]) for i in range(0, len(values), 4)]

@@ -26,6 +26,11 @@ SHORTEST_SIDE = 32  # pixels; models fail or see nothing below
 LONGEST_RATIO = 30  # ColQwen's processor refuses 200, and tiles of a ribbon are mostly empty
 
 
+def full_name(checkpoint: str, *, int8: bool, pool_factor: int) -> str:
+    """The identity an index remembers."""
+    return f"{KIND}:{checkpoint}{'+int8' if int8 else ''}{f'+pool{pool_factor}' if pool_factor > 1 else ''}"
+
+
 class ColpaliEncoder:
     """Loads at once, so that a wrong checkpoint fails before any document is read.
 
@@ -42,11 +47,12 @@ class ColpaliEncoder:
         pool_factor: int = 1,
         batch_size: int | None = None,
         threads: int | None = None,
+        download: bool = True,
     ) -> None:
         if pool_factor < 1 or (batch_size is not None and batch_size < 1):
             raise UsageError("pool factor and batch size are 1 or more")
         models = engine()
-        found = find_checkpoint(checkpoint)
+        found = find_checkpoint(checkpoint, download=download)
         self._device = choose_device("cpu" if int8 and device == "auto" else device)
         if int8 and self._device != "cpu":
             raise UsageError(f"int8 is for the CPU, not for {self._device}")
@@ -63,7 +69,7 @@ class ColpaliEncoder:
         self._batch_size = batch_size
         self._special = _special_tokens(self._processor)
         self.dim = int(self._model.dim)
-        self.name = f"{KIND}:{found.name}{'+int8' if int8 else ''}{f'+pool{pool_factor}' if pool_factor > 1 else ''}"
+        self.name = full_name(found.name, int8=int8, pool_factor=pool_factor)
 
     def embed_pages(self, images: Sequence[Path]) -> list[PageVectors]:
         """Vectors of page images, (n_vectors, dim) each: all the model's own score uses, prompt words included."""

@@ -59,13 +59,13 @@ class Checkpoint:
         return self.folder if self.base is None or has_own else self.base
 
 
-def find_checkpoint(checkpoint: str) -> Checkpoint:
-    """Locate a checkpoint and tell its family. A hub name that is not in the cache is fetched; for a folder nothing
-    ever is, not even the base model of an adapter."""
+def find_checkpoint(checkpoint: str, *, download: bool = True) -> Checkpoint:
+    """Locate a checkpoint and tell its family. With `download` a hub name that is not in the cache is fetched; for a
+    folder nothing ever is, not even the base model of an adapter."""
     named_folder = hub.as_folder(checkpoint) is not None
-    folder = hub.locate(checkpoint, download=True)
+    folder = hub.locate(checkpoint, download=download)
     base_name = hub.base_of(folder)
-    base = None if base_name is None else hub.locate(base_name, download=not named_folder)
+    base = None if base_name is None else hub.locate(base_name, download=download and not named_folder)
     family = _family(folder, base)
     for place in (folder, *([base] if base else [])):
         if not hub.complete(place):

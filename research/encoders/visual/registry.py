@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from research.encoders.visual import hub
 from research.encoders.visual.base import EncoderUnavailable, VisualEncoder
+from research.encoders.visual.colpali import KIND, ColpaliEncoder, full_name
 from research.encoders.visual.device import accelerator_there
-from research.encoders.visual.loading import installed
+from research.encoders.visual.families import find_checkpoint
+from research.encoders.visual.loading import engine, installed
 from research.errors import UsageError
 
 DEFAULT_CHECKPOINT = "ModernVBERT/colmodernvbert"
-KIND = "colpali"
 
 _NAME = re.compile(
     r"colpali(?::(?P<checkpoint>.+?))?(?:@(?P<mark>[0-9a-f]{12}))?(?P<int8>\+int8)?(?:\+pool(?P<pool>[1-9]\d*))?"
@@ -24,6 +26,21 @@ def colpali_ready(checkpoint: str = DEFAULT_CHECKPOINT) -> bool:
     return installed() and accelerator_there() and hub.at_hand(checkpoint)
 
 
+def identify(wanted: str) -> str:
+    """The name an index would remember a model by, told from its files without loading it: "colpali:CHECKPOINT", or
+    just CHECKPOINT. A hub name that is not on this machine is fetched, for the user has asked for it by name."""
+    match = _parse(wanted)
+    if not installed():
+        engine()  # says which packages are missing, and how to get them
+    found = find_checkpoint(match["checkpoint"] or DEFAULT_CHECKPOINT)
+    return full_name(found.name, int8=match["int8"] is not None, pool_factor=int(match["pool"] or 1))
+
+
+def checkpoint_of(name: str) -> str:
+    """The hub name or folder that a name means."""
+    return _parse(name)["checkpoint"] or DEFAULT_CHECKPOINT
+
+
 def load_visual_encoder(
     name: str,
     *,
@@ -32,14 +49,11 @@ def load_visual_encoder(
     pool_factor: int = 1,
     batch_size: int | None = None,
     threads: int | None = None,
+    download: bool = True,
 ) -> VisualEncoder:
     """The encoder of "colpali", "colpali:CHECKPOINT" or the full name an index remembers, whose own int8 and pooling
     then hold. A folder whose weights changed since is refused: its vectors would not fit the index."""
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise UsageError(f"no visual encoder is called {name!r}", hint=f"{KIND}:HUB/NAME or {KIND}:FOLDER")
-    from research.encoders.visual.colpali import ColpaliEncoder
-
+    match = _parse(name)
     encoder = ColpaliEncoder(
         match["checkpoint"] or DEFAULT_CHECKPOINT,
         device=device,
@@ -47,10 +61,18 @@ def load_visual_encoder(
         pool_factor=int(match["pool"] or pool_factor),
         batch_size=batch_size,
         threads=threads,
+        download=download,
     )
     if match["mark"] and encoder.name != name:
         raise EncoderUnavailable(
             f"the checkpoint {match['checkpoint']} is not the one that filled this index: its weights have changed",
-            hint=f"ctx ingest PATH --visual {KIND}:{match['checkpoint']}",
+            hint=f"ctx ingest PATH --visual {shlex.quote(match['checkpoint'])}",
         )
     return encoder
+
+
+def _parse(name: str) -> re.Match[str]:
+    match = _NAME.fullmatch(name if name.partition(":")[0] == KIND else f"{KIND}:{name}")
+    if match is None:
+        raise UsageError(f"no visual encoder is called {name!r}", hint=f"{KIND}:HUB/NAME or {KIND}:FOLDER")
+    return match

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from research.encoders.base import TextEncoder
-from research.store import vectors
+from research.store import page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.documents import FileStamp, add_document
 from research.store.paths import IndexPaths
@@ -34,6 +34,7 @@ def add(catalog: Catalog, documents: Mapping[str, Sequence[str]]) -> dict[str, s
 
 def embed(catalog: Catalog, encoder: TextEncoder) -> None:
     vectors.set_encoder(catalog, encoder.name, encoder.dim)
+    page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
     waiting = list(vectors.pending_chunks(catalog))
     if waiting:
         matrix = encoder.embed([chunk.text for chunk in waiting])

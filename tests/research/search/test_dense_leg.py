@@ -23,6 +23,11 @@ def _dense(client: ChromaClient, encoder: TextEncoder | None = None) -> DenseLeg
     return DenseLeg(client, QuestionVectors(client, encoder))
 
 
+def _visual(client: ChromaClient, encoder: TextEncoder | None = None) -> VisualLeg:
+    questions = QuestionVectors(client, encoder)
+    return VisualLeg(client, DenseLeg(client, questions), questions)
+
+
 def _names(client: ChromaClient, leg: DenseLeg, question: str) -> list[str]:
     hits = leg.find(question, 10)
     pages = get_pages(client.catalog, list(hits))
@@ -65,12 +70,12 @@ def test_a_removed_document_never_comes_back(catalog: Catalog, encoder: TextEnco
     with ChromaClient(catalog.paths.root) as client:
         assert client.text_collection.count() == 2, "Chroma still holds it"
         assert _names(client, _dense(client, encoder), "boats") == ["bread.pdf"]
-        hits = VisualLeg(client, QuestionVectors(client, encoder)).find("boats", 10)
+        hits = _visual(client, encoder).find("boats", 10)
         assert {page.filename for page in get_pages(client.catalog, list(hits)).values()} <= {"bread.pdf"}
 
 
 def test_the_visual_leg_scores_pages_alike_by_search_and_by_hand(samples: ChromaClient, encoder: TextEncoder) -> None:
-    leg = VisualLeg(samples, QuestionVectors(samples, encoder))
+    leg = _visual(samples, encoder)
     found = leg.find("annual report revenue", 100)
     assert found
     by_hand = leg.score("annual report revenue", sorted(found))
@@ -82,8 +87,8 @@ def test_without_vectors_the_leg_says_so(catalog: Catalog) -> None:
     with ChromaClient(catalog.paths.root) as client:
         with pytest.raises(CtxError, match="no document has vectors yet"):
             _dense(client).find("boats", 10)
-        with pytest.raises(CtxError, match="not built"):
-            VisualLeg(client, QuestionVectors(client)).find("boats", 10)
+        with pytest.raises(CtxError, match="no visual encoder has filled"):
+            _visual(client).find("boats", 10)
 
 
 def test_a_question_is_embedded_once(samples: ChromaClient, encoder: TextEncoder) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from research.store import vectors
+from research.store import page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.documents import FileStamp, add_document
 from research.store.paths import IndexPaths
@@ -40,6 +40,7 @@ class Making:
     def embed(self, dim: int = DIM, encoder: str = ENCODER) -> None:
         """Give every chunk without one a made-up unit vector."""
         vectors.set_encoder(self.catalog, encoder, dim)
+        page_vectors.set_encoder(self.catalog, f"regions:{encoder}", dim)
         waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(self.catalog)]
         matrix = self._random.standard_normal((len(waiting), dim)).astype(np.float32)
         if waiting:

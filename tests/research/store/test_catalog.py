@@ -9,13 +9,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError, NothingFoundError
-from research.store import schema
+from research.store import page_vectors, schema
 from research.store.catalog import Catalog
 from research.store.documents import all_documents
 from research.store.paths import IndexPaths
@@ -57,6 +58,30 @@ def test_each_migration_step_is_counted(tmp_path: Path) -> None:
         schema.migrate(connection)  # nothing left to do
         assert schema.version_of(connection) == schema.VERSION
     connection.close()
+
+
+def test_many_may_meet_an_old_catalog_at_once(tmp_path: Path) -> None:
+    paths = IndexPaths(tmp_path / "index")
+    paths.create()
+    with closing(sqlite3.connect(paths.catalog, isolation_level=None)) as connection:
+        schema.migrate(connection, upto=1)
+    start, problems = threading.Barrier(8), []
+
+    def open_it() -> None:
+        start.wait()
+        try:
+            Catalog(paths).close()
+        except Exception as error:  # noqa: BLE001  a thread's failure must reach the test
+            problems.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    with Catalog(paths) as catalog:
+        assert schema.version_of(catalog.connection) == schema.VERSION
 
 
 @pytest.mark.parametrize("writable", [False, True])
@@ -177,3 +202,15 @@ def test_an_index_that_may_only_be_read_is_read(read_only: Path) -> None:
     assert "make the folder writable" in writing
     assert "cannot lock the index" in locking
     assert sorted(path.name for path in read_only.iterdir()) == [".gitignore", "catalog.sqlite3"]
+
+
+def test_an_index_from_before_the_visual_side_keeps_its_visual_collection(tmp_path: Path) -> None:
+    paths = IndexPaths(tmp_path / "index")
+    paths.create()
+    with closing(sqlite3.connect(paths.catalog)) as connection:
+        connection.executescript(f"BEGIN; {''.join(schema._STEPS[:2])} PRAGMA user_version = 2; COMMIT;")
+        connection.execute("INSERT INTO meta VALUES ('text_encoder', 'mini'), ('text_dim', '384')")
+        connection.commit()
+    with Catalog(paths) as catalog:
+        assert page_vectors.encoder_of(catalog) == "regions:mini"
+        assert page_vectors.dim_of(catalog) == 384

@@ -12,13 +12,14 @@ import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError
-from research.store import collections, generations, vectors
+from research.store import collections, generations, page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.collections import TEXT, VISUAL, state_of
 from research.store.documents import FileStamp, remove_document, rename_document
 from research.store.generations import Generation
 from research.store.neighbours import ClientNeighbours, CoreNeighbours, open_neighbours
+from research.store.page_writes import mark_drawn
 from research.store.paths import IndexPaths
 from research.store.repair import repair_if_behind
 
@@ -147,6 +148,22 @@ def test_a_new_name_reaches_the_metadata(making: Making) -> None:
     assert not state_of(making.catalog).behind
 
 
+def test_a_new_name_and_an_image_of_a_document_without_text_reach_the_metadata(making: Making) -> None:
+    info = making.add("old.pdf", [""])
+    making.embed()
+    first = collections.publish(making.catalog)
+    rename_document(making.catalog, info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
+    mark_drawn(making.catalog, info.doc_id, [1], published=first.upto)
+    state = state_of(making.catalog)
+    assert (state.missing, state.surplus, state.outdated, state.behind) == (0, 0, True, True)
+    assert repair_if_behind(making.paths)
+    with ChromaClient(making.paths.root) as client:
+        [entry] = client.visual_collection.get()["metadatas"] or []
+        assert entry["filename"] == "new.pdf"
+        assert entry["image_path"]
+    assert not state_of(making.catalog).behind
+
+
 def test_documents_without_any_text_are_pages_too(making: Making) -> None:
     making.add("scan.pdf", ["", ""])
     making.embed()
@@ -160,6 +177,7 @@ def test_a_document_finished_after_its_vectors_were_published_gets_its_pages(mak
     """A run stopped between the last vector and the ledger, then a question that published what was there."""
     making.add("a.pdf", ["walrus", "seal"])
     vectors.set_encoder(making.catalog, "made-up", 8)
+    page_vectors.set_encoder(making.catalog, "regions:made-up", 8)
     waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(making.catalog)]
     vectors.write_vectors(making.catalog, waiting, np.eye(8, dtype=np.float32)[: len(waiting)])
     half = collections.publish(making.catalog)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from index_making import Making
 
 from research.store.lexical import find_words, name_matches, score_pairs, score_words, term_statistics
 from research.store.pages import get_pages
 from research.store.words import words
+
+COMMON = ["company", "report", "year"]
+RARE = ["walrus", "penguin", "orca", "seal", "narwhal"]
 
 
 def _search(making: Making, asked: list[str], limit: int = 10) -> dict[int, float]:
@@ -62,6 +69,35 @@ def test_more_pages_than_one_statement_takes(making: Making) -> None:
     assert len(_search(making, ["walrus"], limit=5000)) == 1000
     assert len(_search(making, ["walrus"], limit=3)) == 3
     assert len(term_statistics(making.catalog, [f"w{n}" for n in range(2000)])) == 2000
+
+
+@pytest.fixture(scope="module")
+def common_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Making]:
+    """Pages on which a few words stand nearly everywhere and others on one page in ten or fewer."""
+    making = Making(tmp_path_factory.mktemp("common") / "index")
+    pick = random.Random(4)
+    pages = []
+    for _ in range(400):
+        everywhere = [word for word in COMMON if pick.random() < 0.7] * pick.randint(1, 3)
+        here = [word for word in RARE if pick.random() < 0.08] * pick.randint(1, 2)
+        pages.append(" ".join([*everywhere, *here, *["filler"] * pick.randint(0, 30)]))
+    making.add("common.pdf", pages)
+    yield making
+    making.catalog.close()
+
+
+@given(asked=st.lists(st.sampled_from([*COMMON, *RARE, "nowhere"]), min_size=1), limit=st.integers(1, 60))
+@settings(max_examples=150, deadline=None)
+def test_looking_at_rare_words_first_loses_no_page(common_words: Making, asked: list[str], limit: int) -> None:
+    """The quick way finds what sorting every page that holds any of the words would."""
+    catalog = common_words.catalog
+    terms = term_statistics(catalog, asked)
+    expression = " OR ".join(f'"{term.word}"' for term in terms)
+    plain = catalog.connection.execute(
+        "SELECT rowid FROM page_words WHERE page_words MATCH ? ORDER BY bm25(page_words, 1.0, 1.0), rowid LIMIT ?",
+        (expression, limit),
+    )
+    assert find_words(catalog, terms, limit=limit) == {row[0] for row in plain}
 
 
 def test_pairs_need_neighbours(making: Making) -> None:

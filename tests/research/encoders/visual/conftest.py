@@ -1,29 +1,10 @@
-"""Tiny checkpoints, made once, and pages to look at."""
+"""Pages to look at."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter
-
-Tiny = Callable[[str], Path]
-
-
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
-    """The folder of a tiny checkpoint: one of tiny.FAMILIES, the first two also with "+adapter"."""
-    root = tmp_path_factory.mktemp("tiny")
-
-    def folder(name: str) -> Path:
-        if (root / name).is_dir():
-            return root / name
-        family, _, adapter = name.partition("+")
-        return make_tiny_adapter(root / name, folder(family)) if adapter else make_tiny(root / name, family)
-
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,8 @@ from research.encoders.visual.maxsim import score
 from research.encoders.visual.packing import pack, stack
 from research.encoders.visual.registry import DEFAULT_CHECKPOINT, colpali_ready, load_visual_encoder
 from research.errors import CtxError, UsageError
+from tests.conftest import Tiny
 from tests.research.encoders.visual import tiny as making
-from tests.research.encoders.visual.conftest import Tiny
 
 QUESTIONS = ("How many weeks of parental leave?", "A table of revenue by region")
 TILED = ("ColIdefics3", "ColModernVBert", "ColIdefics3+adapter", "ColModernVBert+adapter")
@@ -178,7 +178,7 @@ def test_changed_weights_are_another_encoder(tiny: Tiny, tmp_path: Path) -> None
     making.make_tiny(folder, "ColIdefics3", seed=7)
     with pytest.raises(EncoderUnavailable, match="weights have changed") as caught:
         load_visual_encoder(name)
-    assert f"--visual colpali:{folder}" in caught.value.hint
+    assert f"--visual {folder}" in caught.value.hint
 
 
 def test_folders_that_are_no_model(tiny: Tiny, tmp_path: Path) -> None:

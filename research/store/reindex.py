@@ -1,0 +1,37 @@
+"""Rebuilding every derived index from the catalog; nothing is read or embedded again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from research.errors import NothingFoundError
+from research.store import collections
+from research.store.catalog import Catalog
+from research.store.lock import write_lock
+from research.store.paths import IndexPaths
+from research.store.publisher import publish_apart
+from research.store.rewording import rebuild_words
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What the rebuilt indexes hold."""
+
+    pages: int  # in full-text search
+    text_records: int  # chunks in Chroma
+    visual_records: int  # pages in Chroma
+
+
+def reindex(paths: IndexPaths, *, wait: float = 0.0) -> Reindexed:
+    """Full-text search and the Chroma collections, made anew. Readers use the old ones until the new are whole."""
+    if not paths.exists:
+        raise NothingFoundError(f"there is no index at {paths.root}", hint="add documents first: ctx ingest PATH")
+    with write_lock(paths.lock, wait=wait), Catalog(paths, writable=True) as catalog:
+        pages = rebuild_words(catalog)
+        publish_apart(paths, anew=True)
+        generation = collections.current(catalog)
+    return Reindexed(
+        pages,
+        generation.text_records if generation else 0,
+        generation.visual_records if generation else 0,
+    )

@@ -1,0 +1,125 @@
+"""ctx reindex, backup, restore and doctor --fix as they are typed; and an index of a newer ctx."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cli.app import COMMANDS
+from research.store.lock import write_lock
+from research.store.paths import IndexPaths
+
+
+def test_a_backup_and_back(call, filled: Path, tmp_path: Path) -> None:
+    file, index = tmp_path / "b.zip", tmp_path / "back"
+    first = call("backup", str(file), "--index", str(filled))
+    assert (first.code, first.out) == (0, f"{file}\n")
+    assert "4 documents, 6 pages, 0 image files" in first.err
+    again = call("backup", str(file), "--json", "--index", str(filled))
+    assert again.code == 2
+    assert "--force" in again.document["hint"]
+    forced = call("backup", str(file), "--force", "--no-images", "--json", "--index", str(filled)).document
+    assert (forced["schema"], forced["documents"], forced["pages"]) == ("ctx.backup/1", 4, 6)
+    assert forced["size_bytes"] == file.stat().st_size
+
+    back = call("restore", str(file), "--json", "--index", str(index)).document
+    assert (back["schema"], back["index"], back["documents"]) == ("ctx.restore/1", str(index), 4)
+    asked = [call("ask", "housing bubble", "--json", "--index", str(root)).document for root in (filled, index)]
+    assert asked[0]["formatted_text"] == asked[1]["formatted_text"]
+    refused = call("restore", str(file), "--index", str(index))
+    assert refused.code == 2
+    assert "holds 4 documents" in refused.err
+
+
+def test_a_restore_of_nonsense(call, tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(b"nonsense")
+    ran = call("restore", str(tmp_path / "x.zip"), "--index", str(tmp_path / "index"))
+    assert ran.code == 1
+    assert "no backup of ctx" in ran.err
+    assert not (tmp_path / "index").exists()
+
+
+def test_reindex_and_doctor_fix(call, copied: Path) -> None:
+    index = IndexPaths(copied)
+    with closing(sqlite3.connect(index.catalog)) as catalog:
+        catalog.execute("DELETE FROM page_words")
+        catalog.commit()
+    shutil.rmtree(index.chroma)
+    index.spool.mkdir()
+    sick = call("doctor", "--json", "--index", str(copied)).document
+    assert "repairs" not in sick
+    assert [c["remedy"] for c in sick["checks"] if c["name"] == "consistency"] == ["ctx doctor --fix"] * 2
+    fixed = call("doctor", "--fix", "--json", "--index", str(copied))
+    assert fixed.code == 0
+    assert {(repair["name"], repair["fixed"]) for repair in fixed.document["repairs"]} == {
+        ("full text", True),
+        ("leftovers", True),
+        ("collections", True),
+    }
+    assert {c["severity"] for c in fixed.document["checks"] if c["name"] != "files"} == {"ok"}
+    ran = call("reindex", "--json", "--index", str(copied))
+    assert ran.code == 0
+    found = ran.document
+    assert (found["schema"], found["pages"], found["text_records"]) == ("ctx.reindex/1", 6, 5)
+
+
+def test_doctor_fix_says_what_it_cannot_do(call, copied: Path) -> None:
+    (copied / "catalog.sqlite3").write_bytes(b"no database at all" * 500)
+    ran = call("doctor", "--fix", "--index", str(copied))
+    assert ran.code == 1
+    assert ran.out.startswith("unfixed\tcatalog\t")
+    assert "ctx restore FILE --force" in ran.out
+
+
+@pytest.mark.parametrize("args", [["reindex"], ["doctor", "--fix"]])
+def test_a_writer_at_work_is_named(call, copied: Path, args: list[str]) -> None:
+    with write_lock(IndexPaths(copied).lock):
+        ran = call(*args, "--index", str(copied))
+    assert ran.code == 1
+    assert f"process {os.getpid()} is writing this index" in ran.err
+
+
+@pytest.mark.parametrize("name", ["reindex", "backup", "doctor"])
+def test_without_an_index(call, tmp_path: Path, name: str) -> None:
+    args = {"backup": [str(tmp_path / "b.zip")], "doctor": ["--fix"]}.get(name, [])
+    ran = call(name, *args, "--index", str(tmp_path / "none"))
+    assert ran.code == (0 if name == "doctor" else 3)
+    assert not (tmp_path / "none").exists()
+    assert not (tmp_path / "b.zip").exists()
+
+
+_ARGUMENTS = {
+    "ask": ["housing"],
+    "search": ["housing"],
+    "show": ["crisis.pdf", "1"],
+    "remove": ["crisis.pdf", "--yes"],
+    "backup": ["{folder}/out.zip"],
+    "restore": ["{folder}/backup.zip", "--force"],
+    "ingest": ["{folder}/a.pdf"],
+    "eval": ["{folder}/questions.jsonl"],
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"init"}))
+def test_an_index_of_a_newer_ctx_is_refused_kindly(call, make_pdf, copied: Path, tmp_path: Path, name: str) -> None:
+    make_pdf("a.pdf", ["Some text"])
+    (tmp_path / "questions.jsonl").write_text('{"query": "housing", "gold": [["crisis.pdf", 2]]}\n')
+    if name == "restore":
+        assert call("backup", str(tmp_path / "backup.zip"), "--index", str(copied)).code == 0
+    with closing(sqlite3.connect(copied / "catalog.sqlite3")) as catalog:
+        catalog.execute("PRAGMA user_version = 99")
+    args = [arg.format(folder=tmp_path) for arg in _ARGUMENTS.get(name, [])]
+    for options in ([], ["--fix"]) if name == "doctor" else ([],):
+        ran = call(name, *args, *options, "--index", str(copied))
+        assert ran.code == 1
+        assert "was written by a newer ctx (schema 99" in ran.out + ran.err
+        assert "upgrade ctx" in ran.out + ran.err
+    assert not (tmp_path / "out.zip").exists()
+    with closing(sqlite3.connect(copied / "catalog.sqlite3")) as catalog:
+        assert catalog.execute("PRAGMA user_version").fetchone()[0] == 99
+        assert catalog.execute("SELECT COUNT(*) FROM documents").fetchone()[0] == 4

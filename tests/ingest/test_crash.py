@@ -1,0 +1,32 @@
+"""A real `ctx ingest`, killed at random and at chosen moments, ends as if nothing had happened.
+
+`make soak` does the same fifty times, with OCR.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.soak.corpus import make_corpus
+from tests.soak.crashing import CrashTest
+from tests.soak.running import STAGES
+
+
+@pytest.fixture(scope="module")
+def crash(tmp_path_factory: pytest.TempPathFactory) -> CrashTest:
+    folder = tmp_path_factory.mktemp("crash")
+    return CrashTest(make_corpus(folder / "docs", 60), folder)
+
+
+def test_killed_at_random_moments(crash: CrashTest) -> None:
+    crash.kill_at_random(3, Random(5))
+
+
+def test_killed_between_the_stages(crash: CrashTest) -> None:
+    crash.begin_anew()
+    for stage in ("embedding", "drawing", "publishing"):
+        crash.kill_when(STAGES[stage])
+    crash.finish()
+    assert crash.kills >= 3 + 2, "a busy machine may miss one moment, not more"

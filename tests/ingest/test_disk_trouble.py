@@ -1,0 +1,173 @@
+"""A full disk, a folder that may not be written or is gone, files that change: a clear word, and nothing lost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from ingest.report import FileOutcome, SilentObserver
+from ingest.run import ingest
+from research.errors import IndexUnusableError
+from research.settings import Settings
+from research.store import collections
+from research.store.catalog import Catalog
+from research.store.page_writes import count_for_ocr
+from research.store.paths import IndexPaths
+from tests.conftest import MakePdf
+from tests.soak.contents import assert_whole
+from tests.soak.corpus import make_corpus
+
+
+def run_limited(docs: Path, root: Path, most_bytes: int) -> subprocess.CompletedProcess[str]:
+    """`ctx ingest` where no file may grow beyond a size, which ends like a full disk."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+
+    return subprocess.run(
+        [sys.executable, "-m", "cli.main", "ingest", str(docs), "--index", str(root)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+
+
+def test_a_disk_that_takes_no_more(tmp_path: Path) -> None:
+    docs, root = make_corpus(tmp_path / "docs", 20), tmp_path / "index"
+    full = run_limited(docs, root, 150_000)
+    assert full.returncode == 1, full.stderr
+    assert "the catalog in" in full.stderr
+    assert "Traceback" not in full.stderr
+    assert "hint: " in full.stderr
+    assert "space" in full.stderr
+    kept = assert_whole(root)
+    summary = ingest([docs], IndexPaths(root), settings=Settings(), observer=SilentObserver())
+    assert summary.count("unchanged") == kept
+    assert summary.count("added") == 20 - kept
+    with Catalog(IndexPaths(root)) as catalog:
+        assert not collections.state_of(catalog).behind
+
+
+def test_collections_that_find_no_space_are_built_later(make_pdf: MakePdf, tmp_path: Path) -> None:
+    docs, paths = tmp_path / "docs", IndexPaths(tmp_path / "index")
+    make_pdf("a.pdf", ["The walrus has tusks."], docs)
+    ingest([docs], paths, settings=Settings(images=False), observer=SilentObserver())
+    shutil.rmtree(paths.chroma)
+    full = run_limited(docs, paths.root, 150_000)
+    assert full.returncode == 1, full.stderr
+    assert "ctx: error: the collections cannot be" in full.stderr
+    assert "hint: " in full.stderr
+    assert not (paths.chroma / "draft").exists(), "what was half written does not fill the disk"
+    ingest([docs], paths, settings=Settings(images=False), observer=SilentObserver())
+    with Catalog(paths) as catalog:
+        assert not collections.state_of(catalog).behind
+
+
+def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
+    """A page of noise, whose image is larger than what fits: the failure is the disk's, and the ledger keeps it."""
+    path, paths = tmp_path / "noise.pdf", IndexPaths(tmp_path / "index")
+    with pymupdf.open() as document:
+        page = document.new_page()
+        noise = pymupdf.Pixmap(pymupdf.csRGB, 600, 600, os.urandom(3 * 600 * 600), 0)
+        page.insert_image(page.rect, pixmap=noise, keep_proportion=False)
+        page.insert_text((72, 72), "The walrus has tusks and whiskers.")
+        document.save(path)
+    full = run_limited(path, paths.root, 400_000)
+    assert full.returncode == 1, full.stderr
+    assert "the index cannot be written: File too large" in full.stderr
+    summary = ingest([path], paths, settings=Settings(), observer=SilentObserver())
+    assert summary.count("unchanged") == 1
+    with Catalog(paths) as catalog:
+        assert catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 1
+
+
+@pytest.mark.parametrize("point", ["finished", "reading"])
+def test_an_index_folder_that_is_removed_meanwhile(tmp_path: Path, point: str) -> None:
+    docs, paths = make_corpus(tmp_path / "docs", 12), IndexPaths(tmp_path / "index")
+
+    class Remove(SilentObserver):
+        def reading(self, path: str, page: int, pages: int) -> None:
+            if point == "reading":
+                shutil.rmtree(paths.root, ignore_errors=True)
+
+        def finished(self, outcome: FileOutcome) -> None:
+            if point == "finished":
+                shutil.rmtree(paths.root, ignore_errors=True)
+
+    with pytest.raises(IndexUnusableError, match=r"was removed") as caught:
+        ingest([docs], paths, settings=Settings(), observer=Remove())
+    assert "again" in caught.value.hint
+
+
+@pytest.fixture
+def quick_tesseract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tesseract that finds nothing in any image, at once."""
+    program = tmp_path / "bin" / "tesseract"
+    program.parent.mkdir()
+    program.write_text(
+        '#!/bin/sh\ncase "$1" in\n--version) echo "tesseract 5.9.9";;\n--list-langs) printf "List\\neng\\n";;\n'
+        "*) cat > /dev/null;;\nesac\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, quick_tesseract: None) -> None:
+    docs, paths = make_corpus(tmp_path / "docs", 2, scans=2), IndexPaths(tmp_path / "index")
+    first, second = sorted(docs.rglob("*.pdf"))
+    kept = first.read_bytes()
+
+    class Change(SilentObserver):
+        def recognising(self, done: int, total: int) -> None:
+            if done == 0:
+                first.unlink()
+                second.write_bytes(kept)
+
+    settings = Settings(ocr="auto", ocr_engine="tesseract", images=False)
+    summary = ingest([docs], paths, settings=settings, observer=Change())
+    assert (summary.ocr_pages, summary.ocr_failures) == (0, [])
+    with Catalog(paths) as catalog:
+        assert count_for_ocr(catalog) == 2, "the next run reads them, if the files are there again"
+
+
+# Everything is loaded while that is still allowed; then the process becomes one that may only read the index.
+_READ_ONLY = """
+import os, sys
+import cli.app, cli.ingest, cli.progress, cli.signals, filelock, ingest.run, research.encoders.minilm.encoder
+from cli.main import main
+import platformdirs.unix
+os.chdir("/")
+if os.geteuid() == 0:
+    os.setuid(65534)  # permissions mean nothing to root
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_an_index_that_may_not_be_written(make_pdf: MakePdf) -> None:
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    docs, root = folder / "docs", folder / "index"
+    make_pdf("a.pdf", ["The walrus has tusks."], docs)
+    IndexPaths(root).create()
+    root.chmod(0o555)
+    ran = subprocess.run(
+        [sys.executable, "-c", _READ_ONLY, "ingest", str(docs), "--index", str(root)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HOME": str(folder)},
+    )
+    root.chmod(0o755)
+    shutil.rmtree(folder)
+    assert ran.returncode == 1, ran.stderr
+    assert "cannot lock the index: Permission denied" in ran.stderr
+    assert "hint: make the folder writable" in ran.stderr

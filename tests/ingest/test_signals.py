@@ -1,0 +1,96 @@
+"""Ctrl-C and SIGTERM at every stage of a real run: exit 130, a word on what was kept, nobody left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.soak.contents import assert_whole
+from tests.soak.corpus import make_corpus
+from tests.soak.running import PATIENCE, STAGES, assert_ended, descendants, finish, kill, start, wait_until
+
+
+def stop(process: subprocess.Popen[str], number: signal.Signals) -> str:
+    """Send a signal as a terminal does, to the whole group; returns what was said."""
+    family = descendants(process.pid)
+    os.killpg(process.pid, number)
+    code, _, err = finish(process)
+    assert code == 130, err
+    assert_ended(family)
+    return err
+
+
+def test_a_run_is_stopped_at_each_stage_and_goes_on(tmp_path: Path) -> None:
+    docs, root = make_corpus(tmp_path / "docs", 30), tmp_path / "index"
+    for stage, number in (
+        ("reading", signal.SIGINT),
+        ("embedding", signal.SIGTERM),
+        ("drawing", signal.SIGINT),
+        ("publishing", signal.SIGINT),
+    ):
+        process = start("ingest", str(docs), root=root)
+        assert wait_until(lambda stage=stage: STAGES[stage](root), process), stage  # type: ignore[misc]
+        said = stop(process, number)
+        assert "documents of this run are kept" in said, stage
+        assert f"hint: go on with: ctx ingest {docs}" in said
+        assert_whole(root)
+        assert not (root / "spool").exists()
+        assert not (root / "chroma" / "draft").exists()
+
+
+@pytest.fixture
+def endless_tesseract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tesseract that never comes back from an image; the file it makes tells that it has begun."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "tesseract"
+    program.write_text(
+        "#!/bin/sh\n"
+        'case "$1" in\n--version) echo "tesseract 5.9.9"; exit 0;;\n'
+        '--list-langs) printf "List\\neng\\n"; exit 0;;\nesac\n'
+        f"touch {tmp_path}/begun\nexec sleep 600\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return tmp_path / "begun"
+
+
+@pytest.mark.parametrize("how", ["ctrl-c", "kill", "kill the parent alone"])
+def test_nobody_survives_the_end_of_a_run_in_the_middle_of_a_page(
+    tmp_path: Path, endless_tesseract: Path, how: str
+) -> None:
+    docs, root = make_corpus(tmp_path / "docs", 2, scans=2), tmp_path / "index"
+    process = start("ingest", str(docs), "--no-images", "--ocr", "auto", "--ocr-engine", "tesseract", root=root)
+    assert wait_until(endless_tesseract.exists, process)
+    if how == "ctrl-c":
+        assert "interrupted; 2 documents of this run are kept" in stop(process, signal.SIGINT)
+    else:
+        kill(process, group=how == "kill")
+
+
+_STUBBORN = """
+import sys, time
+from cli.signals import orderly_end
+with orderly_end():
+    try:
+        print("ready", flush=True)
+        time.sleep(600)
+    except KeyboardInterrupt:
+        print("ending", flush=True)
+        time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_second_signal_ends_at_once(number: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", _STUBBORN], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for said in ("ready", "ending"):
+            assert process.stdout.readline().strip() == said
+            process.send_signal(number)
+        assert process.wait(timeout=PATIENCE) == -number

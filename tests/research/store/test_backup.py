@@ -1,0 +1,274 @@
+"""One file out of a live index and back: whole or not at all, and nothing foreign gets in."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from copy import copy
+from pathlib import Path
+
+import pytest
+from index_making import Making
+
+from research.errors import BusyError, CtxError, IndexUnusableError, NewerIndexError, NothingFoundError, UsageError
+from research.store import collections, images, schema
+from research.store.archive import CATALOG, MANIFEST
+from research.store.backup import backup
+from research.store.catalog import Catalog
+from research.store.client import ChromaClient
+from research.store.documents import all_documents, unfinished
+from research.store.lock import write_lock
+from research.store.page_writes import mark_drawn
+from research.store.paths import IndexPaths
+from research.store.restore import restore
+from research.store.stages import STAGE_IMAGES
+
+
+@pytest.fixture
+def filled(making: Making) -> Making:
+    """Two documents with vectors, and an image for the first page of the first."""
+    info = making.add("walrus.pdf", ["walrus", "seal"])
+    making.add("orca.pdf", ["orca"])
+    making.embed()
+    folder = images.folder_of(making.paths, info.doc_id)
+    folder.mkdir(parents=True)
+    (folder / images.image_name(1)).write_bytes(b"jpeg")
+    (folder / images.thumbnail_name(1)).write_bytes(b"webp")
+    mark_drawn(making.catalog, info.doc_id, [1], published=0)
+    return making
+
+
+@pytest.fixture
+def file(filled: Making, tmp_path: Path) -> Path:
+    backup(filled.paths, tmp_path / "backup.zip")
+    return tmp_path / "backup.zip"
+
+
+def names(root: Path) -> list[str]:
+    with Catalog(IndexPaths(root)) as catalog:
+        return [document.filename for document in all_documents(catalog)]
+
+
+def test_there_and_back(filled: Making, tmp_path: Path) -> None:
+    target = tmp_path / "backup.zip"
+    written = backup(filled.paths, target)
+    assert (written.documents, written.pages, written.images) == (2, 3, 2)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".ctx")] == []
+
+    paths = IndexPaths(tmp_path / "other" / "index")
+    restored = restore(paths, target)
+    assert (restored.documents, restored.pages, restored.chunks, restored.images) == (2, 3, 3, 2)
+    assert stat.S_IMODE(paths.root.stat().st_mode) == 0o700
+    assert not paths.restoring.exists()
+    with ChromaClient(paths.root) as client:
+        assert not collections.state_of(client.catalog).behind
+        assert client.catalog.meta("catalog_id") != filled.catalog.meta("catalog_id")
+        found = client.visual_collection.get(include=["metadatas"])["metadatas"] or []
+        [shown] = {str(entry["image_path"]) for entry in found if entry["image_path"]}
+        assert Path(shown).is_relative_to(paths.root)
+        assert Path(shown).read_bytes() == b"jpeg"
+        rows = [
+            [tuple(row) for row in catalog.connection.execute("SELECT chunk_id, vector FROM vectors ORDER BY 1")]
+            for catalog in (filled.catalog, client.catalog)
+        ]
+        assert rows[0] == rows[1]
+
+
+def test_a_backup_is_taken_while_another_writes(filled: Making, tmp_path: Path) -> None:
+    with write_lock(filled.paths.lock), filled.catalog.transaction() as connection:
+        connection.execute("DELETE FROM documents WHERE filename = 'orca.pdf'")
+        assert backup(filled.paths, tmp_path / "b.zip").documents == 2, "what is not committed is not there"
+
+
+def test_images_that_are_left_out_or_gone_are_due_again(filled: Making, tmp_path: Path) -> None:
+    assert backup(filled.paths, tmp_path / "without.zip", images=False).images == 0
+    [folder] = filled.paths.images.iterdir()
+    (folder / images.thumbnail_name(1)).unlink()
+    assert backup(filled.paths, tmp_path / "gone.zip").images == 0
+    for name in ("without.zip", "gone.zip"):
+        with zipfile.ZipFile(tmp_path / name) as opened:
+            assert set(opened.namelist()) == {CATALOG, MANIFEST}
+            opened.extract(CATALOG, tmp_path / "out")
+        with closing(sqlite3.connect(tmp_path / "out" / CATALOG)) as snapshot:
+            assert snapshot.execute("SELECT COUNT(*) FROM ledger WHERE stage = ?", (STAGE_IMAGES,)).fetchone()[0] == 1
+            assert snapshot.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 0
+    assert unfinished(filled.catalog) == {}, "the live index is as it was"
+
+
+def test_nothing_is_overwritten_unasked(filled: Making, file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="exists already"):
+        backup(filled.paths, file)
+    assert backup(filled.paths, file, force=True).documents == 2
+    with pytest.raises(UsageError, match="is a folder"):
+        backup(filled.paths, tmp_path)
+    with pytest.raises(UsageError, match="inside the index"):
+        backup(filled.paths, filled.paths.root / "b.zip")
+    with pytest.raises(NothingFoundError):
+        backup(IndexPaths(tmp_path / "none"), tmp_path / "b.zip")
+    with pytest.raises(CtxError, match="cannot write"):
+        backup(filled.paths, tmp_path / "no" / "folder" / "b.zip")
+
+
+def test_a_filled_index_is_replaced_only_by_force(filled: Making, file: Path) -> None:
+    filled.add("new.pdf", ["auk"])
+    before = names(filled.paths.root)
+    with pytest.raises(UsageError, match="holds 3 documents"):
+        restore(filled.paths, file)
+    with write_lock(filled.paths.lock), pytest.raises(BusyError):
+        restore(filled.paths, file, force=True)
+    assert names(filled.paths.root) == before
+    with Catalog(filled.paths) as reader:  # one that is in the middle of something sees the old index to its end
+        reader.connection.execute("BEGIN")
+        assert len(all_documents(reader)) == 3
+        assert restore(filled.paths, file, force=True).documents == 2
+        assert len(all_documents(reader)) == 3
+    assert names(filled.paths.root) == ["orca.pdf", "walrus.pdf"]
+
+
+def test_a_damaged_index_is_replaced_and_kept_aside(filled: Making, file: Path) -> None:
+    filled.catalog.close()
+    filled.paths.catalog.write_bytes(b"no database at all" * 500)
+    with pytest.raises(UsageError, match="damaged index"):
+        restore(filled.paths, file)
+    restored = restore(filled.paths, file, force=True)
+    assert Path(restored.kept_aside).read_bytes().startswith(b"no database")
+    assert names(filled.paths.root) == ["orca.pdf", "walrus.pdf"]
+
+
+def test_a_folder_of_something_else_is_left_alone(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "photos"
+    other.mkdir()
+    (other / "holiday.jpg").touch()
+    with pytest.raises(UsageError, match="not empty and no index"):
+        restore(IndexPaths(other), file)
+    assert (other / "holiday.jpg").exists()
+
+
+def _with(extra: Callable[[zipfile.ZipFile], None]) -> Callable[[Path], None]:
+    def change(file: Path) -> None:
+        with zipfile.ZipFile(file, "a") as opened:
+            extra(opened)
+
+    return change
+
+
+def _link(opened: zipfile.ZipFile) -> None:
+    entry = zipfile.ZipInfo("images/abc/00001.jpg")
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+    opened.writestr(entry, "/etc/passwd")
+
+
+def _many_times(opened: zipfile.ZipFile) -> None:
+    """One piece of data under many names, which together are larger than the archive."""
+    opened.writestr("images/abc/00001.jpg", b"0" * 1_000_000)
+    for number in range(2, 50):
+        entry = copy(opened.getinfo("images/abc/00001.jpg"))
+        entry.filename = f"images/abc/{number:05d}.jpg"
+        opened.filelist.append(entry)
+
+
+def _cut(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.truncate(file.stat().st_size // 2)
+
+
+def _flip(file: Path) -> None:
+    """A byte in the middle of the catalog changes."""
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    file.write_bytes(data)
+
+
+def _catalog(statement: str) -> Callable[[Path], None]:
+    """The backup's catalog as somebody else would prepare it."""
+
+    def change(file: Path) -> None:
+        with zipfile.ZipFile(file) as opened:
+            opened.extract(CATALOG, file.parent)
+            manifest = opened.read(MANIFEST)
+        prepared = file.parent / CATALOG
+        with closing(sqlite3.connect(prepared)) as connection:
+            connection.executescript(statement)
+        file.unlink()
+        with zipfile.ZipFile(file, "w") as opened:
+            opened.write(prepared, CATALOG)
+            opened.writestr(MANIFEST, manifest)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (_with(lambda z: z.writestr("../evil.txt", "x")), "not ctx's"),
+        (_with(lambda z: z.writestr("/etc/evil", "x")), "not ctx's"),
+        (_with(lambda z: z.writestr("images/../../evil.jpg", "x")), "not ctx's"),
+        (_with(lambda z: z.writestr("images/abc/", "")), "not ctx's"),
+        (_with(_link), "no file"),
+        (_with(lambda z: z.writestr("images/abc/00001.jpg", b"0" * 10_000_000, zipfile.ZIP_DEFLATED)), "packed"),
+        (_with(_many_times), "larger than it is"),
+        (_cut, "not a whole one"),
+        (_flip, "damaged"),
+        (lambda file: file.write_bytes(b"no zip"), "no backup"),
+        (lambda file: file.unlink(), "there is no file"),
+        (_catalog("CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM documents; END"), "not one of ctx"),
+        (_catalog("DROP TABLE chunks"), "not one of ctx"),
+        (_catalog("PRAGMA foreign_keys = OFF; DELETE FROM documents"), "damaged"),
+        (_catalog("PRAGMA user_version = 99"), "newer ctx"),
+    ],
+)
+def test_what_is_no_sound_backup_changes_nothing(
+    filled: Making, file: Path, tmp_path: Path, damage: Callable[[Path], None], words: str
+) -> None:
+    damage(file)
+    fresh = IndexPaths(tmp_path / "fresh")
+    with pytest.raises(IndexUnusableError, match=words):
+        restore(fresh, file)
+    assert not fresh.root.exists()
+    with pytest.raises(IndexUnusableError, match=words):
+        restore(filled.paths, file, force=True)
+    assert names(filled.paths.root) == ["orca.pdf", "walrus.pdf"]
+    assert not filled.paths.restoring.exists()
+    assert not (tmp_path / "evil.txt").exists()
+
+
+def test_a_backup_of_a_newer_ctx_is_refused(file: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(file) as opened:
+        manifest, catalog = opened.read(MANIFEST), opened.read(CATALOG)
+    newer = manifest.replace(f'"catalog_version": {schema.VERSION}'.encode(), b'"catalog_version": 99')
+    with zipfile.ZipFile(file, "w") as opened:
+        opened.writestr(CATALOG, catalog)
+        opened.writestr(MANIFEST, newer)
+    with pytest.raises(NewerIndexError, match="schema 99"):
+        restore(IndexPaths(tmp_path / "fresh"), file)
+
+
+# The restore is killed when the catalog of the backup is ready, or right after the images are in.
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from research.store import restore
+from research.store.paths import IndexPaths
+setattr(restore, sys.argv[3], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+restore.restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
+"""
+
+
+@pytest.mark.parametrize("point", ["_adopt_images", "_replace_catalog"])
+def test_a_restore_that_is_killed_leaves_the_old_index(filled: Making, file: Path, point: str) -> None:
+    filled.add("new.pdf", ["auk"])
+    filled.catalog.close()
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(filled.paths.root), str(file), point], check=False, env={**os.environ}
+    )
+    assert killed.returncode == -9
+    assert names(filled.paths.root) == ["new.pdf", "orca.pdf", "walrus.pdf"]
+    if point == "_replace_catalog":
+        assert restore(filled.paths, file, force=True).documents == 2

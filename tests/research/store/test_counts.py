@@ -1,0 +1,57 @@
+"""The quick counts are those that reading every row gives."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from index_making import Making
+
+from research.store import counts, vectors
+from research.store.documents import remove_document
+from research.store.page_writes import write_ocr
+from research.store.records import Chunk, Page
+
+PLAIN = {
+    counts.pages: "SELECT COUNT(page_id) FROM pages",
+    counts.pages_without_text: "SELECT COALESCE(SUM(words = 0), 0) FROM pages",
+    counts.finished_pages: "SELECT COUNT(*) FROM pages WHERE doc_id NOT IN"
+    " (SELECT doc_id FROM ledger WHERE stage = 'vectors')",
+    counts.pages_without_vectors: "SELECT COUNT(DISTINCT page_id) FROM ledger JOIN pages USING (doc_id)"
+    " JOIN chunks USING (page_id) LEFT JOIN vectors USING (chunk_id) WHERE stage = 'vectors' AND seq IS NULL",
+    counts.vectors: "SELECT COUNT(vector) FROM vectors",
+}
+TEXTS = ("", "…", "walrus", "walrus and seal", "100 €", "日本語")
+STEPS = st.one_of(
+    st.lists(st.sampled_from(TEXTS), min_size=1, max_size=5),  # a document of these pages
+    st.sampled_from(["embed", "remove", "ocr"]),
+)
+
+
+def _agree(making: Making) -> None:
+    for count, plain in PLAIN.items():
+        assert count(making.catalog) == making.catalog.connection.execute(plain).fetchone()[0], plain
+    last = vectors.last_sequence(making.catalog)
+    for sequence in (0, last // 2, last):
+        plain = "SELECT COALESCE(SUM(seq > ?), 0) FROM vectors"
+        expected = making.catalog.connection.execute(plain, (sequence,)).fetchone()[0]
+        assert counts.vectors_after(making.catalog, sequence) == expected
+
+
+@settings(max_examples=25, deadline=None)
+@given(steps=st.lists(STEPS, min_size=1, max_size=8))
+def test_they_agree_after_anything(steps: list[str | list[str]], tmp_path_factory: pytest.TempPathFactory) -> None:
+    making = Making(tmp_path_factory.mktemp("counts") / "index")
+    ids: list[str] = []
+    for number, step in enumerate(steps):
+        if isinstance(step, list):
+            ids.append(making.add(f"{number}.pdf", [*step, f"own {number}"]).doc_id)
+        elif step == "embed":
+            making.embed()
+        elif ids and step == "remove":
+            remove_document(making.catalog, ids.pop())
+        elif ids:
+            page = Page(1, "words that OCR read")
+            write_ocr(making.catalog, ids[-1], page, [Chunk(1, 0, page.markdown, "", 5, (0.0, 0.0, 1.0, 1.0))], [])
+        _agree(making)
+    making.catalog.close()

@@ -1,0 +1,180 @@
+"""`ctx doctor --fix`: what is broken on purpose is found, mended, and then no longer found."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+
+import pytest
+from index_making import Making
+
+from research.errors import BusyError, IndexUnusableError, NothingFoundError
+from research.store import collections, generations, images
+from research.store.ailments import QUICK, THOROUGH, Look
+from research.store.documents import document_of_hash, unfinished
+from research.store.lexical import name_matches, term_statistics
+from research.store.lock import write_lock
+from research.store.mending import mend
+from research.store.page_writes import mark_drawn
+from research.store.paths import IndexPaths
+from research.store.publisher import publish_apart, verify_apart
+from research.store.reindex import reindex
+from research.store.rewording import words_disagree
+from research.store.vectors import last_sequence
+
+
+@pytest.fixture
+def filled(making: Making) -> Making:
+    making.add("walrus-report.pdf", ["walrus on ice", "seal", ""])
+    making.add("orca.pdf", ["orca"])
+    making.embed()
+    return making
+
+
+def _execute(*statements: str) -> Callable[[Making], None]:
+    def break_it(made: Making) -> None:
+        made.catalog.connection.execute("PRAGMA foreign_keys = OFF")
+        for statement in statements:
+            made.catalog.connection.execute(statement)
+
+    return break_it
+
+
+def _lost_image(made: Making) -> None:
+    [doc_id] = [row[0] for row in made.catalog.connection.execute("SELECT doc_id FROM documents WHERE num_pages = 1")]
+    mark_drawn(made.catalog, doc_id, [1], published=0)
+
+
+def _leftovers(made: Making) -> None:
+    generations.start_draft(made.paths.chroma, None)
+    for folder in (made.paths.spool, made.paths.restoring, images.folder_of(made.paths, "0123456789abcdef")):
+        folder.mkdir(parents=True)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "name", "quick"),
+    [
+        (_execute("DELETE FROM documents WHERE num_pages = 1"), "references", False),
+        (_execute("DELETE FROM pages WHERE page = 3"), "documents", True),
+        (_execute("UPDATE pages SET markdown = x'00ff' WHERE page = 2"), "documents", False),
+        (_execute("UPDATE vectors SET vector = x'0000' WHERE seq = 1"), "vectors", False),
+        (_execute("DELETE FROM vectors WHERE seq = 1"), "ledger", True),
+        (_execute("UPDATE pages SET needs_ocr = 1 WHERE page = 3"), "ledger", True),
+        (_lost_image, "images", True),
+        (_execute("DELETE FROM page_words WHERE rowid = 1"), "full text", True),
+        (_execute("UPDATE page_words SET body = 'penguin' WHERE rowid = 1"), "full text", False),
+        (_execute("DELETE FROM page_words_data WHERE id > 10"), "full text", False),
+        (_execute("DELETE FROM name_words"), "full text", False),
+        (_leftovers, "leftovers", True),
+    ],
+)
+def test_what_is_broken_is_found_and_mended(
+    filled: Making, break_it: Callable[[Making], None], name: str, quick: bool
+) -> None:
+    break_it(filled)
+    assert (name in _found(filled, QUICK)) == quick
+    assert name in _found(filled, THOROUGH)
+    for look in THOROUGH:
+        for ailment in look(filled.catalog):
+            assert ailment.mend is not None
+            ailment.mend(filled.catalog)
+    assert _found(filled, THOROUGH) == []
+    assert _found(filled, QUICK) == []
+
+
+def _found(made: Making, looks: tuple[Look, ...]) -> list[str]:
+    return [ailment.name for look in looks for ailment in look(made.catalog)]
+
+
+def test_a_sound_index_has_nothing_to_find(filled: Making) -> None:
+    assert _found(filled, THOROUGH) == []
+
+
+def test_an_incomplete_document_is_read_again(filled: Making) -> None:
+    [sha256] = [r[0] for r in filled.catalog.connection.execute("SELECT sha256 FROM documents WHERE num_pages = 3")]
+    _execute("DELETE FROM pages WHERE page = 3")(filled)
+    [repair] = [repair for repair in mend(filled.paths) if repair.name == "documents"]
+    assert repair.fixed
+    assert "ctx ingest" in repair.remedy
+    known = document_of_hash(filled.catalog, sha256)
+    assert known is not None
+    assert known[1] == 0, "as if an older reader had read it"
+
+
+def test_collections_are_compared_record_by_record(filled: Making) -> None:
+    generation = collections.publish(filled.catalog)
+    assert collections.holds_everything(filled.catalog)
+    client = collections.open_client(generation.path)
+    collection = client.get_collection("text", embedding_function=None)
+    collection.delete(ids=collection.get(limit=1, include=[])["ids"])
+    client.close()
+    assert not collections.state_of(filled.catalog).behind, "no quick look sees it"
+    filled.paths.root.chmod(0o755)
+    repairs = {repair.name: repair.fixed for repair in mend(filled.paths)}
+    assert repairs == {"folder": True, "collections": True}
+    assert collections.holds_everything(filled.catalog)
+    assert last_sequence(filled.catalog) == 3, "nothing was embedded again"
+
+
+def test_what_cannot_be_mended_is_said(filled: Making) -> None:
+    filled.catalog.close()
+    filled.paths.catalog.write_bytes(b"no database at all" * 500)
+    [repair] = mend(filled.paths)
+    assert (repair.name, repair.fixed) == ("catalog", False)
+    assert "ctx restore" in repair.remedy
+
+
+def test_a_torn_catalog_is_told_and_not_made_worse(filled: Making) -> None:
+    filled.catalog.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    filled.catalog.close()
+    data = bytearray(filled.paths.catalog.read_bytes())
+    data[8 * 4096 :] = b"\xee" * (len(data) - 8 * 4096)
+    filled.paths.catalog.write_bytes(data)
+    repairs = mend(filled.paths)
+    assert not all(repair.fixed for repair in repairs)
+    assert filled.paths.catalog.stat().st_size >= len(data)
+
+
+def test_a_busy_index_is_not_mended(filled: Making) -> None:
+    with write_lock(filled.paths.lock), pytest.raises(BusyError):
+        mend(filled.paths)
+
+
+def test_reindex_builds_everything_anew(filled: Making) -> None:
+    filled.catalog.connection.execute("DELETE FROM page_words_data WHERE id > 10")
+    filled.catalog.connection.execute("DELETE FROM name_words")
+    filled.catalog.connection.execute("UPDATE pages SET words = 99")
+    done = reindex(filled.paths)
+    assert (done.pages, done.text_records, done.visual_records) == (4, 3, 4)
+    assert not words_disagree(filled.catalog)
+    assert [term.pages for term in term_statistics(filled.catalog, ["walrus", "orca"])] == [1, 1]
+    assert len(name_matches(filled.catalog, ["walrus"])) == 1
+    assert [row[0] for row in filled.catalog.connection.execute("SELECT words FROM pages")] == [2, 1, 0, 1]
+    assert last_sequence(filled.catalog) == 3
+    assert unfinished(filled.catalog) == {}
+
+
+def test_reindex_needs_an_index(making: Making) -> None:
+    with pytest.raises(NothingFoundError):
+        reindex(IndexPaths(making.paths.root / "none"))
+
+
+def test_damage_that_ends_the_process_is_answered_by_starting_over(filled: Making) -> None:
+    """Torn neighbour files that look untouched: the publishing process dies of them, and another builds anew."""
+    generation = collections.publish(filled.catalog)
+    manifest = json.loads((generation.path / "generation.json").read_text())
+    for entry in manifest["files"]:
+        path = generation.path / entry["name"]
+        path.write_bytes(b"\xff" * entry["size"])
+        os.utime(path, ns=(entry["mtime_ns"], entry["mtime_ns"]))
+    filled.add("auk.pdf", ["auk"])
+    filled.embed()
+    publish_apart(filled.paths)
+    assert verify_apart(filled.paths)
+
+
+def test_a_disk_that_refuses_is_named(filled: Making) -> None:
+    filled.paths.chroma.write_text("in the way")
+    with pytest.raises(IndexUnusableError, match="collections cannot be written"):
+        publish_apart(filled.paths)
