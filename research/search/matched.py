@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from research.models import MatchedRegion
+from research.search.regions import fits
 from research.store import page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.records import Box
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from research.encoders.base import TextEncoder
 
+_CHUNKS = 2  # of a page are looked into, where many pages are
 _MOST = 3  # boxes a page: more would be the whole of it
 _AS_GOOD = 0.8  # of the best piece's score, for a second one to be named
 _WORDS_BESIDE = 0.3  # what the question's words count beside a vector of the piece itself
@@ -36,8 +39,12 @@ def by_text(
     catalog: Catalog, question: str, asked: NDArray[np.float32], page_ids: Sequence[int]
 ) -> dict[int, list[MatchedRegion]]:
     """By the text side: the vector `asked` (dim,) finds the passage, the question's words find the place in it."""
-    wanted = set(words(question))
-    return {page_id: _best(_pieces(catalog, page_id, asked), wanted) for page_id in page_ids}
+    find = _finder(question)
+    lined = _lined(catalog, page_ids)
+    return {
+        page_id: _best([*_blocks(catalog, page_id, asked, _CHUNKS), *_lines(catalog, page_id, asked, lined)], find)
+        for page_id in page_ids
+    }
 
 
 def closely(
@@ -46,13 +53,14 @@ def closely(
     """`by_text` with a vector for every piece: finds what is said in other words, at the cost of embedding a page."""
     from research.encoders.base import fitting
 
-    pieces = _pieces(catalog, page_id, asked)
+    lined = _lined(catalog, [page_id])
+    pieces = [*_blocks(catalog, page_id, asked), *_lines(catalog, page_id, asked, lined)]
     texts = [fitting(piece.text, encoder) for piece in pieces]
     if not pieces:
         return []
     cosines = encoder.embed(texts) @ asked
     exact = [replace(piece, cosine=float(cosine)) for piece, cosine in zip(pieces, cosines, strict=True)]
-    return _best(exact, set(words(question)), say=_WORDS_BESIDE)
+    return _best(exact, _finder(question), say=_WORDS_BESIDE)
 
 
 def by_model(catalog: Catalog, asked: NDArray[np.float32], page_ids: Sequence[int]) -> dict[int, list[MatchedRegion]]:
@@ -68,18 +76,17 @@ def by_model(catalog: Catalog, asked: NDArray[np.float32], page_ids: Sequence[in
     return found
 
 
-def _pieces(catalog: Catalog, page_id: int, asked: NDArray[np.float32]) -> list[_Piece]:
-    """The page's blocks with the cosine of their chunk, and its lines with their own."""
+def _blocks(catalog: Catalog, page_id: int, asked: NDArray[np.float32], most: int | None = None) -> list[_Piece]:
+    """The page's blocks with the cosine of their chunk; of the `most` best chunks, or of all."""
     pieces: list[_Piece] = []
-    for chunk in vectors.chunks_of_page(catalog, page_id):
-        cosine = float(chunk.vector @ asked)
+    for chunk in vectors.nearest_on_page(catalog, page_id, asked, most):
         ends = [region.start for region in chunk.regions[1:]] + [len(chunk.text)]
         parts = [
-            _Piece(chunk.text[region.start : end], region.box, cosine)
+            _Piece(chunk.text[region.start : end], region.box, chunk.cosine)
             for region, end in zip(chunk.regions, ends, strict=True)
         ]
         pieces += _with_headings(parts)
-    return pieces + _line_pieces(catalog, page_id, asked)
+    return pieces
 
 
 def _with_headings(parts: list[_Piece]) -> list[_Piece]:
@@ -95,13 +102,19 @@ def _with_headings(parts: list[_Piece]) -> list[_Piece]:
     return joined
 
 
-def _line_pieces(catalog: Catalog, page_id: int, asked: NDArray[np.float32]) -> list[_Piece]:
+def _lined(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, bytes]:
+    """The packed vectors of lines, of those pages that have some."""
+    return dict(page_vectors.vectors_of(catalog, page_ids)) if fits(catalog) else {}
+
+
+def _lines(catalog: Catalog, page_id: int, asked: NDArray[np.float32], lined: Mapping[int, bytes]) -> list[_Piece]:
+    """The page's lines with cosines of their own. `lined` has the packed vectors of pages with lines."""
+    blob = lined.get(page_id)
+    if not blob:
+        return []
     from research.encoders.visual.boxes import box_list
     from research.encoders.visual.packing import unpack
 
-    blob = dict(page_vectors.vectors_of(catalog, [page_id])).get(page_id)
-    if not blob:
-        return []
     boxes = box_list(page_vectors.boxes_of(catalog, [page_id])[page_id])
     texts = {line.box: line.text for line in page_vectors.lines_of(catalog, page_id)}
     known = {tuple(round(edge, 3) for edge in box): text for box, text in texts.items()}
@@ -112,9 +125,21 @@ def _line_pieces(catalog: Catalog, page_id: int, asked: NDArray[np.float32]) -> 
     ]
 
 
-def _best(pieces: list[_Piece], wanted: set[str], say: float = 1.0) -> list[MatchedRegion]:
+def _finder(question: str) -> Callable[[str], set[str]]:
+    """Tells which words of the question stand in a text."""
+    wanted = set(words(question))
+    if not wanted or not all(word.isascii() for word in wanted):
+        return lambda text: wanted.intersection(words(text))
+    # Stems begin the words they stand for, but for a last letter ("happi"); looking for beginnings is quick, and good
+    # enough to tell the pieces of one page apart.
+    starts = {word[:-1] if word.endswith("i") and len(word) > 3 else word: word for word in wanted}
+    pattern = re.compile("|".join(rf"\b{re.escape(start)}" for start in sorted(starts, key=len, reverse=True)))
+    return lambda text: {starts[start] for start in pattern.findall(text.lower())}
+
+
+def _best(pieces: list[_Piece], find: Callable[[str], set[str]], say: float = 1.0) -> list[MatchedRegion]:
     """`say` is what words count beside the cosine."""
-    found = [(piece, wanted.intersection(words(piece.text))) for piece in pieces]
+    found = [(piece, find(piece.text)) for piece in pieces]
     on_page = Counter(word for _, inside in found for word in inside)
     whole = sum(1 / count for count in on_page.values()) or 1.0
     # A word that stands in every piece tells them apart no better than one that stands in none.

@@ -7,6 +7,7 @@ scans, which have vectors of their own. It understands no picture beyond the wor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from research.encoders.visual.first_stage import EXACT_PAGES
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders.visual.packing import PackedPages
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines of some pages, unpacked: there are a few dozen a page, and every question compares them all."""
+
+    owners: list[int]
+    vectors: NDArray[np.float32]
+    offsets: NDArray[np.int64]
 
 
 class RegionsLeg:
@@ -29,7 +37,7 @@ class RegionsLeg:
         self._catalog = catalog
         self._dense = dense
         self._questions = questions
-        self._lines: tuple[tuple[int, int], list[int], PackedPages] | None = None
+        self._lines: tuple[tuple[int, int], _Lines] | None = None
 
     def find(self, question: str, depth: int) -> Hits:
         return self.beyond(question, depth, self._dense.find(question, depth))
@@ -54,19 +62,19 @@ class RegionsLeg:
         """page_id → cosine of its best line, for pages that have lines."""
         if not fits(self._catalog):
             return {}
-        from research.encoders.visual.maxsim import score
+        from research.encoders.visual.maxsim import maxsim
 
-        owners, packed = self._all_lines() if page_ids is None else _stack(self._catalog, page_ids)
-        if not owners:
+        lines = self._all_lines() if page_ids is None else _lines(self._catalog, page_ids)
+        if not lines.owners:
             return {}
-        found: NDArray[np.float32] = score(self._questions.of(question)[None, :], packed)
-        return {owner: float(value) for owner, value in zip(owners, found, strict=True)}
+        found = maxsim(self._questions.of(question)[None, :], lines.vectors, lines.offsets)
+        return {owner: float(value) for owner, value in zip(lines.owners, found, strict=True)}
 
-    def _all_lines(self) -> tuple[list[int], PackedPages]:
+    def _all_lines(self) -> _Lines:
         key = (page_vectors.last_sequence(self._catalog), page_vectors.count(self._catalog))
         if self._lines is None or self._lines[0] != key:
-            self._lines = (key, *_stack(self._catalog, None))
-        return self._lines[1:]
+            self._lines = (key, _lines(self._catalog, None))
+        return self._lines[1]
 
 
 def fits(catalog: Catalog) -> bool:
@@ -74,11 +82,16 @@ def fits(catalog: Catalog) -> bool:
     return page_vectors.encoder_of(catalog) == f"{page_vectors.REGIONS}:{vectors.encoder_of(catalog)}"
 
 
-def _stack(catalog: Catalog, page_ids: Sequence[int] | None) -> tuple[list[int], PackedPages]:
+def _lines(catalog: Catalog, page_ids: Sequence[int] | None) -> _Lines:
+    import numpy as np
+
     from research.encoders.visual.packing import stack
 
     rows = [(page_id, blob) for page_id, blob in page_vectors.vectors_of(catalog, page_ids) if blob]
-    return [page_id for page_id, _ in rows], stack([blob for _, blob in rows])
+    packed = stack([blob for _, blob in rows])
+    vectors = packed.values.astype(np.float32)
+    vectors *= packed.scales[:, None]
+    return _Lines([page_id for page_id, _ in rows], vectors, packed.offsets)
 
 
 def _better(chunks: Hits, lines: dict[int, float]) -> Hits:

@@ -32,12 +32,12 @@ class PendingChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedChunk:
-    """A chunk with its vector (dim,) and its visible pieces; at least one."""
+class ComparedChunk:
+    """A chunk with its visible pieces, at least one, and its cosine with a question."""
 
     text: str
     regions: tuple[Region, ...]
-    vector: NDArray[np.float32]
+    cosine: float
 
 
 def encoder_of(catalog: Catalog) -> str:
@@ -148,17 +148,24 @@ def vectors_of_pages(catalog: Catalog, page_ids: Sequence[int]) -> tuple[list[in
     return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
 
 
-def chunks_of_page(catalog: Catalog, page_id: int) -> list[EmbeddedChunk]:
-    """A page's chunks that have vectors, in order."""
+def nearest_on_page(
+    catalog: Catalog, page_id: int, asked: NDArray[np.float32], most: int | None = None
+) -> list[ComparedChunk]:
+    """A page's chunks by cosine with a question's vector (dim,), best first; the `most` best, or all."""
     rows = catalog.connection.execute(
         "SELECT text, box, regions, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id = ?"
         " ORDER BY ordinal",
         (page_id,),
     ).fetchall()
-    matrix = _matrix([row["vector"] for row in rows])
+    if not rows:
+        return []
+    cosines = (_matrix([row["vector"] for row in rows]) @ asked).tolist()
+    best = sorted(range(len(rows)), key=lambda n: -cosines[n])[:most]
     return [
-        EmbeddedChunk(zlib.decompress(row["text"]).decode(), _regions(row["regions"], row["box"]), vector)
-        for row, vector in zip(rows, matrix, strict=True)
+        ComparedChunk(
+            zlib.decompress(rows[n]["text"]).decode(), _regions(rows[n]["regions"], rows[n]["box"]), cosines[n]
+        )
+        for n in best
     ]
 
 
