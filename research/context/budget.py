@@ -15,6 +15,9 @@ CUT_MARK = "[…]"
 # A cut source must still say something: fewer tokens than this and it is dropped instead.
 _LEAST_BODY_TOKENS = 16
 
+# More than any text has on average: what lies beyond cannot fit.
+_CHARACTERS_A_TOKEN = 8
+
 _PARAGRAPH_END = re.compile(r"\n{2,}|\n(?=[-|#>*]|\d+\.)")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*(?=\s|$)|\n")
 _WORD_END = re.compile(r"(?<=\S)(?=\s)")
@@ -38,8 +41,10 @@ def fit(sources: Sequence[SourceDocument], max_tokens: int, counter: TokenCounte
     """Take sources in order while they fit. The one that crosses the budget is cut, the rest are dropped."""
     text, tokens = "", 0
     kept: list[SourceDocument] = []
+    blocks = [block(source, number) for number, source in enumerate(sources, start=1)]
+    counter.prepare(SEPARATOR.join(blocks)[: _CHARACTERS_A_TOKEN * max_tokens])
     for number, source in enumerate(sources, start=1):
-        longer = _append(text, block(source, number))
+        longer = _append(text, blocks[number - 1])
         count = counter.count(longer)
         if count <= max_tokens:
             text, tokens = longer, count

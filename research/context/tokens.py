@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 DEFAULT_ENCODING = "o200k_base"
 
-# Beyond this many characters a process is better served by the whole table.
-_WHOLE_TABLE_AFTER = 300_000
+# Beyond this many characters of different pieces, or so many partial tables, the whole table serves a process better.
+_WHOLE_TABLE_AFTER = 100_000
+_MOST_PARTS = 30
 _LONG_PIECE = 500
 
 
@@ -65,14 +66,19 @@ class TokenCounter:
             raise CtxError(f"unknown token encoding {encoding!r}", hint=f"choose one of: {known}")
         self.encoding = encoding
         self._counts: dict[str, int] = {}  # a piece's tokens; words repeat, so this saves most of the work
-        self._seen = 0
+        self._learned = 0
+        self._parts = 0
 
     def count(self, text: str) -> int:
         """Tokens of a text."""
-        self._seen += len(text)
-        if self._seen > _WHOLE_TABLE_AFTER:
+        if self._needs_whole():
             return len(_whole(self.encoding).encode_ordinary(text))
         return sum(self.piece_counts(text))
+
+    def prepare(self, text: str) -> None:
+        """Learn at once what counting parts of this text will need."""
+        if not self._needs_whole():
+            self.piece_counts(text)
 
     def piece_counts(self, text: str) -> list[int]:
         """Tokens of each piece the encoding splits a text into, in order; `pieces` gives the pieces."""
@@ -89,9 +95,14 @@ class TokenCounter:
     def _learn(self, pieces: set[str]) -> None:
         # Substrings of a long run without spaces are too many to look up one by one.
         long = any(len(piece) > _LONG_PIECE for piece in pieces)
-        encoding = _whole(self.encoding) if long else _partial(self.encoding, pieces)
+        self._learned += sum(map(len, pieces))
+        self._parts += 1
+        encoding = _whole(self.encoding) if long or self._needs_whole() else _partial(self.encoding, pieces)
         for piece in pieces:
             self._counts[piece] = len(encoding.encode_ordinary(piece))
+
+    def _needs_whole(self) -> bool:
+        return self._learned > _WHOLE_TABLE_AFTER or self._parts > _MOST_PARTS
 
 
 @lru_cache(maxsize=2)

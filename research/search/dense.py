@@ -67,7 +67,7 @@ class DenseLeg:
         # What was embedded after the last publication is compared one by one; all of it, if Chroma cannot be read.
         owners, matrix = vectors.vectors_after(catalog, upto)
         if owners:
-            _keep_best(best, zip(owners, (matrix @ vector).tolist(), strict=True))
+            _keep_best(best, zip(owners, (vectors.cosines(matrix, vector)).tolist(), strict=True))
         ranked = sorted(best.items(), key=lambda item: -item[1])[:depth]
         return {page_id: Hit(score, {"cosine": score}) for page_id, score in ranked}
 
@@ -76,7 +76,7 @@ class DenseLeg:
         if not owners:
             return {}
         best: dict[int, float] = {}
-        _keep_best(best, zip(owners, (matrix @ self._questions.of(question)).tolist(), strict=True))
+        _keep_best(best, zip(owners, (vectors.cosines(matrix, self._questions.of(question))).tolist(), strict=True))
         return {page_id: Hit(score, {"cosine": score}) for page_id, score in best.items()}
 
     def _published(

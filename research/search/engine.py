@@ -13,7 +13,7 @@ from research.models import Coverage, LegCoverage, LegScore, MatchedRegion
 from research.search.coverage import measure
 from research.search.dense import DenseLeg, QuestionVectors
 from research.search.fusion import fuse, ranks_of
-from research.search.legs import Hits, Leg
+from research.search.legs import Hit, Hits, Leg
 from research.search.lexical import LexicalLeg
 from research.search.named_pages import lift
 from research.search.places import places_in
@@ -36,7 +36,7 @@ _LEGS_OF: dict[str, tuple[str, ...]] = {
     "dense": ("dense",),
 }
 # Deep enough that a page good in both legs is seen by one of them, shallow enough to stay quick.
-_DEPTH = 200
+_DEPTH = 100
 
 
 class SearchResult(TypedDict):
@@ -90,6 +90,7 @@ class _LegRun:
     hits: Hits = field(default_factory=dict)
     failure: str = ""
     seconds: float = 0.0
+    unscored: bool = False  # `hits` are the pages found, their scores come with those of the others' pages
 
     def __call__(self) -> None:
         started = time.perf_counter()
@@ -113,8 +114,9 @@ class SearchEngine:
         questions = QuestionVectors(chroma_client, encoder)
         dense = DenseLeg(chroma_client, questions)
         self._visual = VisualLeg(chroma_client, dense, questions, device)
+        self._lexical = LexicalLeg(chroma_client.catalog)
         self._legs: dict[str, Leg] = {
-            "lexical": LexicalLeg(chroma_client.catalog),
+            "lexical": self._lexical,
             "dense": dense,
             "visual": self._visual,
         }
@@ -170,6 +172,10 @@ class SearchEngine:
     def _run_legs(self, names: Sequence[str], query: str, depth: int, documents: Sequence[str] | None) -> list[_LegRun]:
         if documents is None:
             runs = [_LegRun(self._legs[name], lambda leg: leg.find(query, depth)) for name in names]
+            for run in runs if len(runs) > 1 else ():
+                if run.leg is self._lexical:
+                    run.task = lambda _: dict.fromkeys(self._lexical.find_pages(query, depth), Hit(0.0))
+                    run.unscored = True
             _side_by_side(self._groups(runs, lambda dense: self._visual.beyond(query, depth, dense)))
         else:
             # Inside a few documents every page is scored: exact, and quicker than filtering neighbours.
@@ -216,14 +222,15 @@ class SearchEngine:
         """Give every candidate the score of every leg, then add up."""
         sound = [run for run in runs if not run.failure]
         candidates = {page_id for run in sound for page_id in run.hits}
-        ranks = {run.leg.name: ranks_of(run.hits) for run in sound}
-        seconds = [_LegRun(run.leg, _scoring(query, sorted(candidates - run.hits.keys()))) for run in sound]
+        seconds = [_LegRun(run.leg, _scoring(query, sorted(candidates - _scored(run).keys()))) for run in sound]
         _side_by_side(self._groups(seconds, self._scoring_beyond(query, sound, candidates)))
+        ranks: dict[str, dict[int, int]] = {}
         found: dict[str, Hits] = {}
         for run, second in zip(sound, seconds, strict=True):
             run.seconds += second.seconds
             run.failure = second.failure
-            found[run.leg.name] = {**second.hits, **run.hits}
+            found[run.leg.name] = {**second.hits, **_scored(run)}
+            ranks[run.leg.name] = ranks_of({p: hit for p, hit in found[run.leg.name].items() if p in run.hits})
         known = places_of(self.client.catalog, sorted(candidates))
         places = places_in(query) if len(runs) > 1 else None  # a leg alone shows what it finds by itself
         fused = fuse(found, ranks, known, None if places else limit, shares_text=self._visual.shares_text)
@@ -233,6 +240,11 @@ class SearchEngine:
         pages = get_pages(self.client.catalog, [entry.page_id for entry in fused])
         sound_pages = (entry for entry in fused if entry.page_id in pages)  # one may have been removed just now
         return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in sound_pages]
+
+
+def _scored(run: _LegRun) -> Hits:
+    """The pages of a leg whose scores are known."""
+    return {} if run.unscored else run.hits
 
 
 def _scoring(query: str, unseen: list[int]) -> Callable[[Leg], Hits]:

@@ -47,13 +47,18 @@ class LexicalLeg:
         self._last: _Question | None = None
 
     def find(self, question: str, depth: int) -> Hits:
+        pages = self.find_pages(question, depth)
+        return self.score(question, sorted(pages))
+
+    def find_pages(self, question: str, depth: int) -> set[int]:
+        """`find` without the scores, which cost more than the finding."""
         # Statistics are taken anew with every question, and kept for the scores that are asked for after it.
         asked = self._last = self._read(question)
         pages = lexical.find_words(self._catalog, asked.terms, limit=depth)
         pages |= set(lexical.score_pairs(self._catalog, asked.ordered, limit=depth))
         if not pages:  # words that stand on no page may still name a document
             pages = set(sorted(page_ids_of(self._catalog, asked.documents))[:depth])
-        return self._score(asked, sorted(pages))
+        return pages
 
     def score(self, question: str, page_ids: Sequence[int]) -> Hits:
         last = self._last

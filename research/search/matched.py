@@ -118,7 +118,7 @@ def _lines(catalog: Catalog, page_id: int, asked: NDArray[np.float32], lined: Ma
     boxes = box_list(page_vectors.boxes_of(catalog, [page_id])[page_id])
     texts = {line.box: line.text for line in page_vectors.lines_of(catalog, page_id)}
     known = {tuple(round(edge, 3) for edge in box): text for box, text in texts.items()}
-    cosines = unpack(blob) @ asked
+    cosines = vectors.cosines(unpack(blob), asked)
     return [
         _Piece(known.get(tuple(round(edge, 3) for edge in box), ""), box, float(cosine))
         for box, cosine in zip(boxes, cosines, strict=True)

@@ -27,7 +27,7 @@ class _Lines:
 
     owners: list[int]
     vectors: NDArray[np.float32]
-    offsets: NDArray[np.int64]
+    starts: NDArray[np.int64]  # of each page's rows; none is empty
 
 
 class RegionsLeg:
@@ -62,12 +62,13 @@ class RegionsLeg:
         """page_id → cosine of its best line, for pages that have lines."""
         if not fits(self._catalog):
             return {}
-        from research.encoders.visual.maxsim import maxsim
-
         lines = self._all_lines() if page_ids is None else _lines(self._catalog, page_ids)
         if not lines.owners:
             return {}
-        found = maxsim(self._questions.of(question)[None, :], lines.vectors, lines.offsets)
+        import numpy as np
+
+        cosines = vectors.cosines(lines.vectors, self._questions.of(question))
+        found = np.maximum.reduceat(cosines, lines.starts)
         return {owner: float(value) for owner, value in zip(lines.owners, found, strict=True)}
 
     def _all_lines(self) -> _Lines:
@@ -89,9 +90,9 @@ def _lines(catalog: Catalog, page_ids: Sequence[int] | None) -> _Lines:
 
     rows = [(page_id, blob) for page_id, blob in page_vectors.vectors_of(catalog, page_ids) if blob]
     packed = stack([blob for _, blob in rows])
-    vectors = packed.values.astype(np.float32)
-    vectors *= packed.scales[:, None]
-    return _Lines([page_id for page_id, _ in rows], vectors, packed.offsets)
+    matrix = packed.values.astype(np.float32)
+    matrix *= packed.scales[:, None]
+    return _Lines([page_id for page_id, _ in rows], matrix, packed.offsets[:-1])
 
 
 def _better(chunks: Hits, lines: dict[int, float]) -> Hits:

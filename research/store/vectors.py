@@ -159,12 +159,10 @@ def nearest_on_page(
     ).fetchall()
     if not rows:
         return []
-    cosines = (_matrix([row["vector"] for row in rows]) @ asked).tolist()
-    best = sorted(range(len(rows)), key=lambda n: -cosines[n])[:most]
+    found = cosines(_matrix([row["vector"] for row in rows]), asked).tolist()
+    best = sorted(range(len(rows)), key=lambda n: -found[n])[:most]
     return [
-        ComparedChunk(
-            zlib.decompress(rows[n]["text"]).decode(), _regions(rows[n]["regions"], rows[n]["box"]), cosines[n]
-        )
+        ComparedChunk(zlib.decompress(rows[n]["text"]).decode(), _regions(rows[n]["regions"], rows[n]["box"]), found[n])
         for n in best
     ]
 
@@ -172,6 +170,15 @@ def nearest_on_page(
 def _regions(stored: str, whole: str) -> tuple[Region, ...]:
     entries = json.loads(stored) or [[0, *json.loads(whole)]]
     return tuple(Region(int(start), (x0, y0, x1, y1)) for start, x0, y0, x1, y1 in entries)
+
+
+def cosines(matrix: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Of unit rows (n, dim) with a unit vector (dim,). Not by BLAS: its threads go on spinning for a while after each
+    product, on the core where another leg is at work."""
+    import numpy as np
+
+    found: NDArray[np.float32] = np.einsum("ij,j->i", matrix, asked)
+    return found
 
 
 def page_means(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
