@@ -15,7 +15,7 @@ test: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n auto --dist loadfile
+	$(BIN)/coverage run -m pytest -n auto --dist worksteal
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 

@@ -55,19 +55,23 @@ def samples(sample_index: Path) -> Iterator[ChromaClient]:
         yield client
 
 
+def write_pdf(path: Path, pages: Sequence[str]) -> Path:
+    """A PDF with the given text on each page."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with pymupdf.open() as document:
+        for text in pages:
+            page = document.new_page()
+            page.insert_textbox(pymupdf.Rect(72, 72, 520, 760), text, fontsize=11)
+        document.save(path)
+    return path
+
+
 @pytest.fixture
 def make_pdf(tmp_path: Path) -> MakePdf:
     """Writes a PDF with the given text on each page."""
 
     def make(name: str, pages: Sequence[str], folder: Path | None = None) -> Path:
-        path = (folder or tmp_path) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with pymupdf.open() as document:
-            for text in pages:
-                page = document.new_page()
-                page.insert_textbox(pymupdf.Rect(72, 72, 520, 760), text, fontsize=11)
-            document.save(path)
-        return path
+        return write_pdf((folder or tmp_path) / name, pages)
 
     return make
 

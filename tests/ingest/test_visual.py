@@ -18,9 +18,10 @@ from research.settings import Settings
 from research.store import page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.client import ChromaClient
+from research.store.documents import all_documents
 from research.store.images import image_path
 from research.store.paths import IndexPaths
-from tests.conftest import MakePdf, Tiny
+from tests.conftest import MakePdf, Tiny, write_pdf
 from tests.ingest.test_later import scan
 
 QUESTION = "How many weeks of parental leave?"
@@ -43,12 +44,32 @@ def index(tmp_path: Path) -> IndexPaths:
     return IndexPaths(tmp_path / "index")
 
 
-@pytest.fixture
-def docs(make_pdf: MakePdf, tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    make_pdf("leave.pdf", ["Parental leave is 18 weeks.", "Sick leave is paid for ten weeks."], folder)
-    make_pdf("crisis.pdf", ["The crisis of 2008 began with mortgages."], folder)
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs")
+    write_pdf(folder / "leave.pdf", ["Parental leave is 18 weeks.", "Sick leave is paid for ten weeks."])
+    write_pdf(folder / "crisis.pdf", ["The crisis of 2008 began with mortgages."])
     return folder
+
+
+@pytest.fixture(scope="module")
+def plain_index(docs: Path, tmp_path_factory: pytest.TempPathFactory) -> IndexPaths:
+    """The documents with images and `regions`; tests that write take a copy."""
+    made = IndexPaths(tmp_path_factory.mktemp("plain") / "index")
+    run(docs, made, PLAIN)
+    return made
+
+
+@pytest.fixture(scope="module")
+def seen_index(tiny: Tiny, docs: Path, plain_index: IndexPaths, tmp_path_factory: pytest.TempPathFactory) -> IndexPaths:
+    """The same, seen by a tiny ColIdefics3."""
+    made = copy(plain_index, tmp_path_factory.mktemp("seen"))
+    run(docs, made, model(tiny("ColIdefics3")))
+    return made
+
+
+def copy(index: IndexPaths, folder: Path) -> IndexPaths:
+    return IndexPaths(Path(shutil.copytree(index.root, folder / "index")))
 
 
 def run(path: Path, index: IndexPaths, settings: Settings, notes: Notes | None = None) -> IngestSummary:
@@ -89,9 +110,8 @@ def test_pages_are_seen_and_scored_as_colpali_engine_scores_them(
             assert abs(score - theirs) < 1e-3
 
 
-def test_a_models_page_vectors_fill_the_visual_collection(tiny: Tiny, docs: Path, index: IndexPaths) -> None:
-    run(docs, index, model(tiny("ColIdefics3")))
-    with ChromaClient(index.root) as client:
+def test_a_models_page_vectors_fill_the_visual_collection(seen_index: IndexPaths) -> None:
+    with ChromaClient(seen_index.root) as client:
         stored = client.visual_collection.get(include=["metadatas", "embeddings"])
         dim = page_vectors.dim_of(client.catalog)
         assert np.asarray(stored["embeddings"]).shape == (3, dim)
@@ -101,7 +121,7 @@ def test_a_models_page_vectors_fill_the_visual_collection(tiny: Tiny, docs: Path
             ("crisis.pdf", 1),
         }
         assert client.text_collection.count() == vectors.count_chunks(client.catalog)
-    hybrid = search(index, "hybrid")
+    hybrid = search(seen_index, "hybrid")
     assert [leg.status for leg in hybrid.coverage.legs] == ["ok", "ok", "ok"]
     assert hybrid.coverage.complete
     assert {name for found in hybrid.found for name in found.legs} == {"lexical", "dense", "visual"}
@@ -114,9 +134,9 @@ def test_a_models_page_vectors_fill_the_visual_collection(tiny: Tiny, docs: Path
 
 
 def test_another_encoder_sees_everything_anew_and_leaves_the_text_alone(
-    tiny: Tiny, docs: Path, index: IndexPaths
+    tiny: Tiny, docs: Path, plain_index: IndexPaths, tmp_path: Path
 ) -> None:
-    run(docs, index, PLAIN)
+    index = copy(plain_index, tmp_path)
     before = _text_vectors(index)
     notes = Notes()
     summary = run(docs, index, model(tiny("ColIdefics3")), notes)
@@ -137,11 +157,11 @@ def test_another_encoder_sees_everything_anew_and_leaves_the_text_alone(
 
 
 def test_new_documents_are_seen_by_the_model_the_index_has(
-    tiny: Tiny, docs: Path, make_pdf: MakePdf, index: IndexPaths
+    seen_index: IndexPaths, make_pdf: MakePdf, tmp_path: Path
 ) -> None:
-    run(docs, index, model(tiny("ColIdefics3")))
-    make_pdf("extra.pdf", ["Order intake rose in every region."], docs)
-    summary = run(docs, index, Settings(ocr="off", device="cpu"))
+    index = copy(seen_index, tmp_path)
+    extra = make_pdf("extra.pdf", ["Order intake rose in every region."])
+    summary = run(extra, index, Settings(ocr="off", device="cpu"))
     assert summary.visual_pages == 1
     with ChromaClient(index.root) as client:
         assert client.visual_collection.count() == 4
@@ -202,9 +222,10 @@ def test_documents_read_without_images_get_them_for_a_model(tiny: Tiny, docs: Pa
     assert run(docs, index, model(tiny("ColIdefics3"))).visual_pages == 3
 
 
-def test_a_damaged_page_image_costs_one_page(tiny: Tiny, docs: Path, index: IndexPaths) -> None:
-    summary = run(docs, index, PLAIN)
-    doc_id = summary.files[0].doc_id
+def test_a_damaged_page_image_costs_one_page(tiny: Tiny, docs: Path, plain_index: IndexPaths, tmp_path: Path) -> None:
+    index = copy(plain_index, tmp_path)
+    with Catalog(index) as catalog:
+        doc_id = all_documents(catalog)[0].doc_id
     Path(image_path(index, doc_id, 1)).write_bytes(b"no picture")
     seen = run(docs, index, model(tiny("ColIdefics3")))
     assert len(seen.visual_failures) == 1
@@ -215,8 +236,8 @@ def test_a_damaged_page_image_costs_one_page(tiny: Tiny, docs: Path, index: Inde
     assert len(search(index, "visual").found) == 2
 
 
-def test_off_empties_the_visual_side_and_is_remembered(docs: Path, index: IndexPaths) -> None:
-    run(docs, index, PLAIN)
+def test_off_empties_the_visual_side_and_is_remembered(docs: Path, plain_index: IndexPaths, tmp_path: Path) -> None:
+    index = copy(plain_index, tmp_path)
     run(docs, index, Settings(ocr="off", visual="off"))
     run(docs, index, PLAIN)
     with ChromaClient(index.root) as client:
@@ -247,9 +268,8 @@ def test_lines_of_a_scan_are_regions(tmp_path: Path, index: IndexPaths) -> None:
     assert source["regions"][0]["box"]
 
 
-def test_text_is_not_counted_twice(docs: Path, index: IndexPaths) -> None:
-    run(docs, index, PLAIN)
-    with_it, without = search(index, "hybrid"), search(index, "text")
+def test_text_is_not_counted_twice(plain_index: IndexPaths) -> None:
+    with_it, without = search(plain_index, "hybrid"), search(plain_index, "text")
     assert [(f.page.page_id, f.score) for f in with_it.found] == [(f.page.page_id, f.score) for f in without.found]
 
 
@@ -261,24 +281,21 @@ def _text_vectors(index: IndexPaths) -> list[tuple[int, bytes]]:
 
 @pytest.mark.parametrize("sketched", [10_000, 1], ids=["by sketches", "by the collection"])
 def test_candidates_are_chosen_where_pages_are_many(
-    tiny: Tiny, docs: Path, index: IndexPaths, monkeypatch: pytest.MonkeyPatch, sketched: int
+    seen_index: IndexPaths, monkeypatch: pytest.MonkeyPatch, sketched: int
 ) -> None:
-    run(docs, index, model(tiny("ColIdefics3")))
-    everything = search(index, "visual")
+    everything = search(seen_index, "visual")
     monkeypatch.setattr("research.search.late.EXACT_PAGES", 1)
     monkeypatch.setattr("research.search.late.SKETCHED_PAGES", sketched)
-    chosen = search(index, "visual")
+    chosen = search(seen_index, "visual")
     assert [(f.page.page_id, f.score) for f in chosen.found] == [
         (f.page.page_id, pytest.approx(f.score, abs=1e-6)) for f in everything.found
     ]
 
 
-def test_int8_and_pooling_belong_to_the_name(tiny: Tiny, docs: Path, index: IndexPaths) -> None:
-    folder = tiny("ColIdefics3")
-    run(docs, index, Settings(ocr="off", visual=f"{folder}+pool3", device="cpu"))
+def test_pooling_belongs_to_the_name(tiny: Tiny, docs: Path, seen_index: IndexPaths, tmp_path: Path) -> None:
+    index, notes = copy(seen_index, tmp_path), Notes()
+    run(docs, index, Settings(ocr="off", visual=f"{tiny('ColIdefics3')}+pool3", device="cpu"), notes)
+    assert any("+pool3" in note for note in notes.said)
     with Catalog(index) as catalog:
         assert page_vectors.encoder_of(catalog).endswith("+pool3")
     assert len(search(index, "visual").found) == 3
-    notes = Notes()
-    run(docs, index, model(folder), notes)
-    assert any("+pool3" in note for note in notes.said)
