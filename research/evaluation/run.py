@@ -51,13 +51,14 @@ def ask_all(engine: SearchEngine, golds: Iterable[Gold], mode: str, *, per_doc: 
     for n, gold in enumerate(golds):
         documents = gold.doc_ids if per_doc else None
         if n == 0:
-            engine.run(gold.question.query, DEPTH, mode, documents=documents)
+            engine.run(gold.question.query, search_mode=mode, documents=documents)
         started = time.perf_counter()
-        outcome = engine.run(gold.question.query, DEPTH, mode, documents=documents, everything=True)
+        # As many results as a user gets by default, so that the time is what a user waits; the rest as candidates.
+        outcome = engine.run(gold.question.query, search_mode=mode, documents=documents, everything=True)
         seconds = time.perf_counter() - started
         names = [leg.name for leg in outcome.coverage.legs if leg.status == "ok"]
         legs = {name: _alone(outcome.candidates, name) for name in names}
-        ranked = [RankedPage(found.page.filename, found.page.page, found.score) for found in outcome.found]
+        ranked = [RankedPage(f.page.filename, f.page.page, f.score) for f in outcome.candidates[:DEPTH]]
         yield Asked(gold, ranked, legs, seconds, outcome.coverage)
 
 
