@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from research.context.citations import SEPARATOR, block, body, header
-from research.context.tokens import TokenCounter
+from research.context.tokens import Tally, TokenCounter
 from research.models import SourceDocument
 
 CUT_MARK = "[…]"
@@ -39,48 +39,48 @@ class Fitted:
 
 def fit(sources: Sequence[SourceDocument], max_tokens: int, counter: TokenCounter) -> Fitted:
     """Take sources in order while they fit. The one that crosses the budget is cut, the rest are dropped."""
-    text, tokens = "", 0
+    text, tally = "", Tally(counter)
     kept: list[SourceDocument] = []
     blocks = [block(source, number) for number, source in enumerate(sources, start=1)]
     counter.prepare(SEPARATOR.join(blocks)[: _CHARACTERS_A_TOKEN * max_tokens])
     for number, source in enumerate(sources, start=1):
-        longer = _append(text, blocks[number - 1])
-        count = counter.count(longer)
-        if count <= max_tokens:
-            text, tokens = longer, count
+        longer = tally.plus(_joined(text, blocks[number - 1]))
+        if longer.tokens <= max_tokens:
+            text, tally = text + _joined(text, blocks[number - 1]), longer
             kept.append(source)
             continue
-        cut = _cut(text, source, number, max_tokens, counter)
+        cut = _cut(text, tally, source, number, max_tokens=max_tokens, counter=counter)
         if cut is not None:
-            text = _append(text, block(cut, number))
-            tokens = counter.count(text)
+            last = _joined(text, block(cut, number))
+            text, tally = text + last, tally.plus(last)
             kept.append(cut)
         break
-    return Fitted(text, kept, tokens, list(sources[len(kept) :]))
+    return Fitted(text, kept, tally.tokens, list(sources[len(kept) :]))
 
 
-def _append(text: str, part: str) -> str:
-    return f"{text}{SEPARATOR}{part}" if text else part
+def _joined(text: str, part: str) -> str:
+    """What adding a part adds to the text."""
+    return f"{SEPARATOR}{part}" if text else part
 
 
 def _cut(
-    before: str, source: SourceDocument, number: int, max_tokens: int, counter: TokenCounter
+    before: str, tally: Tally, source: SourceDocument, number: int, *, max_tokens: int, counter: TokenCounter
 ) -> SourceDocument | None:
     """The source shortened to what is left of the budget; None if nothing useful fits."""
-    head = _append(before, header(source, number)) + "\n"
+    head = tally.plus(_joined(before, header(source, number)) + "\n")
     whole = source.markdown_content.strip()  # as it is, so that the source keeps its page's own text
-    room = max_tokens - counter.count(head)
+    room = max_tokens - head.tokens
     if room < _LEAST_BODY_TOKENS:
         return None
     for ends in (_PARAGRAPH_END, _SENTENCE_END, _WORD_END):
         stops = [match.start() for match in ends.finditer(whole) if match.start() > 0]
-        length = _longest(head, whole, stops, max_tokens, counter)
+        length = _longest(head, whole, stops, max_tokens)
         kept = _without_last_heading(whole[:length])
         # A paragraph break is the best place, unless it would waste most of the room.
         if kept and (counter.count(kept) >= room // 2 or (ends is _WORD_END)):
             cut = replace(source, markdown_content=f"{kept}\n{CUT_MARK}", cut=True)
             # Without its last heading a text is shorter, though not always in tokens.
-            return cut if counter.count(_append(before, block(cut, number))) <= max_tokens else None
+            return cut if tally.plus(_joined(before, block(cut, number))).tokens <= max_tokens else None
     return None
 
 
@@ -92,11 +92,11 @@ def _without_last_heading(text: str) -> str:
     return "\n".join(lines)
 
 
-def _longest(head: str, whole: str, stops: list[int], max_tokens: int, counter: TokenCounter) -> int:
+def _longest(head: Tally, whole: str, stops: list[int], max_tokens: int) -> int:
     """The last stop at which head, text and cut mark stay within the budget, by bisection."""
 
     def fits(stop: int) -> bool:
-        return counter.count(f"{head}{body(whole[:stop])}\n{CUT_MARK}") <= max_tokens
+        return head.plus(f"{body(whole[:stop])}\n{CUT_MARK}").tokens <= max_tokens
 
     low, high = 0, len(stops)
     while low < high:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -26,6 +27,8 @@ DEFAULT_ENCODING = "o200k_base"
 # Beyond this many characters of different pieces, or so many partial tables, the whole table serves a process better.
 _WHOLE_TABLE_AFTER = 100_000
 _MOST_PARTS = 30
+_OPEN_CHARACTERS = 8  # at the end of a growing text, more than any piece looks ahead
+_MOST_PIECES = 200_000  # whose counts are remembered
 _LONG_PIECE = 500
 
 
@@ -71,22 +74,22 @@ class TokenCounter:
 
     def count(self, text: str) -> int:
         """Tokens of a text."""
-        if self._needs_whole():
-            return len(_whole(self.encoding).encode_ordinary(text))
-        return sum(self.piece_counts(text))
+        return self.count_pieces(self.pieces(text))
 
     def prepare(self, text: str) -> None:
-        """Learn at once what counting parts of this text will need."""
+        """Learn at once what counting parts of this text will need; with the whole table there is no need to."""
         if not self._needs_whole():
-            self.piece_counts(text)
+            self.count(text)
 
-    def piece_counts(self, text: str) -> list[int]:
-        """Tokens of each piece the encoding splits a text into, in order; `pieces` gives the pieces."""
-        found = self.pieces(text)
-        fresh = {piece for piece in found if piece not in self._counts}
+    def count_pieces(self, pieces: Sequence[str]) -> int:
+        """Tokens of pieces that `pieces` gave."""
+        fresh = {piece for piece in pieces if piece not in self._counts}
         if fresh:
+            if len(self._counts) > _MOST_PIECES:
+                self._counts.clear()
+                fresh = set(pieces)
             self._learn(fresh)
-        return [self._counts[piece] for piece in found]
+        return sum([self._counts[piece] for piece in pieces])
 
     def pieces(self, text: str) -> list[str]:
         found: list[str] = _pattern(self.encoding).findall(text)
@@ -103,6 +106,34 @@ class TokenCounter:
 
     def _needs_whole(self) -> bool:
         return self._learned > _WHOLE_TABLE_AFTER or self._parts > _MOST_PARTS
+
+
+class Tally:
+    """The count of a text that grows, without counting its beginning again.
+
+    A piece depends on what follows it only as far as the blanks after it, or the three characters of a contraction
+    ('re), reach. So all but the last few characters, and the blanks before them, are settled whatever is added.
+    """
+
+    def __init__(self, counter: TokenCounter, settled: int = 0, open_end: str = "") -> None:
+        self._counter = counter
+        self._settled = settled
+        self._open_end = open_end
+
+    def plus(self, text: str) -> Tally:
+        """With this added; the tally itself stays as it is."""
+        pieces = self._counter.pieces(self._open_end + text)
+        stable, length, readable = len(pieces), 0, False
+        while stable > 0 and (length < _OPEN_CHARACTERS or not readable):
+            stable -= 1
+            length += len(pieces[stable])
+            readable = readable or not pieces[stable].isspace()
+        settled = self._settled + self._counter.count_pieces(pieces[:stable])
+        return Tally(self._counter, settled, "".join(pieces[stable:]))
+
+    @property
+    def tokens(self) -> int:
+        return self._settled + self._counter.count(self._open_end)
 
 
 @lru_cache(maxsize=2)

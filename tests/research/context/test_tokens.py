@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from research.context import tokens
-from research.context.tokens import TokenCounter
+from research.context.tokens import Tally, TokenCounter
 from research.errors import CtxError
 
 TEXTS = [
@@ -34,6 +34,16 @@ def test_partial_and_whole_tables_agree(encoding: str, text: str) -> None:
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=200))
 def test_any_text(text: str) -> None:
     assert TokenCounter().count(text) == len(tokens._whole("o200k_base").encode_ordinary(text))
+
+
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+@settings(max_examples=300, deadline=None)
+@given(parts=st.lists(st.text(st.sampled_from("aB'sreé1 \n\r\t.,/#-|💶語"), max_size=14), max_size=8))
+def test_a_tally_of_parts_is_the_count_of_the_whole(encoding: str, parts: list[str]) -> None:
+    tally, text = Tally(TokenCounter(encoding)), ""
+    for part in parts:
+        tally, text = tally.plus(part), text + part
+        assert tally.tokens == len(tokens._whole(encoding).encode_ordinary(text))
 
 
 def test_patterns_are_tiktokens_own(monkeypatch: pytest.MonkeyPatch) -> None:
