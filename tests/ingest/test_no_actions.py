@@ -68,7 +68,7 @@ def test_nothing_is_fetched_run_or_read(tmp_path: Path) -> None:
         listener.listen()
         listener.setblocking(False)
         (folder / "zebra.pdf").write_bytes(_hostile(listener.getsockname()[1], secret, picture))
-        result = ingest(folder, index, "--ocr", "force", "--ocr-engine", "tesseract")
+        result = ingest(folder, index, "--ocr", "force")
         try:
             listener.accept()
         except BlockingIOError:

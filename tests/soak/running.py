@@ -88,7 +88,7 @@ def descendants(pid: int) -> dict[int, str]:
         for child in parents.get(waiting.pop(), []):
             found[child] = _born(child)
             waiting.append(child)
-    return found
+    return {child: born for child, born in found.items() if born}  # one may have ended just now
 
 
 def _born(pid: int) -> str:
