@@ -32,10 +32,8 @@ from research.store.pages import count_pages
 
 if TYPE_CHECKING:
     from research.encoders.visual.base import PageVectors, VisualEncoder
-    from research.store.records import Line
 
 _PAGES = 8  # with lines to embed, a commit
-_SHORTEST = 3  # letters and digits of a line that can mean anything
 
 
 class VisualStage:
@@ -164,16 +162,9 @@ def _kind(name: str) -> str:
 
 def _line_vectors(catalog: Catalog, page_ids: Sequence[int], encoder: TextEncoder) -> Iterator[PageBlobs]:
     for page_id in page_ids:
-        lines = [line for line in page_vectors.lines_of(catalog, page_id) if _says_something(line)]
-        if lines:
-            matrix = encoder.embed([fitting(line.text, encoder) for line in lines])
-            yield PageBlobs(page_id, b"", box_bytes([line.box for line in lines]), b"", pack(matrix))
-        else:
-            yield PageBlobs(page_id, b"", b"", b"", b"")
-
-
-def _says_something(line: Line) -> bool:
-    return sum(char.isalnum() for char in line.text) >= _SHORTEST
+        lines = page_vectors.lines_of(catalog, page_id)
+        packed = pack(encoder.embed([fitting(line.text, encoder) for line in lines])) if lines else b""
+        yield PageBlobs(page_id, b"", b"", b"", packed)  # the lines have their boxes themselves
 
 
 def _blobs(page_id: int, page: PageVectors) -> PageBlobs:

@@ -65,14 +65,16 @@ class ModelLeg:
 
     def vectors_of(self, question: str) -> NDArray[np.float32]:
         """The question's vectors, (n_tokens, dim), by the model that filled the index."""
+        encoder = self._load()
         if self._last is None or self._last[0] != question:
-            self._last = (question, self._load().embed_question(question))
+            self._last = (question, encoder.embed_question(question))
         return self._last[1]
 
     def _load(self) -> VisualEncoder:
-        if self._encoder is None:
-            catalog = self._client.catalog
-            name, dim = page_vectors.encoder_of(catalog), page_vectors.dim_of(catalog)
+        catalog = self._client.catalog
+        name, dim = page_vectors.encoder_of(catalog), page_vectors.dim_of(catalog)
+        if self._encoder is None or self._encoder.name != name:  # an ingest may have changed it meanwhile
+            self._encoder = self._last = self._all = None
             encoder = load_visual_encoder(name, device=self._device, download=False)
             if encoder.dim != dim:
                 raise CtxError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -40,9 +40,9 @@ def by_text(
 ) -> dict[int, list[MatchedRegion]]:
     """By the text side: the vector `asked` (dim,) finds the passage, the question's words find the place in it."""
     find = _finder(question)
-    lined = _lined(catalog, page_ids)
+    lines = _lines(catalog, page_ids, asked)
     return {
-        page_id: _best([*_blocks(catalog, page_id, asked, _CHUNKS), *_lines(catalog, page_id, asked, lined)], find)
+        page_id: _best([*_blocks(catalog, page_id, asked, _CHUNKS), *lines.get(page_id, ())], find)
         for page_id in page_ids
     }
 
@@ -53,8 +53,7 @@ def closely(
     """`by_text` with a vector for every piece: finds what is said in other words, at the cost of embedding a page."""
     from research.encoders.base import fitting
 
-    lined = _lined(catalog, [page_id])
-    pieces = [*_blocks(catalog, page_id, asked), *_lines(catalog, page_id, asked, lined)]
+    pieces = [*_blocks(catalog, page_id, asked), *_lines(catalog, [page_id], asked).get(page_id, ())]
     texts = [fitting(piece.text, encoder) for piece in pieces]
     if not pieces:
         return []
@@ -68,11 +67,10 @@ def by_model(catalog: Catalog, asked: NDArray[np.float32], page_ids: Sequence[in
     from research.encoders.visual.boxes import box_list
     from research.encoders.visual.packing import unpack
 
-    boxes = page_vectors.boxes_of(catalog, page_ids)
     found: dict[int, list[MatchedRegion]] = {page_id: [] for page_id in page_ids}
-    for page_id, blob in page_vectors.vectors_of(catalog, page_ids):
-        if blob and len(asked):
-            found[page_id] = _best_patches(asked @ unpack(blob).T, box_list(boxes[page_id]))
+    for page_id, packed, boxes in page_vectors.seen_of(catalog, page_ids):
+        if len(asked):
+            found[page_id] = _best_patches(asked @ unpack(packed).T, box_list(boxes))
     return found
 
 
@@ -102,27 +100,20 @@ def _with_headings(parts: list[_Piece]) -> list[_Piece]:
     return joined
 
 
-def _lined(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, bytes]:
-    """The packed vectors of lines, of those pages that have some."""
-    return dict(page_vectors.vectors_of(catalog, page_ids)) if fits(catalog) else {}
-
-
-def _lines(catalog: Catalog, page_id: int, asked: NDArray[np.float32], lined: Mapping[int, bytes]) -> list[_Piece]:
-    """The page's lines with cosines of their own. `lined` has the packed vectors of pages with lines."""
-    blob = lined.get(page_id)
-    if not blob:
-        return []
-    from research.encoders.visual.boxes import box_list
+def _lines(catalog: Catalog, page_ids: Sequence[int], asked: NDArray[np.float32]) -> dict[int, list[_Piece]]:
+    """page_id → the lines OCR read there, with cosines of their own."""
+    lined = page_vectors.embedded_lines_of(catalog, page_ids) if fits(catalog) else {}
+    if not lined:
+        return {}
     from research.encoders.visual.packing import unpack
 
-    boxes = box_list(page_vectors.boxes_of(catalog, [page_id])[page_id])
-    texts = {line.box: line.text for line in page_vectors.lines_of(catalog, page_id)}
-    known = {tuple(round(edge, 3) for edge in box): text for box, text in texts.items()}
-    cosines = vectors.cosines(unpack(blob), asked)
-    return [
-        _Piece(known.get(tuple(round(edge, 3) for edge in box), ""), box, float(cosine))
-        for box, cosine in zip(boxes, cosines, strict=True)
-    ]
+    return {
+        page_id: [
+            _Piece(line.text, line.box, float(cosine))
+            for line, cosine in zip(lines, vectors.cosines(unpack(packed), asked), strict=True)
+        ]
+        for page_id, (lines, packed) in lined.items()
+    }
 
 
 def _finder(question: str) -> Callable[[str], set[str]]:

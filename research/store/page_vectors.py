@@ -21,6 +21,7 @@ OFF = "off"
 _ENCODER = "visual_encoder"
 _DIM = "visual_dim"
 _PROBLEM = "visual_problem"
+_SHORTEST = 3  # letters and digits of a line that can mean anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ def set_problem(catalog: Catalog, reason: str) -> None:
 
 def write_lines(connection: sqlite3.Connection, page_id: int, lines: Sequence[Line]) -> None:
     """Keep what OCR read of a page, line by line. Vectors of the lines before are due again."""
-    rows = [[line.text, *(round(edge, 4) for edge in line.box)] for line in lines]
+    telling = [line for line in lines if sum(char.isalnum() for char in line.text) >= _SHORTEST]
+    rows = [[line.text, *(round(edge, 4) for edge in line.box)] for line in telling]
     blob = zlib.compress(json.dumps(rows, ensure_ascii=False).encode())
     connection.execute("INSERT OR REPLACE INTO page_lines VALUES (?, ?)", (page_id, blob))
     encoder = connection.execute("SELECT value FROM meta WHERE key = ?", (_ENCODER,)).fetchone()
@@ -145,8 +147,26 @@ def sketches_of(catalog: Catalog, page_ids: Sequence[int] | None = None) -> Iter
     yield from _column(catalog, "sketch", page_ids)
 
 
-def boxes_of(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, bytes]:
-    return dict(_column(catalog, "boxes", page_ids))
+def seen_of(catalog: Catalog, page_ids: Sequence[int]) -> Iterator[tuple[int, bytes, bytes]]:
+    """page_id, packed vectors and boxes of pages that a visual model saw. Read together, so that they fit."""
+    for part in slices(page_ids):
+        yield from catalog.connection.execute(
+            f"SELECT page_id, vectors, boxes FROM page_vectors WHERE page_id IN ({marks(part)}) AND length(vectors)",
+            part,
+        ).fetchall()
+
+
+def embedded_lines_of(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, tuple[list[Line], bytes]]:
+    """page_id → its lines and their packed vectors, in the same order, of pages that have some."""
+    found: dict[int, tuple[list[Line], bytes]] = {}
+    for part in slices(page_ids):
+        rows = catalog.connection.execute(
+            "SELECT page_id, lines, vectors FROM page_lines JOIN page_vectors USING (page_id)"
+            f" WHERE page_id IN ({marks(part)}) AND length(vectors)",
+            part,
+        )
+        found.update((int(row[0]), (_lines(row[1]), row[2])) for row in rows)
+    return found
 
 
 def _column(catalog: Catalog, name: str, page_ids: Sequence[int] | None) -> Iterator[tuple[int, bytes]]:

@@ -11,7 +11,9 @@ import pytest
 from ingest.report import IngestSummary, SilentObserver
 from ingest.run import ingest
 from research.context.builder import ContextBuilder
-from research.encoders.visual.loading import engine, quiet
+from research.encoders.visual.loading import engine as colpali_classes
+from research.encoders.visual.loading import quiet
+from research.encoders.visual.packing import unpack
 from research.errors import UsageError
 from research.search.engine import SearchEngine, SearchOutcome
 from research.settings import Settings
@@ -99,7 +101,7 @@ def test_pages_are_seen_and_scored_as_colpali_engine_scores_them(
     assert len(ours) == 3
     family = name.partition("+")[0]
     with quiet(), torch.inference_mode():
-        classes = engine()
+        classes = colpali_classes()
         loaded = getattr(classes, family).from_pretrained(tiny(name), local_files_only=True).eval()
         processor = getattr(classes, f"{family}Processor").from_pretrained(tiny(family), local_files_only=True)
         asked = loaded(**processor.process_queries([QUESTION]))[0]
@@ -254,6 +256,10 @@ def test_lines_of_a_scan_are_regions(tmp_path: Path, index: IndexPaths) -> None:
     with Catalog(index) as catalog:
         assert page_vectors.encoder_of(catalog) == f"regions:{vectors.encoder_of(catalog)}"
         assert page_vectors.count(catalog) == 2
+        pages = [row[0] for row in catalog.connection.execute("SELECT page_id FROM pages ORDER BY page")]
+        for lines, packed in page_vectors.embedded_lines_of(catalog, pages).values():
+            assert len(lines) == len(unpack(packed)) > 0
+            assert all(line.text for line in lines)
     outcome = search(index, "hybrid", "How much did herring cost?")
     best = outcome.found[0]
     assert (best.page.page, best.visual_match) == (2, True)
@@ -290,6 +296,20 @@ def test_candidates_are_chosen_where_pages_are_many(
     assert [(f.page.page_id, f.score) for f in chosen.found] == [
         (f.page.page_id, pytest.approx(f.score, abs=1e-6)) for f in everything.found
     ]
+
+
+def test_an_open_engine_follows_the_index_to_another_model(
+    tiny: Tiny, docs: Path, seen_index: IndexPaths, tmp_path: Path
+) -> None:
+    index = copy(seen_index, tmp_path)
+    with ChromaClient(index.root) as client:
+        engine = SearchEngine(client)
+        assert len(engine.run(QUESTION, 10, "visual").found) == 3
+        run(docs, index, model(tiny("ColModernVBert")))
+        outcome = engine.run(QUESTION, 10, "visual")
+    fresh = search(index, "visual")
+    assert [leg.status for leg in outcome.coverage.legs] == ["ok"]
+    assert [(f.page.page_id, f.score) for f in outcome.found] == [(f.page.page_id, f.score) for f in fresh.found]
 
 
 def test_pooling_belongs_to_the_name(tiny: Tiny, docs: Path, seen_index: IndexPaths, tmp_path: Path) -> None:
