@@ -106,8 +106,8 @@ class VisualStage:
         if wanted in (REGIONS, OFF):
             return wanted
         checkpoint = checkpoint_of(wanted)
-        if not hub.at_hand(checkpoint) and not Path(checkpoint).exists():
-            self._observer.noted(f"the weights of {checkpoint} are fetched from the model hub, if they are there")
+        if hub.as_folder(checkpoint) is None and not hub.at_hand(checkpoint) and not hub.offline():
+            self._observer.noted(f"the weights of {checkpoint} are not on this machine; asking the model hub for them")
         return identify(wanted)
 
     def _embed_lines(self, encoder: TextEncoder | None) -> None:

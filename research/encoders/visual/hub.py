@@ -15,6 +15,7 @@ ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 PATTERNS = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "pytorch_model*.bin", "adapter_model.bin")
 TIMEOUT = 10  # seconds for the hub to answer at all
 
+_WHAT_IT_IS = "name a folder with config.json and weights, or a hub name such as ModernVBERT/colmodernvbert"
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -43,9 +44,9 @@ def as_folder(checkpoint: str) -> Path | None:
     if path.is_dir():
         return path.resolve()
     if path.exists():
-        raise EncoderUnavailable(f"{checkpoint} is a file; a checkpoint is a folder with config.json and weights")
+        raise EncoderUnavailable(f"{checkpoint} is a file, and a checkpoint is a folder", hint=_WHAT_IT_IS)
     if not _HUB_NAME.fullmatch(checkpoint) or checkpoint.startswith((".", "~")):
-        raise EncoderUnavailable(f"no such checkpoint folder: {checkpoint}")
+        raise EncoderUnavailable(f"no such checkpoint folder: {checkpoint}", hint=_WHAT_IT_IS)
     return None
 
 
