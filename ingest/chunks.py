@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from research.store.boxes import union
 from research.store.records import Block, Box, Chunk, Page, Region
 
 Count = Callable[[str], int]
@@ -274,7 +275,7 @@ class _Chunker:
 
     def _chunks(self, context: str, parts: list[_Part], ordinal: int) -> list[Chunk]:
         text, regions = _join(parts)
-        chunk = Chunk(self._page, ordinal, text, context, 0, _union([part.box for part in parts]), regions)
+        chunk = Chunk(self._page, ordinal, text, context, 0, union(part.box for part in parts), regions)
         tokens = self._count(embedding_text(chunk))
         if tokens <= self._window:
             return [replace(chunk, tokens=tokens)]
@@ -314,15 +315,6 @@ def _join(parts: list[_Part]) -> tuple[str, tuple[Region, ...]]:
         last = part.block
     lead = len(text) - len(text.lstrip("\n"))
     return text.strip("\n"), tuple(Region(max(0, region.start - lead), region.box) for region in regions)
-
-
-def _union(boxes: list[Box]) -> Box:
-    return (
-        min(box[0] for box in boxes),
-        min(box[1] for box in boxes),
-        max(box[2] for box in boxes),
-        max(box[3] for box in boxes),
-    )
 
 
 def _blocks_of(markdown: str) -> Iterator[Block]:

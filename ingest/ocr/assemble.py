@@ -14,6 +14,7 @@ from ingest.ocr.need import OcrNeed
 from ingest.pdf import render
 from ingest.pdf.cleaning import Vocabulary
 from ingest.pdf.paragraphs import Draft, draft_region
+from research.store.boxes import area, union
 from research.store.records import Block, Box, Page
 
 _MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well
@@ -79,7 +80,7 @@ def blocks_of(lines: list[OcrLine], size: tuple[int, int]) -> list[Block]:
 def _box_of(drafts: list[Draft], lines: list[OcrLine]) -> Box:
     """The box around the lines as they stand on the page, skewed or not."""
     boxes = [lines[piece.block].box for draft in drafts for row in draft.rows for piece in row.lines]
-    return (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
+    return union(boxes)
 
 
 def _with_text(page: Page, blocks: list[Block]) -> Page:
@@ -97,7 +98,7 @@ def _with_picture_text(page: Page, box: Box, text: str) -> Page:
         i for i, block in enumerate(blocks) if block.kind == "picture" and not block.text and _inside(block.box, box)
     ]
     if parts:
-        at = max(parts, key=lambda i: _area(blocks[i].box))
+        at = max(parts, key=lambda i: area(blocks[i].box))
         blocks[at] = replace(blocks[at], text=text)
     else:
         blocks.append(Block("picture", text, box))
@@ -148,10 +149,6 @@ def _holds(box: Box, point: tuple[float, float]) -> bool:
 
 def _inside(inner: Box, outer: Box) -> bool:
     return _holds(outer, ((inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2))
-
-
-def _area(box: Box) -> float:
-    return (box[2] - box[0]) * (box[3] - box[1])
 
 
 def _picture_side(box: Box, page_side: int) -> int:

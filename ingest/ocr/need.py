@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from research.store.boxes import area, union
 from research.store.records import Block, Box, Page
 
 FEW_CHARACTERS = 20  # a page with fewer has no text layer worth the name
@@ -72,11 +73,11 @@ def _pictures_to_read(blocks: tuple[Block, ...], characters: int) -> tuple[Box, 
     boxes = [
         box
         for box in merged
-        if _area(box) >= _MIN_PICTURE
+        if area(box) >= _MIN_PICTURE
         and min(box[2] - box[0], box[3] - box[1]) >= _MIN_PICTURE_SIDE
-        and not (_area(box) > _BACKGROUND and characters >= _PLENTY)
+        and not (area(box) > _BACKGROUND and characters >= _PLENTY)
     ]
-    return tuple(sorted(boxes, key=_area, reverse=True)[:_MAX_PICTURES])
+    return tuple(sorted(boxes, key=area, reverse=True)[:_MAX_PICTURES])
 
 
 def _merged(boxes: list[Box]) -> list[Box]:
@@ -86,7 +87,7 @@ def _merged(boxes: list[Box]) -> list[Box]:
         whole = box
         while (other := next((old for old in merged if _are_one(old, whole)), None)) is not None:
             merged.remove(other)
-            whole = _union(other, whole)
+            whole = union((other, whole))
         merged.append(whole)
     return merged
 
@@ -96,17 +97,9 @@ def _are_one(a: Box, b: Box) -> bool:
     near = _TOUCHING
     if a[0] > b[2] + near or b[0] > a[2] + near or a[1] > b[3] + near or b[1] > a[3] + near:
         return False
-    return _area(_union(a, b)) <= 1.15 * (_area(a) + _area(b) - _area(_overlap(a, b)))
-
-
-def _union(a: Box, b: Box) -> Box:
-    return (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
+    return area(union((a, b))) <= 1.15 * (area(a) + area(b) - area(_overlap(a, b)))
 
 
 def _overlap(a: Box, b: Box) -> Box:
     x0, y0 = max(a[0], b[0]), max(a[1], b[1])
     return (x0, y0, max(x0, min(a[2], b[2])), max(y0, min(a[3], b[3])))
-
-
-def _area(box: Box) -> float:
-    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from research.models import MatchedRegion
 from research.search.regions import fits
 from research.store import page_vectors, vectors
+from research.store.boxes import area, union
 from research.store.catalog import Catalog
 from research.store.records import Box
 from research.store.words import words
@@ -94,7 +95,7 @@ def _with_headings(parts: list[_Piece]) -> list[_Piece]:
         before = joined[-1] if joined else None
         if before is not None and before.text.startswith("#") and "\n\n" not in before.text.strip():
             text = f"{before.text.rstrip()}\n\n{part.text}"
-            joined[-1] = _Piece(text, _union(before.box, part.box), part.cosine)
+            joined[-1] = _Piece(text, union((before.box, part.box)), part.cosine)
         else:
             joined.append(part)
     return joined
@@ -152,22 +153,18 @@ def _best_patches(similarities: NDArray[np.float32], boxes: list[Box]) -> list[M
     """The patches that answer most of the question, touching ones joined."""
     weights: dict[int, float] = {}
     for token, index in enumerate(similarities.argmax(axis=1).tolist()):
-        if _area(boxes[index]) < 0.99:  # the prompt's own words look at no place in particular
+        if area(boxes[index]) < 0.99:  # the prompt's own words look at no place in particular
             weights[index] = weights.get(index, 0.0) + float(similarities[token, index])
     joined: list[tuple[Box, float]] = []
     for index in sorted(weights, key=lambda index: -weights[index])[:_PATCHES]:
         box, weight = boxes[index], weights[index]
         while (other := next((entry for entry in joined if _touch(entry[0], box)), None)) is not None:
             joined.remove(other)
-            box, weight = _union(other[0], box), other[1] + weight
+            box, weight = union((other[0], box)), other[1] + weight
         joined.append((box, weight))
     joined.sort(key=lambda entry: -entry[1])
     total = max(1, len(similarities))
     return [MatchedRegion(_rounded(box), round(max(0.0, weight / total), 4)) for box, weight in joined[:_MOST]]
-
-
-def _union(a: Box, b: Box) -> Box:
-    return (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
 
 
 def _touch(a: Box, b: Box) -> bool:
@@ -183,10 +180,6 @@ def _covers(outer: Box, inner: Box) -> bool:
         and inner[2] <= outer[2] + slack
         and inner[3] <= outer[3] + slack
     )
-
-
-def _area(box: Box) -> float:
-    return (box[2] - box[0]) * (box[3] - box[1])
 
 
 def _rounded(box: Box) -> Box:
