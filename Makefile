@@ -1,11 +1,13 @@
 # The two commands a stranger needs: `make demo` and `make test`. Everything else is for working on ctx.
 PYTHON ?= python3
 BIN := .venv/bin
+# As pip does for what it copies: where Python may not write bytecode, every call would compile the sources again.
+COMPILE = $(BIN)/python -m compileall -q cli ingest research
 # No user site, no stray PYTHONPATH: what runs here is what pyproject.toml names.
 export PYTHONNOUSERSITE := 1
 unexport PYTHONPATH
 
-.PHONY: demo test bench soak samples encoder clean
+.PHONY: demo test bench soak samples encoder tables clean
 
 demo: .venv/base
 	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ingest data/samples
@@ -32,6 +34,9 @@ samples: .venv/dev
 encoder: .venv/dev
 	$(BIN)/python -m research.encoders.minilm.build
 
+tables: .venv/dev
+	$(BIN)/python -m research.context.tables.build
+
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
 
@@ -41,8 +46,10 @@ clean:
 # The stamp files are as new as the last installation, so a second run installs nothing.
 .venv/base: .venv/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@$(COMPILE)
 	@touch $@
 
 .venv/dev: .venv/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,visual]'
+	@$(COMPILE)
 	@touch $@ .venv/base
