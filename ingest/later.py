@@ -72,8 +72,9 @@ class LaterStages:
         """OCR, page by page; each page is committed as it comes."""
         if self._settings.ocr == "off":
             return
-        choose_engine(self._settings.ocr_engine)  # a missing engine is one error now, not one a document later
         jobs = list(self._ocr_jobs(encoder, cores))
+        if jobs or self._settings.ocr_engine != "auto":
+            choose_engine(self._settings.ocr_engine)  # a missing engine is one error now, not one a document later
         total, done = sum(len(job.pages) for job in jobs), 0
         if not jobs:
             return

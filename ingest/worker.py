@@ -92,7 +92,8 @@ class Worker:
         return {"event": "drawn", "pages": drawn}
 
     def _recognise(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-        from ingest.ocr import OcrFailure, OcrTask, choose_engine, ocr_document
+        from ingest.ocr.engines import choose_engine
+        from ingest.ocr.job import OcrFailure, OcrTask, ocr_document
 
         if self._engine is None:
             self._engine = choose_engine(job["engine"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from research.errors import IndexUnusableError
 from research.store import collections, generations
 from research.store.catalog import Catalog
+from research.store.chroma import open_client
 from research.store.generations import Generation
 from research.store.neighbours import Neighbours, open_neighbours
 from research.store.pages import document_markdown
@@ -82,7 +83,7 @@ class ChromaClient:
         if generation is None:
             raise IndexUnusableError("the collections are not built", hint="build them with: ctx reindex")
         if self._client is None:
-            self._client = collections.open_client(generation.path)
+            self._client = open_client(generation.path)
         return self._client
 
     def _close_client(self) -> None:

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from research.errors import IndexUnusableError
+from research.store.chroma import DATABASE, TENANT, open_client, open_core
 from research.store.generations import Generation
-
-_TENANT = "default_tenant"
-_DATABASE = "default_database"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +63,12 @@ class CoreNeighbours:
     """Reads through `chromadb_rust_bindings`, without importing chromadb."""
 
     def __init__(self, path: Path) -> None:
-        import chromadb_rust_bindings as core
-
-        config = core.SqliteDBConfig(
-            hash_type=core.MigrationHash.MD5,
-            migration_mode=core.MigrationMode.Validate,
-            url=str(path / "chroma.sqlite3"),
-        )
-        self._core = core.Bindings(
-            allow_reset=False, sqlite_db_config=config, persist_path=str(path), hnsw_cache_size=4
-        )
+        self._core = open_core(path)
         self._ids: dict[str, str] = {}
 
     def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[Neighbour]:
         if collection not in self._ids:
-            found = self._core.get_collection(collection, _TENANT, _DATABASE)
+            found = self._core.get_collection(collection, TENANT, DATABASE)
             self._ids[collection] = str(found.id)
         answer = self._core.query(
             self._ids[collection],
@@ -89,8 +78,8 @@ class CoreNeighbours:
             None,
             None,
             ["distances"],
-            _TENANT,
-            _DATABASE,
+            TENANT,
+            DATABASE,
         )
         return _neighbours(answer.ids, answer.distances)
 
@@ -99,8 +88,6 @@ class ClientNeighbours:
     """Reads through Chroma's public client."""
 
     def __init__(self, path: Path) -> None:
-        from research.store.collections import open_client
-
         self._client = open_client(path)
 
     def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[Neighbour]:

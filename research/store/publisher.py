@@ -92,16 +92,16 @@ def main() -> int:
 
 
 def _work(task: str, paths: IndexPaths) -> int:
-    from research.store import collections
+    from research.store import filling
     from research.store.catalog import Catalog
 
     with Catalog(paths) as catalog:
         if task == "verify":
-            return 0 if collections.holds_everything(catalog) else 1
+            return 0 if filling.holds_everything(catalog) else 1
         if task == "rebuild":
-            collections.rebuild(catalog)
+            filling.rebuild(catalog)
         else:
-            collections.publish(catalog)
+            filling.publish(catalog)
     return 0
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from research.encoders.minilm.encoder import MiniLMEncoder
 from research.encoders.minilm.files import VOCABULARY as VOCABULARY_FILE
-from research.store import collections, page_vectors, vectors
+from research.store import filling, page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.documents import FileStamp, add_document
 from research.store.paths import IndexPaths
@@ -94,7 +94,7 @@ def fill(root: Path, pages: int, chunks_a_page: int) -> Filling:
         read = time.perf_counter()
         _write_vectors(catalog)
         embedded = time.perf_counter()
-        collections.publish(catalog)
+        filling.publish(catalog)
         return Filling(read - started, embedded - read, time.perf_counter() - embedded)
 
 

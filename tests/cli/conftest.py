@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from research.encoders.registry import DEFAULT, load_text_encoder
-from research.store import collections, page_vectors, vectors
+from research.store import filling, page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.documents import FileStamp, add_document
 from research.store.lock import write_lock
@@ -96,7 +96,7 @@ def _fill(index: IndexPaths, *, embed: bool) -> None:
                 catalog, [chunk.chunk_id for chunk in chunks], encoder.embed([chunk.text for chunk in chunks])
             )
             vectors.close_ledger(catalog)
-            collections.publish(catalog)
+            filling.publish(catalog)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from research.store import collections
+from research.store import filling
 from research.store.catalog import Catalog
 from research.store.paths import IndexPaths
 from tests.soak.contents import assert_whole
@@ -24,4 +24,4 @@ def test_a_minute_of_everybody_at_once(tmp_path: Path) -> None:
         assert run("ingest", str(folder), "--quiet", root=crowd.root)[0] == 0
     assert_whole(crowd.root)
     with Catalog(IndexPaths(crowd.root)) as catalog:
-        assert collections.holds_everything(catalog)
+        assert filling.holds_everything(catalog)

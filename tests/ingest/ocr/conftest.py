@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ocr_tools import FakeTesseract
 
-from ingest.ocr import OcrEngine, choose_engine
+from ingest.ocr.engines import OcrEngine, choose_engine
 
 HERE = ["rapidocr", *(["tesseract"] if shutil.which("tesseract") else [])]
 

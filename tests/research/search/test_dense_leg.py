@@ -10,7 +10,7 @@ from research.encoders.base import TextEncoder
 from research.errors import CtxError
 from research.search.dense import DenseLeg, QuestionVectors
 from research.search.visual import VisualLeg
-from research.store import collections, vectors
+from research.store import collections, filling, vectors
 from research.store.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.documents import remove_document
@@ -52,7 +52,7 @@ def test_the_leg_agrees_with_an_exact_search(samples: ChromaClient, encoder: Tex
 def test_vectors_written_after_publication_are_found(catalog: Catalog, encoder: TextEncoder) -> None:
     add(catalog, {"/d/boats.pdf": ["Boats in the harbour"], "/d/bread.pdf": ["Baking bread at home"]})
     embed(catalog, encoder)
-    collections.publish(catalog)
+    filling.publish(catalog)
     add(catalog, {"/d/stars.pdf": ["Stars and planets of the night sky"]})
     embed(catalog, encoder)
     with ChromaClient(catalog.paths.root) as client:
@@ -65,7 +65,7 @@ def test_vectors_written_after_publication_are_found(catalog: Catalog, encoder: 
 def test_a_removed_document_never_comes_back(catalog: Catalog, encoder: TextEncoder) -> None:
     ids = add(catalog, {"/d/boats.pdf": ["Boats in the harbour"], "/d/bread.pdf": ["Baking bread at home"]})
     embed(catalog, encoder)
-    collections.publish(catalog)
+    filling.publish(catalog)
     remove_document(catalog, ids["/d/boats.pdf"])
     with ChromaClient(catalog.paths.root) as client:
         assert client.text_collection.count() == 2, "Chroma still holds it"
@@ -101,7 +101,7 @@ def test_a_question_is_embedded_once(samples: ChromaClient, encoder: TextEncoder
 def test_an_index_of_blank_pages_has_no_dense_hits(catalog: Catalog, encoder: TextEncoder) -> None:
     ids = add(catalog, {"/d/scan.pdf": ["", ""]})
     embed(catalog, encoder)
-    collections.publish(catalog)
+    filling.publish(catalog)
     with ChromaClient(catalog.paths.root) as client:
         leg = _dense(client, encoder)
         assert leg.find("boats", 10) == {}

@@ -9,7 +9,7 @@ from small_index import add, embed
 
 from research.encoders.base import TextEncoder
 from research.search.engine import SearchEngine
-from research.store import collections
+from research.store import filling
 from research.store.catalog import Catalog
 from research.store.client import ChromaClient
 
@@ -28,7 +28,7 @@ SHIPS = [f"Ships of the harbour, part {n}: masts, sails and hulls." for n in ran
 def engine(catalog: Catalog, encoder: TextEncoder, tmp_path: Path) -> SearchEngine:
     add(catalog, {"/x/bees.pdf": BEES, "/x/ships.pdf": SHIPS})
     embed(catalog, encoder)
-    collections.publish(catalog)
+    filling.publish(catalog)
     return SearchEngine(ChromaClient(tmp_path / "index"), encoder=encoder)
 
 

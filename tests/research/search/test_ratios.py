@@ -10,7 +10,7 @@ from small_index import add, embed
 from research.encoders.base import TextEncoder
 from research.search.engine import SearchEngine
 from research.search.ratios import spelled_out
-from research.store import collections
+from research.store import filling
 from research.store.catalog import Catalog
 from research.store.client import ChromaClient
 
@@ -59,7 +59,7 @@ def test_the_statement_is_found_that_holds_no_word_of_the_question(
 ) -> None:
     add(catalog, {"/x/notes.pdf": NOTES})
     embed(catalog, encoder)
-    collections.publish(catalog)
+    filling.publish(catalog)
     found = (
         SearchEngine(ChromaClient(tmp_path / "index"), encoder=encoder).run("Has the quick ratio improved?", 3).found
     )

@@ -10,8 +10,9 @@ import pytest
 from index_making import Making
 
 from research.errors import BusyError, IndexUnusableError, NothingFoundError
-from research.store import collections, generations, images
+from research.store import collections, filling, generations, images
 from research.store.ailments import QUICK, THOROUGH, Look
+from research.store.chroma import open_client
 from research.store.documents import document_of_hash, unfinished
 from research.store.lexical import name_matches, term_statistics
 from research.store.lock import write_lock
@@ -103,9 +104,9 @@ def test_an_incomplete_document_is_read_again(filled: Making) -> None:
 
 
 def test_collections_are_compared_record_by_record(filled: Making) -> None:
-    generation = collections.publish(filled.catalog)
-    assert collections.holds_everything(filled.catalog)
-    client = collections.open_client(generation.path)
+    generation = filling.publish(filled.catalog)
+    assert filling.holds_everything(filled.catalog)
+    client = open_client(generation.path)
     collection = client.get_collection("text", embedding_function=None)
     collection.delete(ids=collection.get(limit=1, include=[])["ids"])
     client.close()
@@ -113,7 +114,7 @@ def test_collections_are_compared_record_by_record(filled: Making) -> None:
     filled.paths.root.chmod(0o755)
     repairs = {repair.name: repair.fixed for repair in mend(filled.paths)}
     assert repairs == {"folder": True, "collections": True}
-    assert collections.holds_everything(filled.catalog)
+    assert filling.holds_everything(filled.catalog)
     assert last_sequence(filled.catalog) == 3, "nothing was embedded again"
 
 
@@ -162,7 +163,7 @@ def test_reindex_needs_an_index(making: Making) -> None:
 
 def test_damage_that_ends_the_process_is_answered_by_starting_over(filled: Making) -> None:
     """Torn neighbour files that look untouched: the publishing process dies of them, and another builds anew."""
-    generation = collections.publish(filled.catalog)
+    generation = filling.publish(filled.catalog)
     manifest = json.loads((generation.path / "generation.json").read_text())
     for entry in manifest["files"]:
         path = generation.path / entry["name"]
