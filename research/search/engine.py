@@ -223,7 +223,9 @@ class SearchEngine:
         sound = [run for run in runs if not run.failure]
         candidates = {page_id for run in sound for page_id in run.hits}
         seconds = [_LegRun(run.leg, _scoring(query, sorted(candidates - _scored(run).keys()))) for run in sound]
-        _side_by_side(self._groups(seconds, self._scoring_beyond(query, sound, candidates)))
+        # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
+        for group in self._groups(seconds, self._scoring_beyond(query, sound, candidates)):
+            _run_all(group)
         ranks: dict[str, dict[int, int]] = {}
         found: dict[str, Hits] = {}
         for run, second in zip(sound, seconds, strict=True):
