@@ -15,9 +15,6 @@ CUT_MARK = "[…]"
 # A cut source must still say something: fewer tokens than this and it is dropped instead.
 _LEAST_BODY_TOKENS = 16
 
-# More than any text has on average: what lies beyond cannot fit.
-_CHARACTERS_A_TOKEN = 8
-
 _PARAGRAPH_END = re.compile(r"\n{2,}|\n(?=[-|#>*]|\d+\.)")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*(?=\s|$)|\n")
 _WORD_END = re.compile(r"(?<=\S)(?=\s)")
@@ -42,7 +39,6 @@ def fit(sources: Sequence[SourceDocument], max_tokens: int, counter: TokenCounte
     text, tally = "", Tally(counter)
     kept: list[SourceDocument] = []
     blocks = [block(source, number) for number, source in enumerate(sources, start=1)]
-    counter.prepare(SEPARATOR.join(blocks)[: _CHARACTERS_A_TOKEN * max_tokens])
     for number, source in enumerate(sources, start=1):
         longer = tally.plus(_joined(text, blocks[number - 1]))
         if longer.tokens <= max_tokens:

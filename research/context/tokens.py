@@ -1,15 +1,15 @@
 """Exact token counts, as tiktoken gives them, from tables that come with ctx.
 
 tiktoken downloads its tables and needs 0.4 s to load 200,000 entries. Both are avoided: the tables lie beside this
-file (`tables`). A piece of text that is a token counts one. Byte-pair merging inside any other piece only ever looks
-up substrings of that piece, so tiktoken with a table of all substrings that are tokens gives the same count as with
-the whole one.
+file (`tables`) and are looked up where they lie. A piece of text that is a token counts one; a word or two in ten are
+not, and are merged here. Only a text with so much to merge that loading pays is left to tiktoken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from research.context.tables.table import open_table
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
 DEFAULT_ENCODING = "o200k_base"
 
-# Beyond this many characters of pieces that are no tokens, the whole table serves a process better.
-_WHOLE_TABLE_AFTER = 100_000
-_OPEN_CHARACTERS = 8  # at the end of a growing text, more than any piece looks ahead
 _MOST_PIECES = 200_000  # whose counts are remembered
-_LONG_PIECE = 500
-_LONGEST_TOKEN = 128  # bytes, in either table
+_OPEN_CHARACTERS = 8  # at the end of a growing text, more than any piece looks ahead
+# Merging a piece costs about the square of its length; beyond this much of it tiktoken is quicker, loading included.
+_MOST_MERGING = 5_000_000
 
 _O200K = "|".join(
     (
@@ -54,15 +52,11 @@ class TokenCounter:
             raise CtxError(f"unknown token encoding {encoding!r}", hint=f"choose one of: {known}")
         self.encoding = encoding
         self._counts: dict[str, int] = {}  # a piece's tokens; words repeat, so this saves most of the work
-        self._merged = 0  # characters of pieces that were no tokens
+        self._merging = 0  # done so far, in squared bytes
 
     def count(self, text: str) -> int:
         """Tokens of a text."""
         return self.count_pieces(self.pieces(text))
-
-    def prepare(self, text: str) -> None:
-        """Learn at once what counting parts of this text will need."""
-        self.count(text)
 
     def count_pieces(self, pieces: Sequence[str]) -> int:
         """Tokens of pieces that `pieces` gave."""
@@ -80,16 +74,19 @@ class TokenCounter:
 
     def _learn(self, pieces: set[str]) -> None:
         table = open_table(self.encoding)
-        self._counts.update((piece, 1) for piece in pieces if table.rank(piece.encode()) is not None)
-        others = [piece for piece in pieces if piece not in self._counts]
-        if not others:
-            return
-        self._merged += sum(map(len, others))
-        # Substrings of a long run without spaces are too many to look up one by one.
-        whole = self._merged > _WHOLE_TABLE_AFTER or any(len(piece) > _LONG_PIECE for piece in others)
-        encoding = _whole(self.encoding) if whole else _partial(self.encoding, others)
-        for piece in others:
-            self._counts[piece] = len(encoding.encode_ordinary(piece))
+        unknown = {}
+        for piece in pieces:
+            raw = piece.encode()
+            if table.rank(raw) is not None:
+                self._counts[piece] = 1
+            else:
+                unknown[piece] = raw
+        self._merging += sum(len(raw) ** 2 for raw in unknown.values())
+        if self._merging > _MOST_MERGING:
+            whole = _whole(self.encoding)
+            self._counts.update((piece, len(whole.encode_ordinary(piece))) for piece in unknown)
+        else:
+            self._counts.update((piece, _merged(raw, table.rank)) for piece, raw in unknown.items())
 
 
 class Tally:
@@ -120,36 +117,27 @@ class Tally:
         return self._settled + self._counter.count(self._open_end)
 
 
+def _merged(piece: bytes, rank_of: Callable[[bytes], int | None]) -> int:
+    """Tokens of a piece by byte-pair merging: the neighbours of the lowest rank are joined until none are a token."""
+    parts = [piece[at : at + 1] for at in range(len(piece))]
+    ranks = [rank_of(a + b) for a, b in pairwise(parts)]
+    while (lowest := min((rank for rank in ranks if rank is not None), default=None)) is not None:
+        at = ranks.index(lowest)
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        del ranks[at]
+        if at > 0:
+            ranks[at - 1] = rank_of(parts[at - 1] + parts[at])
+        if at < len(ranks):
+            ranks[at] = rank_of(parts[at] + parts[at + 1])
+    return len(parts)
+
+
 @lru_cache(maxsize=2)
 def _whole(name: str) -> Encoding:
-    return _encoding(name, dict(open_table(name).items()))
-
-
-def _partial(name: str, pieces: Sequence[str]) -> Encoding:
-    """An encoding that knows every token that can occur in these pieces, and every single byte."""
-    wanted: set[bytes] = set()
-    for piece in pieces:
-        raw = piece.encode()
-        wanted.update(
-            raw[start:end]
-            for start in range(len(raw))
-            for end in range(start + 2, min(len(raw), start + _LONGEST_TOKEN) + 1)
-        )
-    rank_of = open_table(name).rank
-    return _encoding(name, _bytes(name) | {token: rank for token in wanted if (rank := rank_of(token)) is not None})
-
-
-@lru_cache(maxsize=2)
-def _bytes(name: str) -> dict[bytes, int]:
-    """The tokens of one byte, which every table must have."""
-    singles = [bytes([value]) for value in range(256)]
-    return {token: rank for token in singles if (rank := open_table(name).rank(token)) is not None}
-
-
-def _encoding(name: str, ranks: dict[bytes, int]) -> Encoding:
     import tiktoken
 
     # It is given one piece at a time, and a pattern that takes all of it is quicker to compile.
+    ranks = dict(open_table(name).items())
     return tiktoken.Encoding(name, pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens={})
 
 
