@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -158,7 +160,7 @@ class _Run:
             Job("read", step.path, step.doc_id, spool / f"{step.doc_id}.jsonl", self._encoder_name, force=force)
             for step in work
         ]
-        with Pool(min(len(jobs), _cores())) as pool:
+        with self._encoder_loading(), Pool(min(len(jobs), _cores())) as pool:
             for event in pool.read(jobs):
                 step = by_path[event.job.path]
                 if isinstance(event, PageStarted):
@@ -215,6 +217,20 @@ class _Run:
             self.summary.chunks += len(batch)
             done += len(batch)
             self._observer.embedding(done, total)
+
+    @contextmanager
+    def _encoder_loading(self) -> Iterator[None]:
+        """The encoder loads while other processes start and read."""
+        loading = threading.Thread(target=self._load_encoder)
+        loading.start()
+        try:
+            yield
+        finally:
+            loading.join()
+
+    def _load_encoder(self) -> None:
+        with suppress(Exception):  # what is wrong with it is told when it is needed
+            self._text_encoder().embed_query("")
 
     def _text_encoder(self) -> TextEncoder:
         if self._encoder is None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pymupdf
 import pytest
+from filelock import FileLock
 
 from ingest.report import SilentObserver
 from ingest.run import ingest
@@ -40,13 +42,37 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse)
 
 
+@pytest.fixture(scope="module")
+def unmeasured() -> Iterator[None]:
+    """For tests of many processes, or of killed ones: measuring their coverage doubles their time and tells nothing
+    that others do not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+        yield
+
+
+def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that all processes of a test run share; the first that needs it makes it."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    done = folder.with_name(f"{name}.done")
+    with FileLock(f"{folder}.lock"):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            make(folder)
+            done.touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of data/samples, made once by a real run. Tests only read it."""
-    root = tmp_path_factory.mktemp("samples") / "index"
-    summary = ingest([SAMPLES], IndexPaths(root), settings=Settings(), observer=SilentObserver())
-    assert not summary.failed
-    return root
+
+    def make(root: Path) -> None:
+        summary = ingest([SAMPLES], IndexPaths(root), settings=Settings(), observer=SilentObserver())
+        assert not summary.failed
+
+    return _made_once(tmp_path_factory, "sample-index", make)
 
 
 @pytest.fixture
@@ -79,12 +105,16 @@ def make_pdf(tmp_path: Path) -> MakePdf:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     """The folder of a tiny checkpoint: one of tiny.FAMILIES, the first two also with "+adapter"."""
-    root = tmp_path_factory.mktemp("tiny")
 
     def folder(name: str) -> Path:
-        if (root / name).is_dir():
-            return root / name
         family, _, adapter = name.partition("+")
-        return make_tiny_adapter(root / name, folder(family)) if adapter else make_tiny(root / name, family)
+
+        def make(made: Path) -> None:
+            if adapter:
+                make_tiny_adapter(made, folder(family))
+            else:
+                make_tiny(made, family)
+
+        return _made_once(tmp_path_factory, f"tiny-{name}", make)
 
     return folder
