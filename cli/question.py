@@ -18,6 +18,9 @@ from research.store.pages import count_pages
 from research.store.paths import IndexPaths
 from research.store.repair import repair_if_behind
 
+# Collections are let go with the process: to take a large one apart takes longer than to search it.
+_held: list[ChromaClient] = []
+
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
@@ -48,10 +51,14 @@ def open_index(given: Common, settings: Settings, names: Sequence[str] | None) -
         raise _nothing_in(paths)
     if repair_if_behind(paths) and not given.quiet:
         say("ctx: the collections were behind and have been brought up to date")
-    with ChromaClient(paths.root) as client:
+    client = ChromaClient(paths.root)
+    _held.append(client)
+    try:
         if count_pages(client.catalog) == 0:
             raise _nothing_in(paths)
         yield OpenIndex(client, _chosen(client, names))
+    finally:
+        client.catalog.close()
 
 
 def check_legs(coverage: Coverage) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from research.search.legs import Hit, Hits
 from research.store import lexical
@@ -29,7 +29,7 @@ _SCALE = 1.0 + _PAIR_WEIGHT + _MOST_NAME
 _MOST_WORDS = 48
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Question:
     """A question as this leg sees it."""
 
@@ -37,6 +37,7 @@ class _Question:
     terms: list[Term]  # its words with their weights
     ordered: list[str]  # the same words as they stand in it, for pairs
     documents: dict[str, float]  # doc_id → weight of its words in the file name
+    pairs: dict[int, float] | None = None  # page_id → score of its pairs, where all of them are known
 
 
 class LexicalLeg:
@@ -55,7 +56,9 @@ class LexicalLeg:
         # Statistics are taken anew with every question, and kept for the scores that are asked for after it.
         asked = self._last = self._read(question)
         pages = lexical.find_words(self._catalog, asked.terms, limit=depth)
-        pages |= set(lexical.score_pairs(self._catalog, asked.ordered, limit=depth))
+        paired, complete = lexical.find_pairs(self._catalog, asked.ordered)
+        pages |= set(islice(paired, depth))
+        asked.pairs = paired if complete else None
         if not pages:  # words that stand on no page may still name a document
             pages = set(sorted(page_ids_of(self._catalog, asked.documents))[:depth])
         return pages
@@ -77,7 +80,9 @@ class LexicalLeg:
         if most <= 0 or not page_ids:
             return {}
         by_words = lexical.score_words(self._catalog, asked.terms, page_ids)
-        by_pairs = lexical.score_pairs(self._catalog, asked.ordered, limit=0, only=page_ids)
+        by_pairs = asked.pairs
+        if by_pairs is None:
+            by_pairs = lexical.score_pairs(self._catalog, asked.ordered, page_ids)
         by_name = self._name_scores(asked, page_ids)
         hits: Hits = {}
         for page_id in page_ids:

@@ -14,6 +14,10 @@ def pages(catalog: Catalog) -> int:
     return _one(catalog, "SELECT COUNT(*) FROM pages")
 
 
+def documents(catalog: Catalog) -> int:
+    return _one(catalog, "SELECT COUNT(*) FROM documents")
+
+
 def pages_without_text(catalog: Catalog) -> int:
     """Pages with no word on them, by full-text search's own table of lengths: a few bytes a page, the body's first."""
     return _one(catalog, "SELECT COUNT(*) FROM page_words_docsize WHERE substr(sz, 1, 1) = x'00'")
@@ -46,4 +50,7 @@ def vectors_after(catalog: Catalog, sequence: int) -> int:
 
 
 def _one(catalog: Catalog, query: str, *values: object) -> int:
-    return int(catalog.connection.execute(query, values).fetchone()[0])
+    figures = catalog.figures()
+    if (query, values) not in figures:
+        figures[query, values] = int(catalog.connection.execute(query, values).fetchone()[0])
+    return figures[query, values]

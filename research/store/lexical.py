@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from research.store import counts
 from research.store.catalog import Catalog
 from research.store.pages import marks, slices
 
@@ -18,6 +19,7 @@ _SCORE = "bm25(page_words, 1.0, 1.0)"
 # look at the other pages first.
 _RARE_SHARE = 0.2
 _WORTH_PRUNING = 10
+_MOST_PAIR_PAGES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,12 @@ class Term:
 def term_statistics(catalog: Catalog, words: Sequence[str]) -> list[Term]:
     """Each distinct word with its weight; words on no page have the highest."""
     distinct = list(dict.fromkeys(words))
-    total = _count(catalog, "SELECT COUNT(*) FROM pages")
-    frequency: dict[str, int] = {}
-    for part in slices(distinct):
+    total, known = counts.pages(catalog), catalog.figures()
+    for part in slices([word for word in distinct if ("pages with", word) not in known]):
+        known.update((("pages with", word), 0) for word in part)
         rows = catalog.connection.execute(f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part)
-        frequency.update((str(row[0]), int(row[1])) for row in rows)
-    return [_term(word, total, frequency.get(word, 0)) for word in distinct]
+        known.update((("pages with", str(row[0])), int(row[1])) for row in rows)
+    return [_term(word, total, known["pages with", word]) for word in distinct]
 
 
 def find_words(catalog: Catalog, terms: Sequence[Term], *, limit: int) -> set[int]:
@@ -68,12 +70,15 @@ def score_words(catalog: Catalog, terms: Sequence[Term], page_ids: Sequence[int]
     return scores
 
 
-def score_pairs(
-    catalog: Catalog, words: Sequence[str], *, limit: int, only: Sequence[int] | None = None
-) -> dict[int, float]:
-    """page_id → BM25 of adjacent word pairs."""
-    expression = " OR ".join(_quote(f"{a} {b}") for a, b in dict.fromkeys(pairwise(words)))
-    return _score(catalog, expression, limit) if only is None else _score_pages(catalog, expression, only)
+def find_pairs(catalog: Catalog, words: Sequence[str]) -> tuple[dict[int, float], bool]:
+    """page_id → BM25 of adjacent word pairs, best first, and whether these are all pages with any."""
+    found = _score(catalog, _pairs(words), _MOST_PAIR_PAGES)
+    return found, len(found) < _MOST_PAIR_PAGES
+
+
+def score_pairs(catalog: Catalog, words: Sequence[str], page_ids: Sequence[int]) -> dict[int, float]:
+    """The same of these pages."""
+    return _score_pages(catalog, _pairs(words), page_ids)
 
 
 def phrase_pages(catalog: Catalog, words: Sequence[str], doc_ids: Sequence[str], *, limit: int) -> dict[int, str]:
@@ -90,7 +95,7 @@ def phrase_pages(catalog: Catalog, words: Sequence[str], doc_ids: Sequence[str],
 
 def name_matches(catalog: Catalog, words: Sequence[str]) -> dict[str, float]:
     """doc_id → summed idf (among documents) of the words found in its file name."""
-    total = _count(catalog, "SELECT COUNT(*) FROM documents")
+    total = counts.documents(catalog)
     holders: dict[str, list[str]] = {}
     for part in slices(list(dict.fromkeys(words))):
         rows = catalog.connection.execute(f"SELECT word, doc_id FROM name_words WHERE word IN ({marks(part)})", part)
@@ -134,6 +139,11 @@ def _scores(rows: Iterable[Sequence[Any]]) -> dict[int, float]:
     return {int(row[0]): -float(row[1]) / _BM25_MAXIMUM for row in rows}
 
 
+def _pairs(words: Sequence[str]) -> str:
+    """The expression for pages with two of the words side by side."""
+    return " OR ".join(_quote(f"{a} {b}") for a, b in dict.fromkeys(pairwise(words)))
+
+
 def _any(terms: Sequence[Term]) -> str:
     """The expression for pages with any of the words."""
     return " OR ".join(_quote(term.word) for term in terms)
@@ -151,7 +161,3 @@ def _term(word: str, total: int, pages: int) -> Term:
 
 def _idf(odds: float) -> float:
     return math.log(1.0 + odds)
-
-
-def _count(catalog: Catalog, query: str) -> int:
-    return int(catalog.connection.execute(query).fetchone()[0])

@@ -27,6 +27,7 @@ HEADER = struct.Struct("<III")
 START = struct.Struct("<I")
 RANK_BYTES = 3
 
+_REMEMBERED = 1 << 16
 _BOUNDS = struct.Struct("<II").unpack_from
 
 
@@ -39,8 +40,9 @@ class TokenTable:
         magic, self.count, self._buckets = HEADER.unpack_from(self._bytes)
         if magic != MAGIC:
             raise ValueError(f"{path.name} is no token table")
+        self.rank = lru_cache(_REMEMBERED)(self._rank)  # merging asks for the same short ones again and again
 
-    def rank(self, token: bytes) -> int | None:
+    def _rank(self, token: bytes) -> int | None:
         """The token's rank; none if the bytes are no token."""
         start, end = _BOUNDS(self._bytes, HEADER.size + START.size * (crc32(token) & (self._buckets - 1)))
         if token not in (bucket := self._bytes[start:end]):  # most are not, and this is the quick way to see it

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_making import Making
 
-from research.store.lexical import find_words, name_matches, score_pairs, score_words, term_statistics
+from research.store.lexical import find_pairs, find_words, name_matches, score_pairs, score_words, term_statistics
 from research.store.pages import get_pages
 from research.store.words import words
 
@@ -102,8 +102,10 @@ def test_looking_at_rare_words_first_loses_no_page(common_words: Making, asked: 
 
 def test_pairs_need_neighbours(making: Making) -> None:
     making.add("a.pdf", ["interest rate", "rate of interest", "interest in a rate", "none"])
-    assert set(_by_page(making, score_pairs(making.catalog, words("interest rate"), limit=9))) == {1, 3}
-    assert score_pairs(making.catalog, ["interest"], limit=9) == {}
+    found, complete = find_pairs(making.catalog, words("interest rate"))
+    assert (set(_by_page(making, found)), complete) == ({1, 3}, True)
+    assert score_pairs(making.catalog, words("interest rate"), [1, 2]) == {1: found[1]}
+    assert find_pairs(making.catalog, ["interest"]) == ({}, True)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_no_question_is_taken_for_an_expression(making: Making, question: str) -
     making.add("a.pdf", ["walrus AND seal", "near the body"])
     for asked in (words(question), [question], [question, question]):
         _search(making, asked)
-        score_pairs(making.catalog, asked, limit=5)
+        find_pairs(making.catalog, asked)
         name_matches(making.catalog, asked)
 
 
