@@ -192,8 +192,11 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     if summary.interrupted:
         kept = summary.count("added") + summary.count("replaced")
         again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]
+        waiting = f"{summary.pending_chunks} chunks wait for vectors"
+        if summary.pending_ocr:
+            waiting += f", {summary.pending_ocr} pages for OCR"
         error = StoppedError(
-            f"interrupted; {kept} documents of this run are kept, {summary.pending_chunks} chunks wait for vectors",
+            f"interrupted; {kept} documents of this run are kept, {waiting}",
             hint=f"go on with: {shlex.join(again)}",
         )
     elif summary.failed:

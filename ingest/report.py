@@ -30,6 +30,7 @@ class IngestSummary:
     pages: int = 0  # read in this run
     chunks: int = 0  # embedded in this run
     pending_chunks: int = 0  # still without a vector
+    pending_ocr: int = 0  # pages that still wait for OCR, where it is on
     ocr_pages: int = 0  # read by OCR in this run
     ocr_failures: list[str] = field(default_factory=list)
     visual_pages: int = 0  # seen by a visual model in this run
@@ -54,6 +55,7 @@ class IngestSummary:
             "pages": self.pages,
             "chunks": self.chunks,
             "pending_chunks": self.pending_chunks,
+            "pending_ocr": self.pending_ocr,
             "ocr_pages": self.ocr_pages,
             "ocr_failures": self.ocr_failures,
             "links_not_followed": self.links_not_followed,

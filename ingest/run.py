@@ -34,6 +34,7 @@ from research.store import collections, images, vectors
 from research.store.catalog import Catalog
 from research.store.documents import add_document, all_documents, note_file
 from research.store.lock import write_lock
+from research.store.page_writes import count_for_ocr
 from research.store.paths import IndexPaths
 from research.store.publisher import publish_apart
 from research.store.records import DocumentInfo
@@ -74,6 +75,7 @@ def ingest(
         finally:
             shutil.rmtree(index.spool, ignore_errors=True)
         run.summary.pending_chunks = vectors.count_pending(catalog)
+        run.summary.pending_ocr = count_for_ocr(catalog) if settings.ocr != "off" else 0
     run.summary.seconds = time.monotonic() - started
     return run.summary
 

@@ -20,28 +20,33 @@ if TYPE_CHECKING:
 
 
 class QuestionVectors:
-    """Embeds questions with the encoder that filled the index; loads it with the first one."""
+    """Embeds questions with the encoder that filled the index; loads it with the first one, and another if the index
+    was filled anew since. A `given` encoder is kept."""
 
-    def __init__(self, client: ChromaClient, encoder: TextEncoder | None = None) -> None:
+    def __init__(self, client: ChromaClient, given: TextEncoder | None = None) -> None:
         self._client = client
-        self._encoder = encoder
-        self._last: tuple[str, NDArray[np.float32]] | None = None
+        self._given = given
+        self._loaded: tuple[str, TextEncoder] | None = None
+        self._last: tuple[TextEncoder, str, NDArray[np.float32]] | None = None
 
     def of(self, question: str) -> NDArray[np.float32]:
         """(dim,), unit length."""
-        if self._last is None or self._last[0] != question:
-            self._last = (question, self.encoder().embed_query(question))
-        return self._last[1]
+        encoder = self.encoder()
+        if self._last is None or self._last[0] is not encoder or self._last[1] != question:
+            self._last = (encoder, question, encoder.embed_query(question))
+        return self._last[2]
 
     def encoder(self) -> TextEncoder:
-        if self._encoder is None:
+        if self._given is not None:
+            return self._given
+        name = vectors.encoder_of(self._client.catalog)
+        if not name:
+            raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
+        if self._loaded is None or self._loaded[0] != name:
             from research.encoders.registry import load_text_encoder
 
-            name = vectors.encoder_of(self._client.catalog)
-            if not name:
-                raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
-            self._encoder = load_text_encoder(name)
-        return self._encoder
+            self._loaded = (name, load_text_encoder(name))
+        return self._loaded[1]
 
 
 class DenseLeg:

@@ -146,7 +146,7 @@ class SearchEngine:
         started = time.perf_counter()
         names = _LEGS_OF[search_mode]
         off = self._visual.why_off() if search_mode == "hybrid" else ""
-        query = spelled_out(without_instructions(query))
+        query = _searched(query)
         legs = [name for name in names if not (off and name == "visual")]
         runs = self._run_legs(legs, query, max(_DEPTH, num_results), documents)
         candidates = self._fuse(runs, query, None if everything else num_results)
@@ -161,6 +161,7 @@ class SearchEngine:
 
     def places(self, query: str, page_id: int) -> tuple[list[MatchedRegion], str]:
         """Where on one page the answer to a question seems to stand, and why a visual model could not say, if so."""
+        query = _searched(query)
         problem = ""
         if not self._visual.why_off() and not self._visual.shares_text:
             try:
@@ -242,6 +243,11 @@ class SearchEngine:
         pages = get_pages(self.client.catalog, [entry.page_id for entry in fused])
         sound_pages = (entry for entry in fused if entry.page_id in pages)  # one may have been removed just now
         return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in sound_pages]
+
+
+def _searched(query: str) -> str:
+    """The question as the legs get it."""
+    return spelled_out(without_instructions(query))
 
 
 def _scored(run: _LegRun) -> Hits:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-from collections.abc import Iterator, Sequence
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from ingest.report import FileOutcome, IngestSummary, Observer
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
 from tests.conftest import MakePdf
@@ -82,72 +81,52 @@ def test_a_second_ingest_names_the_first(call, shelf: Path, tmp_path: Path) -> N
 
 
 @pytest.fixture
-def fake_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, object]]]:
-    """A run that is stopped by a signal in its middle; what it was called with is noted."""
-    calls: list[dict[str, object]] = []
-
-    def ingest(paths: Sequence[Path], index: IndexPaths, *, observer: Observer, **options: object) -> IngestSummary:
-        calls.append({"paths": paths, **options})
-        summary = IngestSummary(pending_chunks=7, seconds=1.0)
-        for outcome in (
-            FileOutcome("/a.pdf", "added", "id", 3, warnings=("page 2 has no text",)),
-            FileOutcome("/b\n.pdf", "failed", code="damaged", reason="it is\ndamaged"),
-            FileOutcome("/c.pdf", "copy", "id"),
-        ):
-            summary.files.append(outcome)
-            observer.finished(outcome)
-        try:
-            if os.environ.get("STOP"):
-                os.kill(os.getpid(), int(os.environ["STOP"]))
-        except KeyboardInterrupt:
-            summary.interrupted = True
-        return summary
-
-    before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr("ingest.run.ingest", ingest)
-    yield calls
-    assert signal.getsignal(signal.SIGINT) is before
+def mixed(tmp_path: Path, make_pdf: MakePdf) -> Path:
+    """A file that is read with a warning, its copy, and one that is no PDF under a name of two lines."""
+    folder = tmp_path / "mixed"
+    first = make_pdf("a.pdf", ["Boats in the harbour.", ""], folder)
+    (folder / "copy.pdf").write_bytes(first.read_bytes())
+    (folder / "b\n.pdf").write_bytes(b"no PDF at all")
+    return folder
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_it_says_what_was_kept_and_how_to_go_on(
-    call, fake_run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int
-) -> None:
-    monkeypatch.setenv("STOP", str(int(number)))
-    ran = call("ingest", "a folder", "b", "--json", "--index", str(tmp_path))
-    assert ran.code == 130
-    assert ran.document["interrupted"]
-    assert "interrupted; 1 documents of this run are kept, 7 chunks wait for vectors" in ran.err
-    assert f"hint: go on with: ctx ingest 'a folder' b --index {tmp_path}\n" in ran.err
-
-
-def test_a_log_hears_failures_and_warnings_one_line_each(call, fake_run, tmp_path: Path) -> None:
-    ran = call("ingest", "x", "--index", str(tmp_path))
+def test_a_log_hears_failures_and_warnings_one_line_each(call, mixed: Path, tmp_path: Path) -> None:
+    ran = call("ingest", str(mixed), "--ocr", "off", "--index", str(tmp_path / "index"))
     assert ran.code == 4
-    assert ran.err.splitlines()[:2] == [
-        "ctx: warning: /a.pdf: page 2 has no text",
-        r"ctx: failed: /b\n.pdf: it is\ndamaged",
-    ]
-    assert ran.out.splitlines() == [
-        "added 1, copies 1, failed 1",
-        "0 pages, 0 chunks, 1.0 s",
-        "warning: /a.pdf: page 2 has no text",
-        r"failed: /b\n.pdf: it is\ndamaged",
-    ]
+    warning = f"warning: {mixed}/a.pdf: 1 of 2 pages have no text layer"
+    failure = rf"failed: {mixed}/b\n.pdf: "
+    assert sum(line.startswith(f"ctx: {warning}") for line in ran.err.splitlines()) == 1
+    assert sum(line.startswith(f"ctx: {failure}") for line in ran.err.splitlines()) == 1
+    added, figures, *rest = ran.out.splitlines()
+    assert added == "added 1, copies 1, failed 1"
+    assert figures.startswith("2 pages, 1 chunks, ")
+    assert [line.startswith(start) for line, start in zip(rest, (warning, failure), strict=True)] == [True, True]
 
 
-def test_quiet_tells_failures_only(call, fake_run, tmp_path: Path) -> None:
-    ran = call("ingest", "x", "--quiet", "--index", str(tmp_path))
+def test_quiet_tells_failures_only(call, mixed: Path, tmp_path: Path) -> None:
+    ran = call("ingest", str(mixed), "--ocr", "off", "--quiet", "--index", str(tmp_path / "index"))
     assert ran.out == ""
     assert "warning" not in ran.err
-    assert r"ctx: failed: /b\n.pdf" in ran.err
+    assert rf"ctx: failed: {mixed}/b\n.pdf" in ran.err
 
 
-@pytest.mark.parametrize(("options", "wait"), [([], 0.0), (["--wait"], -1.0), (["--wait", "5"], 5.0)])
-def test_wait(call, fake_run, tmp_path: Path, options: list[str], wait: float) -> None:
-    call("ingest", "x", *options, "--index", str(tmp_path))
-    assert fake_run[0]["wait"] == wait
-    assert fake_run[0]["paths"] == [Path("x")]
+@pytest.mark.parametrize("options", [["--wait"], ["--wait", "60"]])
+def test_a_second_ingest_waits_for_the_first(call, make_pdf: MakePdf, tmp_path: Path, options: list[str]) -> None:
+    paths, document = IndexPaths(tmp_path / "index"), make_pdf("a.pdf", ["Boats in the harbour."])
+    paths.create()
+    held = threading.Event()
+
+    def hold() -> None:
+        with write_lock(paths.lock):
+            held.set()
+            time.sleep(0.3)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    ran = call("ingest", str(document), *options, "--json", "--index", str(paths.root))
+    holder.join()
+    assert (ran.code, ran.document["added"]) == (0, 1)
 
 
 def test_a_model_that_is_none_costs_the_visual_side_only(call, make_pdf: MakePdf, tmp_path: Path) -> None:

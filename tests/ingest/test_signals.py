@@ -28,7 +28,7 @@ def stop(process: subprocess.Popen[str], number: signal.Signals) -> str:
 
 
 def test_a_run_is_stopped_at_each_stage_and_goes_on(tmp_path: Path) -> None:
-    docs, root = make_corpus(tmp_path / "docs", 30), tmp_path / "index"
+    docs, root = make_corpus(tmp_path / "my docs", 30), tmp_path / "index"
     for stage, number in (
         ("reading", signal.SIGINT),
         ("embedding", signal.SIGTERM),
@@ -39,7 +39,7 @@ def test_a_run_is_stopped_at_each_stage_and_goes_on(tmp_path: Path) -> None:
         assert wait_until(lambda stage=stage: STAGES[stage](root), process), stage  # type: ignore[misc]
         said = stop(process, number)
         assert "documents of this run are kept" in said, stage
-        assert f"hint: go on with: ctx ingest {docs}" in said
+        assert f"hint: go on with: ctx ingest '{docs}' --index {root}\n" in said
         assert_whole(root)
         assert not (root / "spool").exists()
         assert not (root / "chroma" / "draft").exists()
@@ -70,7 +70,8 @@ def test_nobody_survives_the_end_of_a_run_in_the_middle_of_a_page(
     process = start("ingest", str(docs), "--no-images", "--ocr", "auto", "--ocr-engine", "tesseract", root=root)
     assert wait_until(endless_tesseract.exists, process)
     if how == "ctrl-c":
-        assert "interrupted; 2 documents of this run are kept" in stop(process, signal.SIGINT)
+        said = stop(process, signal.SIGINT)
+        assert "interrupted; 2 documents of this run are kept, 0 chunks wait for vectors, 2 pages for OCR\n" in said
     else:
         kill(process, group=how == "kill")
 

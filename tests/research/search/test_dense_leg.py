@@ -7,6 +7,7 @@ import pytest
 from small_index import add, embed
 
 from research.encoders.base import TextEncoder
+from research.encoders.registry import ALIASES
 from research.errors import CtxError
 from research.search.dense import DenseLeg, QuestionVectors
 from research.search.visual import VisualLeg
@@ -45,7 +46,8 @@ def test_the_leg_agrees_with_an_exact_search(samples: ChromaClient, encoder: Tex
     assert found == pytest.approx(exact, abs=1e-4)
     assert list(found.values()) == sorted(found.values(), reverse=True)
     some = sorted(exact)[:7]
-    assert {p: h.score for p, h in leg.score(question, some).items()} == pytest.approx({p: exact[p] for p in some})
+    scores = {page_id: hit.score for page_id, hit in leg.score(question, some).items()}
+    assert scores == pytest.approx({page_id: exact[page_id] for page_id in some}, abs=1e-6)
     assert len(leg.find(question, 3)) <= 3
 
 
@@ -96,6 +98,17 @@ def test_a_question_is_embedded_once(samples: ChromaClient, encoder: TextEncoder
     first = questions.of("boats")
     assert questions.of("boats") is first
     assert not np.array_equal(questions.of("bread"), first)
+
+
+def test_an_index_filled_anew_is_asked_with_its_new_encoder(catalog: Catalog, encoder: TextEncoder) -> None:
+    add(catalog, {"/d/boats.pdf": ["Boats in the harbour"]})
+    embed(catalog, encoder)
+    with ChromaClient(catalog.paths.root) as client:
+        questions = QuestionVectors(client)
+        first = questions.encoder()
+        assert questions.encoder() is first
+        vectors.set_encoder(catalog, ALIASES[-1], encoder.dim)
+        assert questions.encoder() is not first
 
 
 def test_an_index_of_blank_pages_has_no_dense_hits(catalog: Catalog, encoder: TextEncoder) -> None:
