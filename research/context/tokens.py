@@ -69,6 +69,9 @@ class TokenCounter:
         return sum([self._counts[piece] for piece in pieces])
 
     def pieces(self, text: str) -> list[str]:
+        """The text as the encoding cuts it up before merging."""
+        if not text.isascii():  # halves of a character are read as tiktoken reads them
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         found: list[str] = _pattern(self.encoding).findall(text)
         return found
 

@@ -22,6 +22,7 @@ TEXTS = [
     "価格は上がった。 Überprüfung naïve مرحبا",
     "💶🏳️‍🌈 x" * 20,
     "a" * 3000,
+    "half a character \ud83d or \udcff, and a whole one \ud83d\ude00 in halves",
     "<|endoftext|> is text here, not a special token",
 ]
 
