@@ -18,7 +18,7 @@ WEIGHTS: Mapping[str, float] = {"lexical": 0.63, "dense": 0.37}
 MODEL_SHARE = 1 / 3
 # `regions` compares the dense leg's own vectors, so only what it sees beyond them counts: a line of a scan that fits
 # the question better than the passage it stands in.
-BEYOND = 0.1
+BEYOND = 0.15
 
 
 @dataclass(frozen=True, slots=True)
