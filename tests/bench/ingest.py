@@ -18,7 +18,7 @@ from tests.bench.speed import SAMPLES
 from tests.bench.table import line, median, title
 from tests.bench.taken import Taken, watch
 
-DOCUMENTS = 6
+DOCUMENTS = 12
 ROUNDS = 3
 NO_OCR = ("--ocr", "off")
 TEXT_ONLY = ("--no-images", *NO_OCR)
@@ -70,7 +70,8 @@ def _write_documents(folder: Path) -> None:
     samples = sorted(SAMPLES.glob("*.pdf"))
     for number in range(DOCUMENTS):
         with pymupdf.open() as whole:
-            for path in samples[number:] + samples[:number]:
+            turned = samples[number // 2 :] + samples[: number // 2]
+            for path in turned[:: -1 if number % 2 else 1]:
                 with pymupdf.open(path) as part:
                     whole.insert_pdf(part)
             whole.save(folder / f"volume-{number}.pdf")
