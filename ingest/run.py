@@ -222,13 +222,11 @@ class _Run:
 
     @contextmanager
     def _encoder_loading(self) -> Iterator[None]:
-        """The encoder loads while other processes start and read."""
+        """The encoder loads while other processes start and read. A run that is stopped does not wait for it."""
         loading = threading.Thread(target=self._load_encoder)
         loading.start()
-        try:
-            yield
-        finally:
-            loading.join()
+        yield
+        loading.join()
 
     def _load_encoder(self) -> None:
         with suppress(Exception):  # what is wrong with it is told when it is needed

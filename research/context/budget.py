@@ -38,11 +38,11 @@ def fit(sources: Sequence[SourceDocument], max_tokens: int, counter: TokenCounte
     """Take sources in order while they fit. The one that crosses the budget is cut, the rest are dropped."""
     text, tally = "", Tally(counter)
     kept: list[SourceDocument] = []
-    blocks = [block(source, number) for number, source in enumerate(sources, start=1)]
     for number, source in enumerate(sources, start=1):
-        longer = tally.plus(_joined(text, blocks[number - 1]))
+        added = _joined(text, block(source, number))
+        longer = tally.plus(added)
         if longer.tokens <= max_tokens:
-            text, tally = text + _joined(text, blocks[number - 1]), longer
+            text, tally = text + added, longer
             kept.append(source)
             continue
         cut = _cut(text, tally, source, number, max_tokens=max_tokens, counter=counter)

@@ -56,7 +56,7 @@ class LexicalLeg:
         # Statistics are taken anew with every question, and kept for the scores that are asked for after it.
         asked = self._last = self._read(question)
         pages = lexical.find_words(self._catalog, asked.terms, limit=depth)
-        paired, complete = lexical.find_pairs(self._catalog, asked.ordered)
+        paired, complete = lexical.find_pairs(self._catalog, asked.ordered, limit=depth)
         pages |= set(islice(paired, depth))
         asked.pairs = paired if complete else None
         if not pages:  # words that stand on no page may still name a document

@@ -17,6 +17,7 @@ from research.store.trouble import RUN_AGAIN, unusable_catalog
 
 _BUSY_SECONDS = 30.0
 _KEPT = 4  # connections of ended threads
+_MOST_FIGURES = 100_000  # remembered; a word of a question is one
 
 
 class Catalog:
@@ -56,8 +57,10 @@ class Catalog:
     def figures(self) -> dict[object, int]:
         """Figures that this thread counted before, for as long as nobody has written anything."""
         connection = self.connection
+        if connection.in_transaction:  # what is counted now may be rolled back
+            return {}
         state = (connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes)
-        if getattr(self._local, "figures_of", None) != state:
+        if getattr(self._local, "figures_of", None) != state or len(self._local.figures) > _MOST_FIGURES:
             self._local.figures_of, self._local.figures = state, {}
         figures: dict[object, int] = self._local.figures
         return figures

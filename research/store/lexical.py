@@ -19,7 +19,7 @@ _SCORE = "bm25(page_words, 1.0, 1.0)"
 # look at the other pages first.
 _RARE_SHARE = 0.2
 _WORTH_PRUNING = 10
-_MOST_PAIR_PAGES = 1000
+_MOST_PAIR_PAGES = 1000  # whose pairs are scored at once; few questions have more
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ def term_statistics(catalog: Catalog, words: Sequence[str]) -> list[Term]:
     distinct = list(dict.fromkeys(words))
     total, known = counts.pages(catalog), catalog.figures()
     for part in slices([word for word in distinct if ("pages with", word) not in known]):
-        known.update((("pages with", word), 0) for word in part)
         rows = catalog.connection.execute(f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part)
-        known.update((("pages with", str(row[0])), int(row[1])) for row in rows)
+        pages = dict.fromkeys(part, 0) | {str(row[0]): int(row[1]) for row in rows}
+        known.update((("pages with", word), count) for word, count in pages.items())
     return [_term(word, total, known["pages with", word]) for word in distinct]
 
 
@@ -70,10 +70,12 @@ def score_words(catalog: Catalog, terms: Sequence[Term], page_ids: Sequence[int]
     return scores
 
 
-def find_pairs(catalog: Catalog, words: Sequence[str]) -> tuple[dict[int, float], bool]:
-    """page_id → BM25 of adjacent word pairs, best first, and whether these are all pages with any."""
-    found = _score(catalog, _pairs(words), _MOST_PAIR_PAGES)
-    return found, len(found) < _MOST_PAIR_PAGES
+def find_pairs(catalog: Catalog, words: Sequence[str], *, limit: int) -> tuple[dict[int, float], bool]:
+    """page_id → BM25 of adjacent word pairs, best first, and whether these are all pages with any. More than `limit`
+    come where that is no trouble."""
+    limit = max(limit, _MOST_PAIR_PAGES)
+    found = _score(catalog, _pairs(words), limit)
+    return found, len(found) < limit
 
 
 def score_pairs(catalog: Catalog, words: Sequence[str], page_ids: Sequence[int]) -> dict[int, float]:

@@ -90,7 +90,11 @@ def pages_given_up(catalog: Catalog, doc_id: str) -> tuple[int, ...]:
 
 
 def count_for_ocr(catalog: Catalog) -> int:
-    return int(catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE needs_ocr").fetchone()[0])
+    """Pages that wait for OCR, looked for in the documents of the ledger: all pages would be the whole index read."""
+    row = catalog.connection.execute(
+        "SELECT COUNT(*) FROM ledger CROSS JOIN pages USING (doc_id) WHERE stage = ? AND needs_ocr", (STAGE_OCR,)
+    ).fetchone()
+    return int(row[0])
 
 
 def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk], lines: Sequence[Line]) -> None:

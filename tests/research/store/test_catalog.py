@@ -16,7 +16,7 @@ import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError, NothingFoundError
-from research.store import page_vectors, schema
+from research.store import counts, page_vectors, schema
 from research.store.catalog import Catalog
 from research.store.documents import all_documents
 from research.store.paths import IndexPaths
@@ -214,3 +214,18 @@ def test_an_index_from_before_the_visual_side_keeps_its_visual_collection(tmp_pa
     with Catalog(paths) as catalog:
         assert page_vectors.encoder_of(catalog) == "regions:mini"
         assert page_vectors.dim_of(catalog) == 384
+
+
+def test_counts_are_remembered_only_while_nobody_writes(making: Making) -> None:
+    making.add("a.pdf", ["walrus", "seal"])
+    with Catalog(making.paths) as reader:
+        assert counts.pages(reader) == 2
+        assert reader.figures(), "counted once"
+        making.add("b.pdf", ["orca"])
+        assert counts.pages(reader) == 3, "another connection has written"
+    assert counts.pages(making.catalog) == 3
+    with pytest.raises(ZeroDivisionError), making.catalog.transaction() as connection:
+        connection.execute("DELETE FROM pages WHERE page = 2")
+        assert counts.pages(making.catalog) == 2
+        raise ZeroDivisionError
+    assert counts.pages(making.catalog) == 3, "what was counted inside is rolled back, too"
