@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 
 def prepare_streams() -> None:
-    """Any character can be printed, whatever the locale: what it cannot show comes out escaped."""
+    """Any character can be printed, whatever the locale: what it cannot show comes out escaped.
+
+    A stream that came closed (`>&-`) leads nowhere. In order, so that each takes its own number again: the next file
+    to be opened, the index's perhaps, would otherwise become stdout.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -163,6 +166,15 @@ def test_ctrl_c_before_there_is_a_command(call, monkeypatch) -> None:
     monkeypatch.setattr("cli.app.run", stop)
     ran = call("status")
     assert (ran.code, ran.err) == (130, "ctx: interrupted\n")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_a_stream_that_came_closed_leads_nowhere(closed: str, filled: Path) -> None:
+    command = shlex.join([sys.executable, "-m", "cli.main", "ask", "housing bubble", "--index", str(filled)])
+    done = subprocess.run(["sh", "-c", f"{command} {closed}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith("[Document 1: ") is (">&-" not in closed.replace("2>&-", ""))
+    assert "error" not in done.stderr
 
 
 def test_completion(spawn) -> None:
