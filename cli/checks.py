@@ -59,6 +59,7 @@ def _of_installation() -> Iterator[Check]:
     yield from _guarded("sqlite", _sqlite)
     yield from _guarded("encoder", _encoder)
     yield from _guarded("tokens", _tokens)
+    yield from _guarded("telemetry", _telemetry)
 
 
 def _guarded(name: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
@@ -122,6 +123,24 @@ def _tokens() -> Iterator[Check]:
 
     TokenCounter().count("x")
     yield Check("tokens", "ok", f"the tables of {DEFAULT_ENCODING} are the published ones")
+
+
+def _telemetry() -> Iterator[Check]:
+    from importlib.metadata import version
+
+    from research.telemetry import look
+
+    seen = look()
+    names = f"ONNX Runtime {version('onnxruntime')} and Chroma {version('chromadb')}"
+    if not seen.ran:
+        yield Check("telemetry", "fail", f"{names} could not be looked at: they do not run", _REINSTALL)
+    elif seen.left_behind:
+        message = f"{names}: a question to the encoder left {', '.join(seen.left_behind)} in an empty home"
+        yield Check("telemetry", "fail", message, _REINSTALL)
+    elif seen.chroma_reports:
+        yield Check("telemetry", "fail", f"{names}: Chroma is set to report its use", _REINSTALL)
+    else:
+        yield Check("telemetry", "ok", f"off in {names}: tried in an empty home, they left nothing there")
 
 
 def _folder(paths: IndexPaths) -> Iterator[Check]:

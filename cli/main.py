@@ -13,7 +13,9 @@ def main(args: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if args is None else args)
     try:
         from cli.output import prepare_streams, write
+        from research.telemetry import switch_off
 
+        switch_off()
         prepare_streams()
         if args == ["--version"]:  # needs no parser
             from cli.version import version_line

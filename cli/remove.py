@@ -86,7 +86,7 @@ def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
     from research.store.lock import write_lock
     from research.store.publisher import publish_apart
 
-    with write_lock(paths.lock), Catalog(paths, writable=True) as catalog:
+    with write_lock(paths), Catalog(paths, writable=True) as catalog:
         gone = [d.filename for d in documents if get_document(catalog, d.doc_id) is None]
         if gone:  # another process was quicker
             raise NothingFoundError(f"{', '.join(gone)} is no longer in the index", hint="see: ctx list")

@@ -16,6 +16,7 @@ from research.settings import Settings
 from research.store import collections, images
 from research.store.catalog import Catalog
 from research.store.documents import document_at_path, get_document, unfinished
+from research.store.own_files import make_folder
 from research.store.page_writes import (
     ask_for_images,
     give_up_ocr,
@@ -50,7 +51,7 @@ class LaterStages:
         ]
         if not jobs:
             return
-        spool.mkdir(mode=0o700, exist_ok=True)
+        make_folder(spool)
         generation = collections.current(self._catalog)
         published = generation.upto if generation else 0
         done = 0

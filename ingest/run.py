@@ -9,7 +9,6 @@ there.
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -56,7 +55,7 @@ def ingest(
     started = time.monotonic()
     found = scan(paths, follow_links=follow_links)
     index.create()
-    with write_lock(index.lock, wait=wait), Catalog(index, writable=True) as catalog:
+    with write_lock(index, wait=wait), Catalog(index, writable=True) as catalog:
         run = _Run(catalog, settings, observer)
         try:
             run.visual.choose()
@@ -73,7 +72,7 @@ def ingest(
             catalog.check_in_place()
             raise unusable("the index cannot be written", error) from error
         finally:
-            shutil.rmtree(index.spool, ignore_errors=True)
+            index.clear_spool()
         run.summary.pending_chunks = vectors.count_pending(catalog)
         run.summary.pending_ocr = count_for_ocr(catalog) if settings.ocr != "off" else 0
     run.summary.seconds = time.monotonic() - started
@@ -153,9 +152,7 @@ class _Run:
             publish_apart(self._catalog.paths)
 
     def _read_all(self, work: list[ToRead]) -> None:
-        spool = self._catalog.paths.spool
-        shutil.rmtree(spool, ignore_errors=True)
-        spool.mkdir(mode=0o700)
+        spool = self._catalog.paths.open_spool()
         by_path = {step.path: step for step in work}
         force = self._settings.ocr == "force"
         jobs = [

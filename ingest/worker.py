@@ -28,6 +28,7 @@ from research.errors import CtxError, DocumentError
 from research.store.orphans import die_with_parent
 from research.store.records import Chunk, Line, Page
 from research.store.trouble import is_full
+from research.telemetry import switch_off
 
 if TYPE_CHECKING:
     from ingest.ocr.engines import OcrEngine
@@ -137,6 +138,7 @@ class Worker:
 
 
 def main() -> None:
+    switch_off()
     _confine()
     if len(sys.argv) > 1:
         die_with_parent(int(sys.argv[1]))

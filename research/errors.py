@@ -5,6 +5,7 @@
     ├── NothingFoundError    3  nothing to show: an empty index, no match, no such document
     ├── SomeFilesFailedError 4  the run went through, some files did not
     ├── BusyError            1  another process is writing the index
+    ├── UntrustedError       1  something was found that is not the user's own, and was not used
     ├── IndexUnusableError   1  the index cannot be opened, read or written
     │   └── NewerIndexError  1  it was written by a newer ctx
     └── DocumentError           one file cannot be read; never stops a run
@@ -44,6 +45,10 @@ class BusyError(CtxError):
     def __init__(self, message: str, *, pid: int | None = None, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.pid = pid
+
+
+class UntrustedError(CtxError):
+    """An index or a settings file was found that somebody else owns or may write."""
 
 
 class IndexUnusableError(CtxError):

@@ -17,7 +17,10 @@ from ingest.run import ingest
 from research.settings import Settings
 from research.store.client import ChromaClient
 from research.store.paths import IndexPaths
+from research.telemetry import switch_off
 from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter
+
+switch_off()
 
 SAMPLES = Path(__file__).parent.parent / "data" / "samples"
 

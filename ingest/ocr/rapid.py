@@ -16,6 +16,7 @@ from ingest.ocr.layout import in_reading_order, is_tall, mean_confidence
 from ingest.ocr.upright import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text
 from research.errors import CtxError
+from research.telemetry import switch_off
 
 INSTALL = "pip install 'rapidocr>=3.10,<3.11'"
 REINSTALL = "pip install --force-reinstall 'rapidocr>=3.10,<3.11'"
@@ -70,6 +71,7 @@ class RapidEngine:
         if self._engine is None:
             # It brings a handler of its own that writes to stderr.
             logging.getLogger("RapidOCR").addHandler(logging.NullHandler())
+            switch_off()  # it imports ONNX Runtime by itself
             from rapidocr import RapidOCR
 
             self._engine = RapidOCR(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from research.store import generations, images
 from research.store.catalog import Catalog
 from research.store.foreign_keys import delete_orphans, orphans
+from research.store.own_files import remove_tree
 from research.store.rewording import index_is_damaged, pages_disagree, rebuild_words, words_disagree
 from research.store.stages import STAGE_OCR, STAGE_VECTORS
 from research.store.vectors import dim_of
@@ -130,13 +130,10 @@ def leftovers(catalog: Catalog) -> Iterator[Ailment]:
         yield Ailment(
             "leftovers", "an unfinished draft of the collections", lambda _: generations.drop_draft(paths.chroma)
         )
-    for folder in (paths.spool, paths.restoring):
-        if folder.exists():
-            yield Ailment(
-                "leftovers",
-                f"the folder {folder.name} of a stopped run",
-                lambda _, gone=folder: _remove(gone),  # type: ignore[misc]
-            )
+    if paths.has_spooled():
+        yield Ailment("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())
+    if paths.restoring.exists():
+        yield Ailment("leftovers", "a stopped restore's files", lambda _: remove_tree(paths.restoring))
     known = {str(row[0]) for row in catalog.connection.execute("SELECT doc_id FROM documents")}
     strangers = images.strangers(paths, known)
     if strangers:
@@ -200,10 +197,6 @@ def _drop_orphans(catalog: Catalog) -> None:
 def _change(catalog: Catalog, statement: str, *values: object) -> None:
     with catalog.transaction() as connection:
         connection.execute(statement, values)
-
-
-def _remove(folder: object) -> None:
-    shutil.rmtree(str(folder), ignore_errors=True)
 
 
 def _count(catalog: Catalog, query: str, *values: object) -> int:

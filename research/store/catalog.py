@@ -32,7 +32,9 @@ class Catalog:
         self._identity: tuple[int, int] | None = None  # of the file, while it is open for writing
         if writable:
             paths.create()
-        elif not paths.exists:
+        else:
+            paths.refuse_links()
+        if not writable and not paths.exists:
             raise NothingFoundError(
                 f"there is no index at {paths.root}",
                 hint="add documents first: ctx ingest PATH",
@@ -152,6 +154,7 @@ class Catalog:
             found = schema.version_of(connection)
         if found < schema.VERSION:
             connection.close()
+            self.paths.create()  # an index is marked as ours before it is first written by this version
             return self._open_writable()
         return connection
 

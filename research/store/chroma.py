@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from research.telemetry import switch_off
+
 if TYPE_CHECKING:
     from chromadb.api.client import Client
     from chromadb.api.models.Collection import Collection
@@ -50,6 +52,7 @@ class Writer(Protocol):
 
 def open_client(path: Path) -> Client:
     """Chroma's public client on a folder: no telemetry, and no settings from a stray .env file."""
+    switch_off()
     import chromadb
     from chromadb.config import Settings
 

@@ -13,14 +13,18 @@ import re
 import shutil
 import sqlite3
 import zlib
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-_NAME = re.compile(r"gen-(\d{6,})")
+from research.store.own_files import make_folder, own_entries, read_file, refuse_link, remove_tree
+
+_NAME = re.compile(r"gen-[0-9]{6,18}")
 _MANIFEST = "generation.json"
 _DRAFT = "draft"
+_MOST_MANIFEST = 1 << 24
 # Chroma's own database changes when it is merely read, so no stamp can guard it; `_database_opens` does.
 _UNSTAMPED = "chroma.sqlite3"
 
@@ -61,9 +65,11 @@ def newest(folder: Path, catalog_id: str) -> Generation | None:
 def start_draft(folder: Path, base: Generation | None) -> Path:
     """An empty private folder, or a copy of `base`, to write into."""
     draft = folder / _DRAFT
+    make_folder(folder)
     drop_draft(folder)
+    refuse_link(draft)
     if base is None:
-        draft.mkdir(parents=True, mode=0o700)
+        draft.mkdir(mode=0o700)
     else:
         shutil.copytree(base.path, draft)
         (draft / _MANIFEST).unlink(missing_ok=True)  # a reader may have condemned it meanwhile
@@ -102,7 +108,7 @@ def publish_draft(
     _sync(folder)
     for older, path in _numbered(folder):
         if older < number - 1:
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path)
     return Generation(target, number, catalog_id, upto, text_records, visual_records, visual_upto, revision)
 
 
@@ -112,12 +118,8 @@ def has_draft(folder: Path) -> bool:
 
 def drop_draft(folder: Path) -> None:
     """Remove what a stopped writer left. Only for the holder of the write lock."""
-    shutil.rmtree(folder / _DRAFT, ignore_errors=True)
-
-
-def discard_all(folder: Path) -> None:
-    """Throw every generation away; the next publication builds from the catalog."""
-    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.is_symlink():
+        remove_tree(folder / _DRAFT)
 
 
 def intact(generation: Generation) -> bool:
@@ -137,7 +139,7 @@ def condemn(generation: Generation) -> None:
 
 def _read(path: Path, number: int) -> Generation | None:
     try:
-        manifest = json.loads((path / _MANIFEST).read_text())
+        manifest = json.loads(read_file(path / _MANIFEST, _MOST_MANIFEST))
         generation = Generation(
             path,
             number,
@@ -149,10 +151,24 @@ def _read(path: Path, number: int) -> Generation | None:
             int(manifest.get("revision", 0)),
         )
         stamps = [Stamp(**entry) for entry in manifest["files"]]
-        sound = all(_unchanged(path, stamp) for stamp in stamps) and _database_opens(path / _UNSTAMPED)
-    except (OSError, ValueError, KeyError, TypeError, sqlite3.Error):
+        whole = {stamp.name for stamp in stamps} <= set(_plain_files(path))
+        sound = whole and all(_unchanged(path, stamp) for stamp in stamps) and _database_opens(path / _UNSTAMPED)
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError, sqlite3.Error):
         return None
     return generation if sound else None
+
+
+def _plain_files(folder: Path, below: str = "") -> Iterator[str]:
+    """The names of the files in a generation. `OSError` for anything but files and folders: we write no links, and
+    Chroma would write through one."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _plain_files(Path(entry), f"{below}{entry.name}/")
+            elif entry.is_file(follow_symlinks=False):
+                yield below + entry.name
+            else:
+                raise OSError(f"{entry.name} is no file")
 
 
 def _unchanged(path: Path, stamp: Stamp) -> bool:
@@ -171,10 +187,8 @@ def _database_opens(path: Path) -> bool:
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:
-    if not folder.is_dir():
-        return []
-    found = [(match, path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
-    return sorted((int(match.group(1)), path) for match, path in found)
+    found = [path for path in own_entries(folder, _NAME) if not path.is_symlink()]
+    return sorted((int(path.name.removeprefix("gen-")), path) for path in found)
 
 
 def _data_files(draft: Path) -> list[Path]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
+import re
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
 from research.store.catalog import Catalog
+from research.store.own_files import make_folder, own_entries, remove_tree
 from research.store.paths import IndexPaths
 from research.store.revision import revise
 from research.store.stages import STAGE_IMAGES
+
+DOC_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def image_name(page: int) -> str:
@@ -35,28 +38,27 @@ def thumbnail_path(paths: IndexPaths, doc_id: str, page: int) -> str:
 
 def adopt(paths: IndexPaths, doc_id: str, drawn: Path) -> None:
     """Put a freshly drawn folder in the document's place."""
-    target = folder_of(paths, doc_id)
-    shutil.rmtree(target, ignore_errors=True)
+    remove(paths, doc_id)
     if drawn.is_dir():
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        drawn.rename(target)
+        make_folder(paths.images)
+        drawn.rename(folder_of(paths, doc_id))
 
 
 def remove(paths: IndexPaths, doc_id: str) -> None:
-    shutil.rmtree(folder_of(paths, doc_id), ignore_errors=True)
+    """Remove a document's images. An id that is none of ours names no folder of ours."""
+    if DOC_ID.fullmatch(doc_id) and not paths.images.is_symlink():
+        remove_tree(folder_of(paths, doc_id))
 
 
 def sweep(paths: IndexPaths, known: set[str]) -> None:
     """Remove folders of documents that are gone, and what a stopped run left half drawn."""
-    if paths.images.is_dir():
-        for folder in paths.images.iterdir():
-            if folder.name not in known:
-                shutil.rmtree(folder, ignore_errors=True)
+    for folder in strangers(paths, known):
+        remove(paths, folder.name)
 
 
 def strangers(paths: IndexPaths, known: set[str]) -> list[Path]:
-    """Folders of no known document."""
-    return [f for f in paths.images.iterdir() if f.name not in known] if paths.images.is_dir() else []
+    """Folders of documents that are gone. What has no name of ours is not ours to judge."""
+    return [folder for folder in own_entries(paths.images, DOC_ID) if folder.name not in known]
 
 
 def missing(catalog: Catalog) -> list[tuple[str, int]]:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from research.errors import BusyError
+from research.store.own_files import create_file, refuse_link, remove_file
+from research.store.paths import IndexPaths
 from research.store.private import private_files
 from research.store.trouble import unusable
 
 
 @contextmanager
-def write_lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
+def write_lock(paths: IndexPaths, *, wait: float = 0.0) -> Iterator[None]:
     """Hold the index's write lock, waiting up to `wait` seconds (-1: for ever). Raises `BusyError`.
 
-    What is written under it is for its owner only.
+    Whoever writes comes through here: a folder that is not ours is refused before anything in it is touched, and what
+    is written is for its owner only.
     """
     from filelock import FileLock, Timeout
 
+    paths.create()
+    path = paths.lock
+    refuse_link(_pid_file(path))
     lock = FileLock(path, timeout=wait, mode=0o600)
     try:
         lock.acquire()
@@ -39,14 +45,14 @@ def write_lock(path: Path, *, wait: float = 0.0) -> Iterator[None]:
             _note(pid_file)
             yield
     finally:
-        with suppress(OSError):  # the folder may be gone, or read-only by now
-            pid_file.unlink(missing_ok=True)
+        remove_file(pid_file)  # the folder may be gone, or read-only by now
         lock.release()
 
 
 def _note(pid_file: Path) -> None:
     try:
-        pid_file.write_text(str(os.getpid()))
+        pid_file.unlink(missing_ok=True)  # of a process that was killed
+        create_file(pid_file, str(os.getpid()).encode())
     except OSError as error:
         raise unusable("cannot write into the index folder", error) from error
 

@@ -28,7 +28,7 @@ def mend(paths: IndexPaths) -> list[Repair]:
     """Repair what can be repaired; an empty list means that nothing was wrong. Raises `BusyError`."""
     repairs: list[Repair] = []
     try:
-        with write_lock(paths.lock):
+        with write_lock(paths):
             repairs += _folder(paths)
             with Catalog(paths, writable=True) as catalog:
                 for look in THOROUGH:

@@ -1,12 +1,34 @@
-"""Where the parts of an index live inside its folder."""
+"""Where the parts of an index live inside its folder, and which folder may become one."""
 
 from __future__ import annotations
 
+import os
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from research.errors import IndexUnusableError
-from research.store.private import private_files
+from research.store.own_files import make_folder, own_entries, refuse_link, remove_file, remove_tree
+
+CATALOG = "catalog.sqlite3"
+# Every name that ctx, SQLite or the lock makes directly in the folder.
+_OWN_NAMES = frozenset(
+    {
+        "ctx-index.json",
+        ".gitignore",
+        "write.lock",
+        "write.pid",
+        "chroma",
+        "images",
+        "spool",
+        "restoring",
+        CATALOG,
+        *(CATALOG + ending for ending in ("-wal", "-shm", "-journal")),
+        "catalog.damaged",
+    }
+)
+_SPOOLED = re.compile(r"[0-9a-f]{16}\.(jsonl|images)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +39,7 @@ class IndexPaths:
 
     @property
     def catalog(self) -> Path:
-        return self.root / "catalog.sqlite3"
+        return self.root / CATALOG
 
     @property
     def chroma(self) -> Path:
@@ -47,14 +69,56 @@ class IndexPaths:
     def exists(self) -> bool:
         return self.catalog.is_file()
 
-    def create(self) -> None:
-        """Make the folder, readable by its owner only: it holds the text of private documents."""
+    def refuse_links(self) -> None:
+        """Raise if a name of ours in the folder is a link. SQLite and Chroma would follow it without a word."""
         try:
-            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            ignore = self.root / ".gitignore"
-            if not ignore.exists():
-                with private_files():
-                    ignore.write_text("*\n")
+            with os.scandir(self.root) as entries:
+                links = [entry for entry in entries if entry.name in _OWN_NAMES and entry.is_symlink()]
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise IndexUnusableError(
+                f"cannot look into the index folder {self.root}: {error.strerror or error}",
+                hint="name another folder with --index DIR or CTX_INDEX",
+            ) from error
+        for link in links:
+            refuse_link(Path(link))
+
+    def open_spool(self) -> Path:
+        """The spool, there and without what a stopped run left in it."""
+        self.clear_spool()
+        make_folder(self.spool)
+        return self.spool
+
+    def clear_spool(self) -> None:
+        """Remove what is ours in the spool, and the folder if it is empty then."""
+        for path in own_entries(self.spool, _SPOOLED):
+            remove_tree(path)
+            remove_file(path)
+        with suppress(OSError):
+            self.spool.rmdir()
+
+    def has_spooled(self) -> bool:
+        return bool(own_entries(self.spool, _SPOOLED))
+
+    def create(self) -> None:
+        """Make the folder, readable by its owner only: it holds the text of private documents.
+
+        One that is there must be empty, or an index; any other is left as it is, and `UsageError` says so.
+        """
+        from research.store.marker import ignore_for_git, mark  # a question needs neither
+
+        try:
+            self.root.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self.root.mkdir(mode=0o700)
+                made = True
+            except FileExistsError:
+                made = False
+            self.refuse_links()
+            mark(self.root)
+            if made:
+                ignore_for_git(self.root)
         except OSError as error:
             reason = error.strerror or str(error)
             raise IndexUnusableError(

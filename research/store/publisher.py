@@ -19,6 +19,7 @@ from research.errors import CtxError, IndexUnusableError
 from research.store import generations
 from research.store.paths import IndexPaths
 from research.store.trouble import FREE_SPACE, unusable
+from research.telemetry import switch_off
 
 Task = Literal["publish", "rebuild", "verify"]
 
@@ -74,6 +75,7 @@ def _raise(code: int, said: str) -> NoReturn:
 def main() -> int:
     from research.store.orphans import die_with_parent
 
+    switch_off()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends this process
     parent, task, root = sys.argv[1:]
     die_with_parent(int(parent))

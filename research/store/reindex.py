@@ -26,7 +26,7 @@ def reindex(paths: IndexPaths, *, wait: float = 0.0) -> Reindexed:
     """Full-text search and the Chroma collections, made anew. Readers use the old ones until the new are whole."""
     if not paths.exists:
         raise NothingFoundError(f"there is no index at {paths.root}", hint="add documents first: ctx ingest PATH")
-    with write_lock(paths.lock, wait=wait), Catalog(paths, writable=True) as catalog:
+    with write_lock(paths, wait=wait), Catalog(paths, writable=True) as catalog:
         pages = rebuild_words(catalog)
         publish_apart(paths, anew=True)
         generation = collections.current(catalog)

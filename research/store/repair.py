@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from research.errors import BusyError, IndexUnusableError
+from research.errors import BusyError, IndexUnusableError, UsageError
 from research.store import collections
 from research.store.catalog import Catalog
 from research.store.lock import write_lock
@@ -19,8 +19,8 @@ def repair_if_behind(paths: IndexPaths) -> bool:
     from research.store.publisher import publish_apart
 
     try:
-        with write_lock(paths.lock):
+        with write_lock(paths):
             publish_apart(paths)
-    except (BusyError, IndexUnusableError, OSError):
+    except (BusyError, IndexUnusableError, UsageError, OSError):
         return False
     return True

@@ -22,8 +22,6 @@ from research.store.publisher import publish_apart
 from research.store.trouble import unusable, unusable_catalog
 from research.store.vectors import count_chunks
 
-_OURS = {".gitignore", "write.lock", "write.pid", "spool", "restoring", "chroma", "images"}
-
 
 @dataclass(frozen=True, slots=True)
 class Restored:
@@ -38,7 +36,7 @@ class Restored:
 
 def restore(paths: IndexPaths, file: Path, *, force: bool = False, wait: float = 0.0) -> Restored:
     """Bring back an index. Raises before anything is changed if the file is no sound backup or the place is taken."""
-    with open_archive(file) as opened, _folder(paths), write_lock(paths.lock, wait=wait):
+    with open_archive(file) as opened, _folder(paths), write_lock(paths, wait=wait):
         damaged = _check_place(paths, force=force)
         try:
             staged = _stage(opened, paths, file)
@@ -72,9 +70,6 @@ def _folder(paths: IndexPaths) -> Iterator[None]:
 def _check_place(paths: IndexPaths, *, force: bool) -> bool:
     """Raise if something is there that may not be replaced. True if a damaged catalog is to be set aside."""
     if not paths.exists:
-        strange = [found.name for found in paths.root.iterdir() if found.name not in _OURS]
-        if strange and not force:
-            raise UsageError(f"{paths.root} is not empty and no index", hint="restore elsewhere with --index DIR")
         return False
     try:
         with Catalog(paths) as catalog:

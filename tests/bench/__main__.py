@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from research.telemetry import switch_off
 from tests.bench import cold, growth, ingest, limits, maxsim, quality, side, speed
 
 EVAL = Path(__file__).parents[3] / "shared" / "eval"
@@ -18,6 +19,7 @@ EVERY_SIZE, FEWER_SIZES = [1_000, 10_000, 100_000], [1_000, 10_000]
 
 
 def main() -> int:
+    switch_off()
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help="default: all")
     parser.add_argument("--eval", type=Path, default=EVAL, help="folder of sets with pdfs/ and qrels.jsonl")

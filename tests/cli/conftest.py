@@ -69,7 +69,7 @@ class Ran:
 
 
 def _fill(index: IndexPaths, *, embed: bool) -> None:
-    with write_lock(index.lock), Catalog(index, writable=True) as catalog:
+    with write_lock(index), Catalog(index, writable=True) as catalog:
         for doc_id, (name, pages) in DOCUMENTS.items():
             info = DocumentInfo(
                 doc_id,

@@ -114,7 +114,7 @@ def test_remove_without_collections(call, words_only: Path, tmp_path: Path) -> N
 
 
 def test_remove_waits_for_nobody(call, copied: Path) -> None:
-    with write_lock(IndexPaths(copied).lock):
+    with write_lock(IndexPaths(copied)):
         ran = call("remove", "crisis.pdf", "--json", "--index", str(copied))
     assert ran.code == 1
     assert "is writing this index" in ran.document["error"]

@@ -30,7 +30,7 @@ def test_status_counts(call, filled: Path) -> None:
 
 
 def test_status_tells_what_is_unfinished_and_who_writes(call, words_only: Path) -> None:
-    with write_lock(IndexPaths(words_only).lock):
+    with write_lock(IndexPaths(words_only)):
         shown = call("status", "--index", str(words_only)).out
     assert "unfinished   4 documents wait for 5 vectors; finish with: ctx ingest PATH\n" in shown
     assert f"writing      process {os.getpid()}\n" in shown

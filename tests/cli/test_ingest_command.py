@@ -73,7 +73,7 @@ def test_paths_that_lead_nowhere(call, tmp_path: Path) -> None:
 def test_a_second_ingest_names_the_first(call, shelf: Path, tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path / "index")
     paths.create()
-    with write_lock(paths.lock):
+    with write_lock(paths):
         ran = call("ingest", str(shelf), "--wait", "0.1", "--json", "--index", str(paths.root))
     assert ran.code == 1
     assert f"process {os.getpid()} is writing this index" in ran.document["error"]
@@ -117,7 +117,7 @@ def test_a_second_ingest_waits_for_the_first(call, make_pdf: MakePdf, tmp_path: 
     held = threading.Event()
 
     def hold() -> None:
-        with write_lock(paths.lock):
+        with write_lock(paths):
             held.set()
             time.sleep(0.3)
 

@@ -78,7 +78,7 @@ def test_doctor_fix_says_what_it_cannot_do(call, copied: Path) -> None:
 
 @pytest.mark.parametrize("args", [["reindex"], ["doctor", "--fix"]])
 def test_a_writer_at_work_is_named(call, copied: Path, args: list[str]) -> None:
-    with write_lock(IndexPaths(copied).lock):
+    with write_lock(IndexPaths(copied)):
         ran = call(*args, "--index", str(copied))
     assert ran.code == 1
     assert f"process {os.getpid()} is writing this index" in ran.err

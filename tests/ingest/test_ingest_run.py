@@ -204,7 +204,7 @@ def test_nothing_there_and_no_such_path(docs: Path, index: IndexPaths) -> None:
 def test_a_busy_index_is_told(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
     make_pdf("a.pdf", ["Walrus"], docs)
     index.create()
-    with write_lock(index.lock), pytest.raises(BusyError):
+    with write_lock(index), pytest.raises(BusyError):
         _run(docs, index)
 
 

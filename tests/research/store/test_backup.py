@@ -82,7 +82,7 @@ def test_there_and_back(filled: Making, tmp_path: Path) -> None:
 
 
 def test_a_backup_is_taken_while_another_writes(filled: Making, tmp_path: Path) -> None:
-    with write_lock(filled.paths.lock), filled.catalog.transaction() as connection:
+    with write_lock(filled.paths), filled.catalog.transaction() as connection:
         connection.execute("DELETE FROM documents WHERE filename = 'orca.pdf'")
         assert backup(filled.paths, tmp_path / "b.zip").documents == 2, "what is not committed is not there"
 
@@ -121,7 +121,7 @@ def test_a_filled_index_is_replaced_only_by_force(filled: Making, file: Path) ->
     before = names(filled.paths.root)
     with pytest.raises(UsageError, match="holds 3 documents"):
         restore(filled.paths, file)
-    with write_lock(filled.paths.lock), pytest.raises(BusyError):
+    with write_lock(filled.paths), pytest.raises(BusyError):
         restore(filled.paths, file, force=True)
     assert names(filled.paths.root) == before
     with Catalog(filled.paths) as reader:  # one that is in the middle of something sees the old index to its end

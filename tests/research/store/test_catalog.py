@@ -185,7 +185,7 @@ try:
 except IndexUnusableError as error:
     print(error.hint)
 try:
-    with write_lock(paths.lock):
+    with write_lock(paths):
         pass
 except IndexUnusableError as error:
     print(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -226,7 +227,7 @@ def test_repair_leaves_a_busy_index_alone(making: Making) -> None:
 
     making.add("a.pdf", ["walrus"])
     making.embed()
-    with write_lock(making.paths.lock):
+    with write_lock(making.paths):
         assert not repair_if_behind(making.paths)
     assert repair_if_behind(making.paths)
     assert not repair_if_behind(making.paths)
@@ -274,7 +275,7 @@ def test_touched_but_equal_files_are_still_good(making: Making) -> None:
     for entry in entries:
         (generation.path / entry["name"]).touch()
     assert state_of(making.catalog).generation == generation
-    generations.discard_all(making.paths.chroma)
+    shutil.rmtree(making.paths.chroma)
     assert state_of(making.catalog).generation is None
 
 

@@ -11,12 +11,14 @@ import pytest
 
 from research.errors import BusyError, IndexUnusableError
 from research.store.lock import holder, write_lock
+from research.store.paths import IndexPaths
 
 _HOLD = """
 import sys
 from pathlib import Path
 from research.store.lock import write_lock
-with write_lock(Path(sys.argv[1])):
+from research.store.paths import IndexPaths
+with write_lock(IndexPaths(Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -32,55 +34,57 @@ def _holding(path: Path) -> subprocess.Popen[str]:
 
 
 def test_the_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
-    path = tmp_path / "write.lock"
-    with _holding(path) as other:
+    paths = IndexPaths(tmp_path / "index")
+    with _holding(paths.root) as other:
         try:
-            with pytest.raises(BusyError, match=f"process {other.pid}") as caught, write_lock(path):
+            with pytest.raises(BusyError, match=f"process {other.pid}") as caught, write_lock(paths):
                 pass
-            assert caught.value.pid == other.pid == holder(path)
+            assert caught.value.pid == other.pid == holder(paths.lock)
             assert "wait" in caught.value.hint
         finally:
             other.communicate("done\n")
-    with write_lock(path):
-        assert holder(path) == os.getpid()
-    assert holder(path) is None
+    with write_lock(paths):
+        assert holder(paths.lock) == os.getpid()
+    assert holder(paths.lock) is None
 
 
 def test_a_writer_may_wait_for_the_other(tmp_path: Path) -> None:
-    path = tmp_path / "write.lock"
-    with _holding(path) as other:
+    paths = IndexPaths(tmp_path / "index")
+    with _holding(paths.root) as other:
         assert other.stdin is not None
         other.stdin.write("done\n")
         other.stdin.flush()
-        with write_lock(path, wait=60):
-            assert holder(path) == os.getpid()
+        with write_lock(paths, wait=60):
+            assert holder(paths.lock) == os.getpid()
 
 
 def test_a_killed_writer_leaves_no_lock(tmp_path: Path) -> None:
-    path = tmp_path / "write.lock"
-    with _holding(path) as other:
+    paths = IndexPaths(tmp_path / "index")
+    with _holding(paths.root) as other:
         other.kill()
         other.wait()
-        assert holder(path) == other.pid  # its note is still there, the lock is not
-        with write_lock(path):
-            assert holder(path) == os.getpid()
+        assert holder(paths.lock) == other.pid  # its note is still there, the lock is not
+        with write_lock(paths):
+            assert holder(paths.lock) == os.getpid()
 
 
 def test_a_second_lock_in_the_same_process_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "write.lock"
-    with write_lock(path), pytest.raises(BusyError), write_lock(path):
+    paths = IndexPaths(tmp_path / "index")
+    with write_lock(paths), pytest.raises(BusyError), write_lock(paths):
         pass
 
 
 def test_a_lock_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(IndexUnusableError, match="cannot lock"), write_lock(tmp_path / "file" / "write.lock"):
+    paths = IndexPaths(tmp_path / "index")
+    paths.create()
+    paths.lock.mkdir()
+    with pytest.raises(IndexUnusableError, match="cannot lock"), write_lock(paths):
         pass
 
 
 def test_the_lock_is_given_back_after_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "write.lock"
-    with pytest.raises(ZeroDivisionError), write_lock(path):
+    paths = IndexPaths(tmp_path / "index")
+    with pytest.raises(ZeroDivisionError), write_lock(paths):
         raise ZeroDivisionError
-    with write_lock(path):
+    with write_lock(paths):
         pass

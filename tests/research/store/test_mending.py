@@ -138,7 +138,7 @@ def test_a_torn_catalog_is_told_and_not_made_worse(filled: Making) -> None:
 
 
 def test_a_busy_index_is_not_mended(filled: Making) -> None:
-    with write_lock(filled.paths.lock), pytest.raises(BusyError):
+    with write_lock(filled.paths), pytest.raises(BusyError):
         mend(filled.paths)
 
 
