@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from research.store.catalog import Catalog
-from research.store.own_files import make_folder, own_entries, remove_tree
+from research.store.own_files import make_folder, own_entries, remove_file, remove_tree
 from research.store.paths import IndexPaths
 from research.store.revision import revise
 from research.store.stages import STAGE_IMAGES
@@ -48,6 +48,7 @@ def remove(paths: IndexPaths, doc_id: str) -> None:
     """Remove a document's images. An id that is none of ours names no folder of ours."""
     if DOC_ID.fullmatch(doc_id) and not paths.images.is_symlink():
         remove_tree(folder_of(paths, doc_id))
+        remove_file(folder_of(paths, doc_id))  # a link in its place, which the line before leaves alone
 
 
 def sweep(paths: IndexPaths, known: set[str]) -> None:

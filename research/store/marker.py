@@ -24,8 +24,9 @@ _MOST = 4096
 _ID = re.compile(r"[0-9a-f]{32}")
 _WRITING_SECONDS = 1.0  # another process may just be writing the marker
 
-# What 0.1.0 left in a folder before its catalog was there.
-_BEFORE_THE_CATALOG = {".gitignore", "write.lock", "write.pid"}
+_LOGS = ("catalog.sqlite3-wal", "catalog.sqlite3-shm", "catalog.sqlite3-journal")
+# What 0.1.0 left in a folder before there was anything in its catalog.
+_BEFORE_THE_CATALOG = {".gitignore", "write.lock", "write.pid", "catalog.sqlite3", *_LOGS}
 _IGNORE_ALL = b"*\n"
 
 
@@ -37,6 +38,8 @@ def index_id(root: Path) -> str:
             written = read_file(root / MARKER, _MOST)
         except FileNotFoundError:
             return ""
+        except PermissionError:
+            raise
         except OSError as error:
             raise _strange(root) from error
         if written or time.monotonic() > deadline:
@@ -90,12 +93,12 @@ def _strange(root: Path) -> IndexUnusableError:
 
 
 def _is_older_index(root: Path, names: set[str]) -> bool:
-    if "catalog.sqlite3" in names:
-        return _is_our_catalog(root / "catalog.sqlite3")
-    try:
-        return names <= _BEFORE_THE_CATALOG and read_file(root / ".gitignore", 16) == _IGNORE_ALL
-    except OSError:
+    catalog = root / "catalog.sqlite3"
+    if catalog.name in names and catalog.stat().st_size:
+        return _is_our_catalog(catalog)
+    if not names <= _BEFORE_THE_CATALOG:
         return False
+    return ".gitignore" not in names or read_file(root / ".gitignore", 16) == _IGNORE_ALL
 
 
 def _is_our_catalog(path: Path) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from research.errors import IndexUnusableError
 from research.store.own_files import make_folder, own_entries, refuse_link, remove_file, remove_tree
+from research.store.trouble import next_step
 
 CATALOG = "catalog.sqlite3"
 # Every name that ctx, SQLite or the lock makes directly in the folder.
@@ -77,10 +78,7 @@ class IndexPaths:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise IndexUnusableError(
-                f"cannot look into the index folder {self.root}: {error.strerror or error}",
-                hint="name another folder with --index DIR or CTX_INDEX",
-            ) from error
+            raise self._unusable("cannot look into", error) from error
         for link in links:
             refuse_link(Path(link))
 
@@ -99,7 +97,10 @@ class IndexPaths:
             self.spool.rmdir()
 
     def has_spooled(self) -> bool:
-        return bool(own_entries(self.spool, _SPOOLED))
+        """Whether a stopped run left a spool, with something of ours in it or nothing at all."""
+        if self.spool.is_symlink() or not self.spool.is_dir():
+            return False
+        return bool(own_entries(self.spool, _SPOOLED)) or not any(self.spool.iterdir())
 
     def create(self) -> None:
         """Make the folder, readable by its owner only: it holds the text of private documents.
@@ -120,8 +121,8 @@ class IndexPaths:
             if made:
                 ignore_for_git(self.root)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise IndexUnusableError(
-                f"cannot create the index folder {self.root}: {reason}",
-                hint="name another folder with --index DIR or CTX_INDEX",
-            ) from error
+            raise self._unusable("cannot create or use", error) from error
+
+    def _unusable(self, what: str, error: OSError) -> IndexUnusableError:
+        hint = next_step(error) or "name another folder with --index DIR or CTX_INDEX"
+        return IndexUnusableError(f"{what} the index folder {self.root}: {error.strerror or error}", hint=hint)

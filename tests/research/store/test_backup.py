@@ -146,7 +146,7 @@ def test_a_folder_of_something_else_is_left_alone(file: Path, tmp_path: Path) ->
     other = tmp_path / "photos"
     other.mkdir()
     (other / "holiday.jpg").touch()
-    with pytest.raises(UsageError, match="not empty and no index"):
+    with pytest.raises(UsageError, match="is no index"):
         restore(IndexPaths(other), file)
     assert (other / "holiday.jpg").exists()
 

@@ -1,0 +1,162 @@
+"""A link in the place of a name of ours is never followed: git carries links, and a folder may come from anywhere."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ingest.report import SilentObserver
+from ingest.run import ingest
+from research.errors import CtxError
+from research.settings import Settings
+from research.store.backup import backup
+from research.store.catalog import Catalog
+from research.store.client import ChromaClient
+from research.store.documents import all_documents, remove_document
+from research.store.lock import write_lock
+from research.store.mending import mend
+from research.store.paths import IndexPaths
+from research.store.publisher import publish_apart
+from research.store.reindex import reindex
+from research.store.repair import repair_if_behind
+from research.store.restore import restore
+from tests.conftest import write_pdf
+
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
+NAMES = [
+    "images", "chroma", "spool", "restoring", "write.pid", "write.lock", ".gitignore", "ctx-index.json",
+    "catalog.sqlite3", "catalog.sqlite3-wal", "catalog.sqlite3-shm", "catalog.sqlite3-journal",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with documents, their index and a backup of it."""
+    folder = tmp_path_factory.mktemp("made")
+    write_pdf(folder / "docs" / "a.pdf", ["A page about walruses", "Another about seals"])
+    _ingest(folder)
+    backup(IndexPaths(folder / "index"), folder / "backup.zip")
+    return folder
+
+
+@pytest.fixture
+def place(made: Path, tmp_path: Path) -> Path:
+    """A copy to plant something in, and a victim beside it."""
+    folder = Path(shutil.copytree(made, tmp_path / "place"))
+    victim = folder / "victim"
+    for name in ("draft/x", "gen-000000/x", "holiday/x", "0123456789abcdef/x", "00001.jpg", "chroma.sqlite3"):
+        (victim / name).parent.mkdir(parents=True, exist_ok=True)
+        (victim / name).write_text("mine")
+    write_pdf(folder / "docs" / "b.pdf", ["A new page about otters"])  # so that there is something to do
+    return folder
+
+
+def _ingest(folder: Path) -> None:
+    summary = ingest(
+        [folder / "docs"], IndexPaths(folder / "index"), settings=Settings(ocr="off"), observer=SilentObserver()
+    )
+    assert not summary.failed
+
+
+def _remove(folder: Path) -> None:
+    paths = IndexPaths(folder / "index")
+    with write_lock(paths), Catalog(paths, writable=True) as catalog:
+        for document in all_documents(catalog):
+            remove_document(catalog, document.doc_id)
+        publish_apart(paths)
+
+
+def _read(folder: Path) -> None:
+    with ChromaClient(folder / "index") as client:
+        client.generation()
+
+
+WAYS: dict[str, Callable[[Path], object]] = {
+    "ingest": _ingest,
+    "remove": _remove,
+    "read": _read,
+    "catch up": lambda folder: repair_if_behind(IndexPaths(folder / "index")),
+    "reindex": lambda folder: reindex(IndexPaths(folder / "index")),
+    "doctor --fix": lambda folder: mend(IndexPaths(folder / "index")),
+    "restore": lambda folder: restore(IndexPaths(folder / "index"), folder / "backup.zip", force=True),
+}
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _plant(link: Path, target: Path) -> None:
+    if link.is_dir():
+        shutil.rmtree(link)
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+
+
+@pytest.mark.parametrize("dangling", [False, True], ids=["", "dangling"])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_command_follows_a_link(place: Path, name: str, dangling: bool) -> None:
+    """Each way of writing refuses, and what the link leads to is as it was."""
+    victim = place / "victim"
+    folder = name in {"images", "chroma", "spool", "restoring"}
+    target = victim / "new" if dangling else victim if folder else victim / "00001.jpg"
+    _plant(place / "index" / name, target)
+    before = _content(victim)
+    for way, run in WAYS.items():
+        try:
+            repairs = run(place)
+        except CtxError as error:
+            assert "is a link" in error.message or "there is no index" in error.message, way
+        else:
+            assert way == "doctor --fix", way
+            assert "is a link" in str(repairs)
+        assert _content(victim) == before, way
+        assert (place / "index" / name).is_symlink()
+
+
+@pytest.mark.parametrize(
+    "name", ["chroma/draft", "chroma/gen-000000", "chroma/{newest}", "chroma/{newest}/chroma.sqlite3", "images/{doc}",
+             "images/fedcba9876543210", "images/{doc}/00001.jpg", "spool/{doc}.jsonl"]
+)  # fmt: skip
+def test_no_link_further_inside_is_followed(place: Path, name: str) -> None:
+    index, victim = place / "index", place / "victim"
+    newest = max((path.name for path in (index / "chroma").iterdir()), default="")
+    doc = next(path.name for path in (index / "images").iterdir())
+    link = index / name.format(newest=newest, doc=doc)
+    link.parent.mkdir(exist_ok=True)
+    _plant(link, victim / link.name if (victim / link.name).exists() else victim)
+    before = _content(victim)
+    for way, run in WAYS.items():
+        try:
+            run(place)
+        except CtxError:
+            assert _content(victim) == before, way  # refused, in whatever words
+        assert _content(victim) == before, way
+
+
+def test_a_question_writes_through_no_link(place: Path) -> None:
+    """With the collections gone, a question builds them again, and notes its process id."""
+    index, victim = place / "index", place / "victim" / "00001.jpg"
+    shutil.rmtree(index / "chroma")
+    _plant(index / "write.pid", victim)
+    command = [sys.executable, "-m", "cli.main", "ask", "walruses", "--index", str(index)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "is a link" in done.stderr
+    assert victim.read_text() == "mine"
+
+
+def test_a_backup_takes_no_file_through_a_link(place: Path, tmp_path: Path) -> None:
+    index = place / "index"
+    secret = tmp_path / "secret"
+    secret.write_text("the secret")
+    doc = next(path for path in (index / "images").iterdir())
+    _plant(doc / "00001.jpg", secret)
+    backup(IndexPaths(index), tmp_path / "b.zip")
+    assert b"the secret" not in (tmp_path / "b.zip").read_bytes()

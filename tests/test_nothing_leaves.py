@@ -1,0 +1,118 @@
+"""Nothing leaves the machine, and nothing is left in the user's home: the real commands under a guard of the kernel."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from research.telemetry import SWITCHES, look
+from tests.conftest import SAMPLES, Tiny
+
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
+ROOT = Path(__file__).parent.parent
+GUARD = Path(__file__).with_name("network_guard.py")
+
+
+def _guarded(*args: str, home: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """A Python program in a home of its own and without our switches, as a user's shell has it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "CTX_", "HF_"))}
+    for name in SWITCHES:
+        environment.pop(name, None)
+    environment |= {"HOME": str(home), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(GUARD), *args]
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
+def test_the_guard_sees_sockets(tmp_path: Path, family: str) -> None:
+    code = f"import socket; socket.socket(socket.AF_UNIX); print('so far'); socket.socket(socket.{family})"
+    done = _guarded("-u", "-c", code, home=tmp_path, cwd=tmp_path)
+    assert done.stdout == "so far\n"
+    assert done.returncode == -signal.SIGSYS
+
+
+def test_the_guard_sees_name_look_ups_of_child_processes(tmp_path: Path) -> None:
+    child = "import socket; socket.getaddrinfo('name.invalid', 80)"
+    code = f"import subprocess, sys; print(subprocess.run([sys.executable, '-c', {child!r}]).returncode)"
+    done = _guarded("-c", code, home=tmp_path, cwd=tmp_path)
+    assert done.stdout == f"{-signal.SIGSYS}\n"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, tiny: Tiny) -> Path:
+    """Documents with text, one that only OCR can read, an empty home, and a visual model's folder."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "home").mkdir()
+    (folder / "docs").mkdir()
+    with pymupdf.open(SAMPLES / "brindle-g4-controller-manual.pdf") as manual:
+        manual.select([0, 1])
+        manual.save(folder / "docs" / "manual.pdf")
+        with pymupdf.open() as scan:
+            page = scan.new_page()
+            page.insert_image(page.rect, pixmap=manual[1].get_pixmap(dpi=110))
+            scan.save(folder / "docs" / "scan.pdf")
+    (folder / "model").symlink_to(tiny("ColIdefics3"))
+    return folder
+
+
+COMMANDS = (
+    ["ingest", "docs", "--ocr-engine", "rapidocr"],
+    ["ingest", "docs", "--visual", "model"],
+    ["ask", "What does the controller do?"],
+    ["search", "controller", "--mode", "hybrid"],
+    ["show", "manual.pdf", "1", "--image", "page.png", "--for", "controller"],
+    ["status"],
+    ["doctor"],
+    ["reindex"],
+    ["backup", "b.zip"],
+    ["restore", "b.zip", "--force"],
+    ["remove", "scan.pdf", "--yes"],
+)
+
+
+def test_no_command_reaches_a_network_or_writes_into_the_home(place: Path) -> None:
+    for args in COMMANDS:
+        done = _guarded("-P", "-m", "cli.main", *args, "--index", "index", home=place / "home", cwd=place)
+        assert done.returncode == 0, (args, done.stdout, done.stderr)
+        assert "failed" not in done.stdout, args
+        assert [path for path in (place / "home").rglob("*") if path.is_file()] == [], args
+    assert (place / "page.png").is_file()
+
+
+def test_the_doctor_looks_instead_of_believing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
+    seen = look()
+    assert (seen.left_behind, seen.chroma_reports, seen.ran) == ((), False, True)
+    # The same without the switches leaves a device id: what is looked for is really there to be seen.
+    code = (
+        "import onnxruntime, sys\n"
+        "onnxruntime.InferenceSession(sys.argv[1], providers=['CPUExecutionProvider'])"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    environment |= {"HOME": str(tmp_path), "ORT_DISABLE_TELEMETRY": ""}
+    model = ROOT / "research" / "encoders" / "minilm" / "model.onnx"
+    subprocess.run([sys.executable, "-c", code, str(model)], env=environment, check=True, timeout=60)
+    assert [path.name for path in tmp_path.rglob("deviceid")] == ["deviceid"]
+
+
+def test_onnxruntime_has_one_door() -> None:
+    """Whoever imported it elsewhere might do so before its telemetry is off."""
+    found = []
+    for folder in ("cli", "ingest", "research", "tests"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                if any(name.partition(".")[0] == "onnxruntime" for name in names):
+                    found.append(path.relative_to(ROOT).as_posix())
+    assert found == ["research/encoders/onnx.py"]
