@@ -1,0 +1,164 @@
+"""What is found upward is used only if it is the user's own. Where the tests are root, also as an ordinary user."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakePdf
+
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
+NOBODY = 65534
+IS_ROOT = os.geteuid() == 0
+# The interpreter may lie where only root can read: reading is allowed, and nothing else that root may do.
+ORDINARY = (
+    ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    + ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    if IS_ROOT
+    else []
+)
+AS = {"root": [], "ordinary": ORDINARY} if IS_ROOT else {"ordinary": []}
+
+Project = Path
+
+
+@pytest.fixture(params=AS)
+def who(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def project(make_pdf: MakePdf, tmp_path: Path, who: str) -> Project:
+    """A folder with a document, all of it the user's."""
+    folder = tmp_path / "project"
+    make_pdf("a.pdf", ["A page about walruses"], folder / "docs")
+    _give(tmp_path, _id(who))
+    return folder
+
+
+def _id(who: str) -> int:
+    return NOBODY if IS_ROOT and who == "ordinary" else os.geteuid()
+
+
+def _give(path: Path, owner: int) -> None:
+    for found in (path, *path.rglob("*")):
+        os.chown(found, owner, -1, follow_symlinks=False)
+
+
+def _ctx(who: str, args: Sequence[str], cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [*AS[who], sys.executable, "-m", "cli.main", *args]
+    environment = {**os.environ, **variables}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_ones_own_index_is_used(project: Project, who: str) -> None:
+    assert _ctx(who, ["init"], project).returncode == 0
+    assert _ctx(who, ["ingest", "docs"], project).returncode == 0
+    assert (project / ".ctx").stat().st_uid == _id(who)
+    assert "walruses" in _ctx(who, ["ask", "walruses"], project / "docs").stdout
+
+
+def _strange_owner(path: Path, who: str) -> str:
+    _give(path, NOBODY if _id(who) != NOBODY else 0)
+    return "belongs to another user"
+
+
+def _strange_mode(path: Path, who: str) -> str:
+    path.chmod(0o777 if path.is_dir() else 0o666)
+    return "can be written by everybody"
+
+
+STRANGE = [_strange_mode, *([_strange_owner] if IS_ROOT else [])]
+
+
+@pytest.mark.parametrize("estrange", STRANGE)
+def test_an_index_of_somebody_else_is_not_used(project: Project, who: str, estrange) -> None:
+    assert _ctx(who, ["init"], project).returncode == 0
+    assert _ctx(who, ["ingest", "docs"], project).returncode == 0
+    index = project / ".ctx"
+    reason = estrange(index, who)
+    before = sorted((path.as_posix(), path.lstat().st_mtime_ns) for path in index.rglob("*"))
+    for args in (["ask", "walruses"], ["ingest", "."], ["status"], ["doctor", "--fix"], ["remove", "*", "--yes"]):
+        done = _ctx(who, args, project / "docs")
+        assert done.returncode == 1, done.stdout
+        assert reason in done.stderr
+        assert "--index" in done.stderr
+        assert "safe_folders" in done.stderr
+    assert sorted((path.as_posix(), path.lstat().st_mtime_ns) for path in index.rglob("*")) == before
+    # Named, it is the user's decision.
+    named = _ctx(who, ["ask", "walruses", "--index", str(index)], project / "docs")
+    assert "belongs" not in named.stderr
+    listed = _ctx(who, ["status"], project / "docs", CTX_SAFE_FOLDERS=str(project))
+    assert listed.returncode == 0
+
+
+@pytest.mark.parametrize("estrange", STRANGE)
+def test_a_ctx_toml_of_somebody_else_is_not_used(project: Project, who: str, estrange) -> None:
+    settings = project / "ctx.toml"
+    settings.write_text("max_tokens = 77\n")
+    os.chown(settings, _id(who), -1)
+    assert _ctx(who, ["status"], project / "docs").returncode == 0
+    reason = estrange(settings, who)
+    done = _ctx(who, ["status"], project / "docs")
+    assert done.returncode == 1
+    assert reason in done.stderr
+    assert "ctx.toml" in done.stderr
+    assert _ctx(who, ["status"], project / "docs", CTX_SAFE_FOLDERS=str(project)).returncode == 0
+
+
+def test_safe_folders_are_the_users_own_to_list(project: Project, who: str) -> None:
+    (project / "ctx.toml").write_text(f'safe_folders = ["{project}"]\n')
+    os.chown(project / "ctx.toml", _id(who), -1)
+    done = _ctx(who, ["status"], project)
+    assert done.returncode == 2
+    assert "safe_folders" in done.stderr
+
+
+def test_safe_folders_in_the_users_config(project: Project, who: str) -> None:
+    assert _ctx(who, ["init"], project).returncode == 0
+    (project / ".ctx").chmod(0o777)
+    assert _ctx(who, ["status"], project).returncode == 1
+    config = Path(os.environ["XDG_CONFIG_HOME"]) / "ctx" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'safe_folders = ["{project}"]\n')
+    assert _ctx(who, ["status"], project).returncode == 0
+
+
+def test_a_found_index_that_is_a_link_is_not_used(project: Project, who: str, tmp_path: Path) -> None:
+    assert _ctx(who, ["ingest", "docs", "--index", str(tmp_path / "other")], project).returncode == 0
+    (project / ".ctx").symlink_to(tmp_path / "other")
+    os.chown(project / ".ctx", _id(who), -1, follow_symlinks=False)
+    done = _ctx(who, ["ask", "walruses"], project)
+    assert done.returncode == 1
+    assert "link" in done.stderr
+
+
+def test_an_index_that_ctx_toml_names_is_looked_at_too(project: Project, who: str) -> None:
+    (project / "ctx.toml").write_text('index = "ix"\n')
+    os.chown(project / "ctx.toml", _id(who), -1)
+    assert _ctx(who, ["ingest", "docs"], project).returncode == 0
+    (project / "ix").chmod(0o777)
+    done = _ctx(who, ["ask", "walruses"], project)
+    assert done.returncode == 1
+    assert "can be written by everybody" in done.stderr
+
+
+def test_an_ordinary_user_cannot_write_an_index_of_another(project: Project, who: str, tmp_path: Path) -> None:
+    """By permissions, whoever is named: the folder stays as it is and the message says what to do."""
+    index = tmp_path / "theirs"
+    assert _ctx(who, ["ingest", "docs", "--index", str(index)], project).returncode == 0
+    index.chmod(0o500)
+    if _id(who) != 0:  # root may write anywhere
+        done = _ctx(who, ["remove", "a.pdf", "--yes", "--index", str(index)], project)
+        assert done.returncode == 1
+        assert "make the folder writable" in done.stderr
+    index.chmod(0o700)
+    shutil.rmtree(index)
