@@ -14,7 +14,7 @@ from copy import copy
 from pathlib import Path
 
 import pytest
-from index_making import Making
+from index_making import JPEG, WEBP, Making
 
 from research.errors import BusyError, CtxError, IndexUnusableError, NewerIndexError, NothingFoundError, UsageError
 from research.store import collections, images, schema
@@ -38,8 +38,8 @@ def filled(making: Making) -> Making:
     making.embed()
     folder = images.folder_of(making.paths, info.doc_id)
     folder.mkdir(parents=True)
-    (folder / images.image_name(1)).write_bytes(b"jpeg")
-    (folder / images.thumbnail_name(1)).write_bytes(b"webp")
+    (folder / images.image_name(1)).write_bytes(JPEG)
+    (folder / images.thumbnail_name(1)).write_bytes(WEBP)
     mark_drawn(making.catalog, info.doc_id, [1], published=0)
     return making
 
@@ -73,7 +73,7 @@ def test_there_and_back(filled: Making, tmp_path: Path) -> None:
         found = client.visual_collection.get(include=["metadatas"])["metadatas"] or []
         [shown] = {str(entry["image_path"]) for entry in found if entry["image_path"]}
         assert Path(shown).is_relative_to(paths.root)
-        assert Path(shown).read_bytes() == b"jpeg"
+        assert Path(shown).read_bytes() == JPEG
         rows = [
             [tuple(row) for row in catalog.connection.execute("SELECT chunk_id, vector FROM vectors ORDER BY 1")]
             for catalog in (filled.catalog, client.catalog)
