@@ -26,6 +26,7 @@ from research.store.staged_paths import StagedPaths
 from research.store.trouble import is_machine_trouble, unusable_catalog
 
 _FOREIGN = "backup.sqlite3"
+_NOT_BUILT = "nothing was changed; see that the disk has space and run the command again, or try another backup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ def stage(opened: Archive, paths: IndexPaths) -> Staged:
     try:
         publish_staged(staged)
     except IndexUnusableError as error:
-        problem = opened.refusal(error.message)
-        raise problem if error.hint == AGAIN else IndexUnusableError(problem.message, hint=error.hint) from error
+        hint = _NOT_BUILT if error.hint == AGAIN else error.hint
+        raise IndexUnusableError(opened.refusal(error.message).message, hint=hint) from error
     catalog_id = _catalog_id(staged)
     generation = generations.newest(staged.chroma, catalog_id)
     if generation is None:
