@@ -63,6 +63,16 @@ def _scales(blob: bytes) -> bytes:
     return blob[:8] + struct.pack("<f", float("nan")) + blob[12:]
 
 
+def _bombs(parts: Parts) -> None:
+    """Each text is as large as one may be, and all together are more than any catalog of this size holds."""
+    bomb = zlib.compress(bytes(4 << 20))
+    with closing(sqlite3.connect(parts.catalog, isolation_level=None)) as connection:
+        connection.executemany(
+            "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box) VALUES (1, ?, ?, '', 1, '[0, 0, 1, 1]')",
+            [(ordinal, bomb) for ordinal in range(1, 101)],
+        )
+
+
 CATALOGS: dict[str, tuple[Change, str]] = {
     "id-a-path": (_new_id("../../victim"), r"documents.doc_id is '\.\./\.\./victim', not a document id"),
     "id-capitals": (_new_id("ABCDEF0123456789"), "documents.doc_id"),
@@ -114,6 +124,7 @@ CATALOGS: dict[str, tuple[Change, str]] = {
     "markdown-bomb": (_blob("pages", "markdown", zlib.compress(bytes(200 << 20))), "unpacks to more than any page"),
     "row-huge": (sql("UPDATE pages SET markdown = zeroblob(70 << 20) WHERE page_id = 1"), "too big"),
     "chunk-bomb": (_blob("chunks", "text", zlib.compress(bytes(5 << 20))), "unpacks to more than any page"),
+    "chunk-bombs": (_bombs, "unpacks to more than any page"),
     "ordinal-below": (_value("chunks", "ordinal", -1), "chunks.ordinal"),
     "tokens-huge": (_value("chunks", "tokens", 2**62), "chunks.tokens"),
     "context-a-blob": (_value("chunks", "context", b""), "chunks.context"),
