@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.ingest import WaitCommand
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, WaitOption, common, index_for
+
+if TYPE_CHECKING:
+    from research.store.restore import Restored
 
 DETAILS = """
 The backup is checked as a whole before anything is put in place, and what was there stays until it is replaced in one
@@ -55,4 +58,16 @@ def command(
         say(f"ctx: {done.documents:,} documents, {done.pages:,} pages, {done.chunks:,} chunks are back")
         if done.kept_aside:
             say(f"ctx: the damaged catalog was kept as {done.kept_aside}")
+        for name in _foreign_encoders(done):
+            say(f"ctx: it was filled by {name}, which is not part of ctx and is used only if you allow it")
     return 0
+
+
+def _foreign_encoders(done: Restored) -> list[str]:
+    """The encoders of the backup that this ctx does not carry inside."""
+    from research.encoders.registry import DEFAULT
+
+    visual = done.visual_encoder
+    shared = visual in ("", "off") or visual == f"regions:{done.text_encoder}"
+    text = [done.text_encoder] if done.text_encoder not in ("", DEFAULT) else []
+    return text if shared else [*text, visual]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from research.store import generations, images
 from research.store.catalog import Catalog
+from research.store.catalog_checks import unit_problem, validate_catalog
 from research.store.foreign_keys import delete_orphans, orphans
 from research.store.own_files import remove_tree
 from research.store.rewording import index_is_damaged, pages_disagree, rebuild_words, words_disagree
@@ -72,15 +73,23 @@ def texts(catalog: Catalog) -> Iterator[Ailment]:
 
 
 def vectors(catalog: Catalog) -> Iterator[Ailment]:
-    size = 2 * dim_of(catalog)
-    count = _count(catalog, "SELECT COUNT(*) FROM vectors WHERE LENGTH(vector) <> ?", size)
-    if size and count:
+    dim = dim_of(catalog)
+    rows = catalog.connection.execute("SELECT seq, vector FROM vectors")
+    bad = [int(seq) for seq, vector in rows if unit_problem(vector, dim)] if dim else []
+    if bad:
         yield Ailment(
             "vectors",
-            f"{count} vectors have the wrong size",
-            lambda opened: _change(opened, "DELETE FROM vectors WHERE LENGTH(vector) <> ?", size),
+            f"{len(bad)} vectors have the wrong size or length",
+            lambda opened: _drop_vectors(opened, bad),
             "embed them again with: ctx ingest PATH",
         )
+
+
+def values(catalog: Catalog) -> Iterator[Ailment]:
+    """Every value looked at as restore does: what is found here keeps a backup from being made."""
+    problem = next(validate_catalog(catalog.connection), None)
+    if problem is not None:
+        yield Ailment("values", f"the catalog is not as ctx writes it: {problem}", None)
 
 
 def ledger(catalog: Catalog) -> Iterator[Ailment]:
@@ -149,6 +158,7 @@ THOROUGH: tuple[Look, ...] = (
     documents,
     texts,
     vectors,
+    values,
     ledger,
     page_images,
     full_text_closely,
@@ -192,6 +202,11 @@ def _rebuild_indexes(catalog: Catalog) -> None:
 def _drop_orphans(catalog: Catalog) -> None:
     with catalog.transaction() as connection:
         delete_orphans(connection)
+
+
+def _drop_vectors(catalog: Catalog, sequence: list[int]) -> None:
+    with catalog.transaction() as connection:
+        connection.executemany("DELETE FROM vectors WHERE seq = ?", [(number,) for number in sequence])
 
 
 def _change(catalog: Catalog, statement: str, *values: object) -> None:

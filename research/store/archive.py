@@ -10,24 +10,31 @@ from __future__ import annotations
 import json
 import re
 import stat
+import struct
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from research.errors import IndexUnusableError, NewerIndexError
 from research.store import schema
+from research.store.strict_json import strict_json
 
 FORMAT = "ctx.archive/1"
 CATALOG = "catalog.sqlite3"
 MANIFEST = "ctx-backup.json"
 
 _IMAGE = re.compile(r"images/([0-9A-Za-z]{1,64})/(\d{5,9})\.(jpg|webp)")
+_FORMATS = re.compile(r"ctx\.archive/\d{1,9}", re.ASCII)
 _MOST_MANIFEST = 1 << 16
+_MOST_IMAGE = 1 << 25  # bytes; ours have some hundred thousand
+_MOST_COUNT = 1 << 53
 _PART = 1 << 20
 _ENCRYPTED = 0x1
+# What zipfile raises for an entry that is not what the archive's list of contents says.
+_BROKEN = (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,18 @@ def add_manifest(archive: zipfile.ZipFile, manifest: Manifest) -> None:
     archive.writestr(entry, json.dumps(asdict(manifest), indent=1) + "\n")
 
 
+def is_image(name: str, head: bytes, size: int) -> bool:
+    """Whether a file that begins like this is of the kind its name says, and no larger than a page image may be."""
+    if size > _MOST_IMAGE:
+        return False
+    if name.endswith(".jpg"):
+        return head.startswith(b"\xff\xd8\xff")
+    return head[:4] == b"RIFF" and head[8:12] == b"WEBP"
+
+
+HEAD = 12  # bytes that `is_image` looks at
+
+
 class Archive:
     """A backup opened for reading and found to be one: every name is a name of ours, nothing is larger than it is."""
 
@@ -81,43 +100,66 @@ class Archive:
                 target.chmod(0o600)
                 while part := source.read(_PART):
                     file.write(part)
-        except zipfile.BadZipFile as error:
-            raise self._refusal("it is damaged") from error
+        except _BROKEN as error:
+            raise self.refusal("it is damaged") from error
+
+    def extract_image(self, entry: zipfile.ZipInfo, target: Path) -> None:
+        """The same for an image, which must be one."""
+        try:
+            with self._zip.open(entry) as source:
+                head = source.read(HEAD)
+        except _BROKEN as error:
+            raise self.refusal("it is damaged") from error
+        if not is_image(target.name, head, entry.file_size):
+            raise self.refusal(f"it holds a file that is no image of a page: {entry.filename!r}")
+        self.extract(entry, target)
 
     def _check_entries(self) -> None:
         names = [entry.filename for entry in self._entries]
         if MANIFEST not in names or CATALOG not in names:
-            raise self._refusal("it is no backup of ctx, or not a whole one")
+            raise self.refusal("it is no backup of ctx, or not a whole one")
         if len(set(names)) != len(names):
-            raise self._refusal("it holds a file twice")
+            raise self.refusal("it holds a file twice")
         for entry in self._entries:
             if entry.filename not in {MANIFEST, CATALOG} and not _IMAGE.fullmatch(entry.filename):
-                raise self._refusal(f"it holds a file that is not ctx's: {entry.filename[:80]!r}")
+                raise self.refusal(f"it holds a file that is not ctx's: {entry.filename[:80]!r}")
             kind = stat.S_IFMT(entry.external_attr >> 16)
             if kind not in {0, stat.S_IFREG} or entry.is_dir():
-                raise self._refusal(f"it holds something that is no file: {entry.filename!r}")
+                raise self.refusal(f"it holds something that is no file: {entry.filename!r}")
             # Nothing is stored packed, so nothing can be larger than the archive itself, alone or together.
             packed = entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size
             if packed or entry.flag_bits & _ENCRYPTED:
-                raise self._refusal(f"it holds a packed file: {entry.filename!r}")
+                raise self.refusal(f"it holds a packed file: {entry.filename!r}")
         if sum(entry.file_size for entry in self._entries) > self._path.stat().st_size:
-            raise self._refusal("its files claim to be larger than it is")
+            raise self.refusal("its files claim to be larger than it is")
 
     def _read_manifest(self) -> Manifest:
         if self._zip.getinfo(MANIFEST).file_size > _MOST_MANIFEST:
-            raise self._refusal("its manifest is too large")
+            raise self.refusal("its manifest is too large")
         try:
-            found = json.loads(self._zip.read(MANIFEST))
-            manifest = Manifest(**{name: found[name] for name in Manifest.__slots__})
-            version = int(manifest.catalog_version)
-        except (zipfile.BadZipFile, ValueError, KeyError, TypeError) as error:
-            raise self._refusal("its manifest cannot be read") from error
-        if manifest.schema != FORMAT or version > schema.VERSION:
-            raise NewerIndexError(str(self._path), version, schema.VERSION)
+            manifest = _manifest(strict_json(self._zip.read(MANIFEST).decode()))
+        except (*_BROKEN, ValueError) as error:
+            raise self.refusal(f"its manifest cannot be read ({error})") from error
+        if manifest.schema != FORMAT or manifest.catalog_version > schema.VERSION:
+            raise NewerIndexError(str(self._path), manifest.catalog_version, schema.VERSION)
         return manifest
 
-    def _refusal(self, why: str) -> IndexUnusableError:
+    def refusal(self, why: str) -> IndexUnusableError:
         return refusal(self._path, why)
+
+
+def _manifest(found: Any) -> Manifest:
+    """Raises ValueError for anything that `add_manifest` would not have written."""
+    found = found if isinstance(found, dict) else {}
+    for name in ("schema", "created"):
+        if type(found.get(name)) is not str or len(found[name]) > 100:
+            raise ValueError(f"{name} is no short text")
+    if not _FORMATS.fullmatch(found["schema"]):
+        raise ValueError("it is of another program")
+    for name in ("catalog_version", "documents", "pages", "images"):
+        if type(found.get(name)) is not int or not 0 <= found[name] <= _MOST_COUNT:
+            raise ValueError(f"{name} is no count")
+    return Manifest(**{name: found[name] for name in Manifest.__slots__})
 
 
 def refusal(path: Path, why: str) -> IndexUnusableError:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import tempfile
+import stat
 import zipfile
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from research.errors import CtxError, IndexUnusableError, UsageError
 from research.store import archive, schema
-from research.store.archive import Manifest
+from research.store.archive import HEAD, Manifest, is_image
 from research.store.catalog import Catalog
+from research.store.catalog_checks import validate_catalog
 from research.store.images import folder_of, forget_images, image_name, thumbnail_name
 from research.store.paths import IndexPaths
-from research.store.trouble import DAMAGED, is_full
+from research.store.trouble import DAMAGED, MEND, is_full
+from research.store.work_folder import work_folder
 
 _PAGES_A_STEP = 2000  # of the database, between two chances to be interrupted
+_ARCHIVE = "archive"
+# A pipe in an image's place is opened without waiting for its other end. Windows has neither flag.
+_NO_FOLLOWING = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_FILES = frozenset({_ARCHIVE, *(archive.CATALOG + ending for ending in ("", "-journal", "-wal", "-shm"))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +45,9 @@ def backup(paths: IndexPaths, target: Path, *, images: bool = True, force: bool 
     _check(paths, target, force=force)
     with Catalog(paths) as catalog:  # before anything is written, so that a missing index leaves no trace
         try:
-            with tempfile.TemporaryDirectory(prefix=".ctx-backup-", dir=target.parent) as folder:
-                written = Path(folder, "archive")
-                manifest = _write(catalog, written, Path(folder, archive.CATALOG), images=images)
+            with work_folder(target.parent, _FILES) as folder:
+                written = folder / _ARCHIVE
+                manifest = _write(catalog, written, folder / archive.CATALOG, images=images)
                 _put_in_place(written, target, force=force)
         except OSError as error:
             raise _failure(target, error) from error
@@ -94,33 +101,54 @@ def _copy_catalog(catalog: Catalog, snapshot: Path) -> None:
             source.backup(copy, pages=_PAGES_A_STEP)
             copy.execute("PRAGMA journal_mode = DELETE")  # all of it in one file
             answer = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+            # Found out now, while there is something to mend: restore refuses what is not as ctx writes it.
+            problem = next(validate_catalog(copy), None) if answer == "ok" else None
         except sqlite3.OperationalError as error:
             raise IndexUnusableError(
                 f"the backup cannot be written: {error}", hint="see that there is space beside the file"
             ) from error
         except sqlite3.DatabaseError as error:
-            answer = str(error)
+            answer, problem = str(error), None
         finally:
             source.execute("ROLLBACK")
     if answer != "ok":
         raise IndexUnusableError(f"the catalog is damaged and not worth a backup: {answer}", hint=DAMAGED)
+    if problem is not None:
+        raise IndexUnusableError(f"the catalog is not as ctx writes it, so no backup is made: {problem}", hint=MEND)
 
 
 def _add_images(opened: zipfile.ZipFile, paths: IndexPaths, drawn: list[tuple[str, int]]) -> list[tuple[str, int]]:
     """Add both files of each page; returns the pages whose files were gone, as when a document was just removed."""
     gone = []
     for doc_id, page in drawn:
-        folder = folder_of(paths, doc_id)
         names = (image_name(page), thumbnail_name(page))
         with ExitStack() as both:
-            try:
-                files = [both.enter_context((folder / name).open("rb")) for name in names]
-            except FileNotFoundError:
+            files = [_open_image(paths, doc_id, name) for name in names]
+            found = [both.enter_context(file) for file in files if file is not None]
+            if len(found) < len(names):
                 gone.append((doc_id, page))
                 continue
-            for name, file in zip(names, files, strict=True):
+            for name, file in zip(names, found, strict=True):
                 archive.add(opened, f"images/{doc_id}/{name}", file)
     return gone
+
+
+def _open_image(paths: IndexPaths, doc_id: str, name: str) -> BinaryIO | None:
+    """A page's image, if it is one. No link is followed: it could lead any file of the user's into the backup."""
+    folder = folder_of(paths, doc_id)
+    if folder.is_symlink() or paths.images.is_symlink():
+        return None
+    try:
+        descriptor = os.open(folder / name, os.O_RDONLY | _NO_FOLLOWING)
+    except OSError:
+        return None
+    file = os.fdopen(descriptor, "rb")
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and is_image(name, file.read(HEAD), status.st_size):
+        file.seek(0)
+        return file
+    file.close()
+    return None
 
 
 def _put_in_place(written: Path, target: Path, *, force: bool) -> None:

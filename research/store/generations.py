@@ -15,7 +15,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -106,10 +106,25 @@ def publish_draft(
     target = folder / f"gen-{number:06d}"
     draft.rename(target)
     _sync(folder)
+    drop_older(folder, number)
+    return Generation(target, number, catalog_id, upto, text_records, visual_records, visual_upto, revision)
+
+
+def adopt(folder: Path, generation: Generation) -> Generation:
+    """Make a generation that was published elsewhere the newest here. Readers of another catalog pass it by."""
+    make_folder(folder)
+    number = max((n for n, _ in _numbered(folder)), default=0) + 1
+    target = folder / f"gen-{number:06d}"
+    generation.path.rename(target)
+    _sync(folder)
+    return replace(generation, path=target, number=number)
+
+
+def drop_older(folder: Path, number: int) -> None:
+    """Remove what came before a generation, except the last one, which readers may be opening now."""
     for older, path in _numbered(folder):
         if older < number - 1:
             remove_tree(path)
-    return Generation(target, number, catalog_id, upto, text_records, visual_records, visual_upto, revision)
 
 
 def has_draft(folder: Path) -> bool:

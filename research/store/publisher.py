@@ -18,12 +18,13 @@ import research
 from research.errors import CtxError, IndexUnusableError
 from research.store import generations
 from research.store.paths import IndexPaths
+from research.store.staged_paths import StagedPaths
 from research.store.trouble import FREE_SPACE, unusable
 from research.telemetry import switch_off
 
-Task = Literal["publish", "rebuild", "verify"]
+Task = Literal["publish", "rebuild", "verify", "stage"]
 
-_AGAIN = "nothing is lost; try again with: ctx reindex"
+AGAIN = "nothing is lost; try again with: ctx reindex"
 
 
 def publish_apart(paths: IndexPaths, *, anew: bool = False) -> None:
@@ -34,6 +35,13 @@ def publish_apart(paths: IndexPaths, *, anew: bool = False) -> None:
             code, said = _run("rebuild", paths)
     finally:
         generations.drop_draft(paths.chroma)
+    if code:
+        _raise(code, said)
+
+
+def publish_staged(staged: StagedPaths) -> None:
+    """Build the collections of an index that is not in place yet."""
+    code, said = _run("stage", staged)
     if code:
         _raise(code, said)
 
@@ -68,7 +76,7 @@ def _raise(code: int, said: str) -> NoReturn:
     try:
         problem = json.loads(said.splitlines()[-1])
     except (ValueError, IndexError):
-        raise IndexUnusableError(f"building the collections ended with code {code}", hint=_AGAIN) from None
+        raise IndexUnusableError(f"building the collections ended with code {code}", hint=AGAIN) from None
     raise IndexUnusableError(problem["error"], hint=problem["hint"])
 
 
@@ -80,7 +88,7 @@ def main() -> int:
     parent, task, root = sys.argv[1:]
     die_with_parent(int(parent))
     try:
-        return _work(task, IndexPaths(Path(os.fsdecode(bytes.fromhex(root)))))
+        return _work(task, Path(os.fsdecode(bytes.fromhex(root))))
     except CtxError as error:
         problem = error
     except OSError as error:
@@ -88,19 +96,19 @@ def main() -> int:
     except BaseException as error:  # noqa: BLE001  Chroma raises all kinds, a panic of its core is no Exception
         text = f"{type(error).__name__}: {error}"
         full = "disk is full" in text or "No space left" in text or "File too large" in text
-        problem = IndexUnusableError(f"the collections cannot be built: {text}", hint=FREE_SPACE if full else _AGAIN)
+        problem = IndexUnusableError(f"the collections cannot be built: {text}", hint=FREE_SPACE if full else AGAIN)
     sys.stdout.write("\n" + json.dumps({"error": problem.message, "hint": problem.hint}) + "\n")
     return 1
 
 
-def _work(task: str, paths: IndexPaths) -> int:
+def _work(task: str, root: Path) -> int:
     from research.store import filling
     from research.store.catalog import Catalog
 
-    with Catalog(paths) as catalog:
+    with Catalog(StagedPaths(root) if task == "stage" else IndexPaths(root)) as catalog:
         if task == "verify":
             return 0 if filling.holds_everything(catalog) else 1
-        if task == "rebuild":
+        if task in {"rebuild", "stage"}:
             filling.rebuild(catalog)
         else:
             filling.publish(catalog)

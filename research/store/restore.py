@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sqlite3
-import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from research.errors import IndexUnusableError, NewerIndexError, UsageError
-from research.store import archive, images, schema
-from research.store.archive import Archive, open_archive, refusal
+from research.errors import CtxError, IndexUnusableError, NewerIndexError, UsageError
+from research.store import generations, images, page_vectors, vectors
+from research.store.archive import open_archive
 from research.store.catalog import Catalog
-from research.store.foreign_keys import orphans
 from research.store.lock import write_lock
+from research.store.own_files import make_folder, refuse_link, remove_tree
 from research.store.pages import count_pages
 from research.store.paths import IndexPaths
-from research.store.publisher import publish_apart
+from research.store.staging import Staged, stage
 from research.store.trouble import unusable, unusable_catalog
-from research.store.vectors import count_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,8 @@ class Restored:
     chunks: int
     images: int
     kept_aside: str = ""
+    text_encoder: str = ""
+    visual_encoder: str = ""
 
 
 def restore(paths: IndexPaths, file: Path, *, force: bool = False, wait: float = 0.0) -> Restored:
@@ -39,20 +39,30 @@ def restore(paths: IndexPaths, file: Path, *, force: bool = False, wait: float =
     with open_archive(file) as opened, _folder(paths), write_lock(paths, wait=wait):
         damaged = _check_place(paths, force=force)
         try:
-            staged = _stage(opened, paths, file)
-            kept_aside = _set_aside(paths) if damaged else ""
-            count = _adopt_images(opened, paths)
-            _replace_catalog(staged, paths)
+            staged = stage(opened, paths)
+            kept_aside = _put_in_place(staged, paths, damaged=damaged)
+            _replace_images(staged, paths)
         except OSError as error:
             raise unusable(f"cannot restore into {paths.root}", error) from error
         finally:
-            shutil.rmtree(paths.restoring, ignore_errors=True)
-        with Catalog(paths, writable=True) as catalog:
-            known = {str(row[0]) for row in catalog.connection.execute("SELECT doc_id FROM documents")}
-            images.sweep(paths, known)
-            images.forget(catalog, images.missing(catalog))
-            publish_apart(paths, anew=True)
-            return Restored(len(known), count_pages(catalog), count_chunks(catalog), count, kept_aside)
+            remove_tree(paths.restoring)
+        return _clean_up(paths, opened.manifest.images, kept_aside)
+
+
+def _clean_up(paths: IndexPaths, image_files: int, kept_aside: str) -> Restored:
+    """Take away what only the old index had."""
+    with Catalog(paths, writable=True) as catalog:
+        known = {str(row[0]) for row in catalog.connection.execute("SELECT doc_id FROM documents")}
+        images.sweep(paths, known)
+        return Restored(
+            documents=len(known),
+            pages=count_pages(catalog),
+            chunks=vectors.count_chunks(catalog),
+            images=image_files,
+            kept_aside=kept_aside,
+            text_encoder=vectors.encoder_of(catalog),
+            visual_encoder=page_vectors.encoder_of(catalog),
+        )
 
 
 @contextmanager
@@ -64,7 +74,7 @@ def _folder(paths: IndexPaths) -> Iterator[None]:
         yield
     finally:
         if not existed and not paths.exists:
-            shutil.rmtree(paths.root, ignore_errors=True)
+            remove_tree(paths.root)
 
 
 def _check_place(paths: IndexPaths, *, force: bool) -> bool:
@@ -90,62 +100,68 @@ def _check_place(paths: IndexPaths, *, force: bool) -> bool:
     return False
 
 
-def _stage(opened: Archive, paths: IndexPaths, file: Path) -> Path:
-    """The backup's catalog, found sound and brought to this version, in a folder of its own."""
-    shutil.rmtree(paths.restoring, ignore_errors=True)
-    paths.restoring.mkdir(mode=0o700)
-    staged = paths.restoring / archive.CATALOG
-    opened.extract(archive.CATALOG, staged)
-    try:
-        with closing(sqlite3.connect(staged, isolation_level=None)) as connection:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            _check_catalog(connection, file)
-            schema.migrate(connection)
-            # A new identity: collections built from another state of the same index are not to be trusted.
-            connection.execute("INSERT OR REPLACE INTO meta VALUES ('catalog_id', ?)", (uuid.uuid4().hex,))
-    except sqlite3.Error as error:
-        raise refusal(file, f"its catalog is damaged ({error})") from error
-    return staged
+def _put_in_place(staged: Staged, paths: IndexPaths, *, damaged: bool) -> str:
+    """Images and collections first, which the old catalog does not look at; then the catalog, in one step.
+
+    Stopped before that step, what was added is taken away again; killed before it, it stays and does no harm.
+    """
+    with ExitStack() as undo:
+        _adopt_images(staged, paths, undo)
+        adopted = generations.adopt(paths.chroma, staged.generation)
+        undo.callback(remove_tree, adopted.path)
+        kept_aside = _set_aside(paths, undo) if damaged else ""
+        try:
+            _replace_catalog(staged.paths.catalog, paths)
+        finally:
+            # Asked, not assumed: Ctrl-C can come after the step and before anybody here has noted it.
+            if _is_in_place(staged, paths):
+                undo.pop_all()
+    generations.drop_older(paths.chroma, adopted.number)
+    return kept_aside
 
 
-def _check_catalog(connection: sqlite3.Connection, file: Path) -> None:
-    version = schema.version_of(connection)
-    answer = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
-    if answer != "ok":
-        raise refusal(file, f"its catalog is damaged ({answer})")
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as expected:
-        schema.migrate(expected, upto=version)
-        # Not one table more: a trigger or a view would run with our rights.
-        if version == 0 or _tables(connection) != _tables(expected):
-            raise refusal(file, "its catalog is not one of ctx")
-    if orphans(connection):
-        raise refusal(file, "its catalog is damaged (rows that belong to nothing)")
-
-
-def _tables(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
-    rows = connection.execute("SELECT type, name, tbl_name, COALESCE(sql, '') FROM sqlite_master")
-    return {tuple(row) for row in rows if not str(row[1]).startswith("sqlite_stat")}
-
-
-def _adopt_images(opened: Archive, paths: IndexPaths) -> int:
+def _adopt_images(staged: Staged, paths: IndexPaths, undo: ExitStack) -> None:
     """Put image files beside those there are. A document's id is its content, so the same name is the same page."""
-    count = 0
-    for doc_id, name, entry in opened.images():
-        target = paths.images / doc_id / name
-        count += 1
-        if target.exists():
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        part = paths.restoring / name
-        part.unlink(missing_ok=True)
-        opened.extract(entry, part)
-        part.rename(target)
-    return count
+    make_folder(paths.images)
+    for source, target in _image_files(staged, paths):
+        refuse_link(target.parent)
+        if not target.parent.exists():
+            target.parent.mkdir(mode=0o700)
+            undo.callback(_remove_folder, target.parent)
+        if not target.exists():
+            undo.callback(target.unlink, missing_ok=True)
+            source.rename(target)
 
 
-def _set_aside(paths: IndexPaths) -> str:
+def _replace_images(staged: Staged, paths: IndexPaths) -> None:
+    """Those that were there already: the old file may be damaged, and that may be why the user is here."""
+    for source, target in _image_files(staged, paths):
+        source.replace(target)
+
+
+def _image_files(staged: Staged, paths: IndexPaths) -> list[tuple[Path, Path]]:
+    """The files that wait, each with its place."""
+    waiting = staged.paths.staged_images
+    return [(file, paths.images / file.relative_to(waiting)) for file in sorted(waiting.glob("*/*"))]
+
+
+def _remove_folder(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _is_in_place(staged: Staged, paths: IndexPaths) -> bool:
+    try:
+        with Catalog(paths) as catalog:
+            return catalog.meta("catalog_id") == staged.catalog_id
+    except (CtxError, sqlite3.Error):
+        return False
+
+
+def _set_aside(paths: IndexPaths, undo: ExitStack) -> str:
     aside = paths.catalog.with_suffix(".damaged")
     paths.catalog.replace(aside)
+    undo.callback(aside.replace, paths.catalog)
     _drop_log(paths)
     return str(aside)
 
@@ -155,6 +171,7 @@ def _replace_catalog(staged: Path, paths: IndexPaths) -> None:
     if not paths.exists:
         _drop_log(paths)
         staged.replace(paths.catalog)
+        _sync(paths.root)
         return
     try:
         with closing(sqlite3.connect(staged)) as source, closing(sqlite3.connect(paths.catalog, timeout=30)) as target:
@@ -170,3 +187,11 @@ def _drop_log(paths: IndexPaths) -> None:
     for ending in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             paths.catalog.with_name(paths.catalog.name + ending).unlink()
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

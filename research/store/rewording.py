@@ -18,16 +18,21 @@ def rebuild_words(catalog: Catalog) -> int:
         made = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'page_words'").fetchone()[0]
         connection.execute("DROP TABLE page_words")
         connection.execute(made)
-        counts = []
-        for page_id, body, section in _analysed(connection):
-            connection.execute(
-                "INSERT INTO page_words (rowid, body, section) VALUES (?, ?, ?)", (page_id, " ".join(body), section)
-            )
-            counts.append((len(body), page_id))
-        connection.executemany("UPDATE pages SET words = ? WHERE page_id = ?", counts)
         connection.execute("DELETE FROM name_words")
-        for doc_id, filename, title in connection.execute("SELECT doc_id, filename, title FROM documents").fetchall():
-            index_name(connection, doc_id, filename, title)
+        return fill_words(connection)
+
+
+def fill_words(connection: sqlite3.Connection) -> int:
+    """Fill both where they are empty; part of the caller's transaction. Returns how many pages there are."""
+    counts = []
+    for page_id, body, section in _analysed(connection):
+        connection.execute(
+            "INSERT INTO page_words (rowid, body, section) VALUES (?, ?, ?)", (page_id, " ".join(body), section)
+        )
+        counts.append((len(body), page_id))
+    connection.executemany("UPDATE pages SET words = ? WHERE page_id = ?", counts)
+    for doc_id, filename, title in connection.execute("SELECT doc_id, filename, title FROM documents").fetchall():
+        index_name(connection, doc_id, filename, title)
     return len(counts)
 
 

@@ -3,3 +3,5 @@
 STAGE_VECTORS = "vectors"
 STAGE_IMAGES = "images"
 STAGE_OCR = "ocr"
+
+STAGES = frozenset({STAGE_VECTORS, STAGE_IMAGES, STAGE_OCR})

@@ -20,6 +20,7 @@ DAMAGED = (
     " your documents are untouched"
 )
 CHECK = "check it with: ctx doctor"
+MEND = "mend it with: ctx doctor --fix"
 
 
 def is_full(error: OSError) -> bool:
@@ -37,6 +38,11 @@ def next_step(error: OSError) -> str:
     if is_full(error):
         return FREE_SPACE
     return MAKE_WRITABLE if error.errno in _FORBIDDEN else ""
+
+
+def is_machine_trouble(error: sqlite3.Error) -> bool:
+    """Whether SQLite failed for want of space, rights or a sound disk, and not for what is in the file."""
+    return any(sign in str(error) for sign in ("full", "disk I/O", "readonly", "unable to open"))
 
 
 def unusable_catalog(what: str, error: sqlite3.Error) -> IndexUnusableError:

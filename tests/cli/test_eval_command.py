@@ -164,5 +164,5 @@ def test_on_a_terminal(on_terminal, filled: Path, questions: Path) -> None:
     assert "0.667" in shown
     assert "a question takes p50" in shown
     assert "without a gold page among the first 10: 1" in shown
-    assert r"evil\n[bold]x[/bold]" in shown
+    assert r"evil\n[bold]x[b]" in shown
     assert "\x1b[31m--json" not in ran.out

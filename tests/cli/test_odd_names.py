@@ -59,13 +59,19 @@ def test_every_command_takes_them_as_data(shelf: Path, spawn, tmp_path: Path, mo
     found = spawn("search", "zebra", "--mode", "lexical", "--index", index)
     assert len(found.out.splitlines()) == len(NAMES)
 
+    # Their backup comes back: what restore checks in a name, no real name fails.
+    kept = spawn("backup", str(tmp_path / "b.zip"), "--index", index)
+    back = spawn("restore", str(tmp_path / "b.zip"), "--index", str(tmp_path / "back"))
+    assert (kept.code, back.code) == (0, 0), kept.err + back.err
+    assert spawn("list", "--index", str(tmp_path / "back")).out == listed.out
+
     by_text = {d["filename"]: d["doc_id"] for d in documents}
     for name in (NAMES[1], NAMES[0], NAMES[4]):
         shown = spawn("show", "--json", "--index", index, "--", name.decode(), "1")
         assert shown.document["doc_id"] == by_text[name.decode()], shown.err
         removed = spawn("remove", "--yes", "--json", "--index", index, "--", by_text[name.decode()])
         assert [d["doc_id"] for d in removed.document["removed"]] == [by_text[name.decode()]]
-    for said in (ran, listed, asked, found, shown, removed):
+    for said in (ran, listed, asked, found, kept, back, shown, removed):
         assert not [piece for piece in NEVER if piece in said.out + said.err]
     assert not (shelf / "owned").exists()
 

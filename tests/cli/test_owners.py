@@ -18,13 +18,9 @@ pytestmark = pytest.mark.usefixtures("unmeasured")
 NOBODY = 65534
 IS_ROOT = os.geteuid() == 0
 # The interpreter may lie where only root can read: reading is allowed, and nothing else that root may do.
-ORDINARY = (
-    ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    + ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
-    if IS_ROOT
-    else []
-)
-AS = {"root": [], "ordinary": ORDINARY} if IS_ROOT else {"ordinary": []}
+_CAPABILITIES = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+_BECOME_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *_CAPABILITIES]
+AS: dict[str, list[str]] = {"root": [], "ordinary": _BECOME_NOBODY} if IS_ROOT else {"ordinary": []}
 
 Project = Path
 

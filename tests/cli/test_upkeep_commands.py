@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
@@ -123,3 +124,44 @@ def test_an_index_of_a_newer_ctx_is_refused_kindly(call, make_pdf, copied: Path,
     with closing(sqlite3.connect(copied / "catalog.sqlite3")) as catalog:
         assert catalog.execute("PRAGMA user_version").fetchone()[0] == 99
         assert catalog.execute("SELECT COUNT(*) FROM documents").fetchone()[0] == 4
+
+
+def test_a_restore_tells_of_an_encoder_that_is_not_ours(call, copied: Path, tmp_path: Path) -> None:
+    assert call("backup", str(tmp_path / "own.zip"), "--index", str(copied)).code == 0
+    own = call("restore", str(tmp_path / "own.zip"), "--index", str(tmp_path / "own"))
+    assert (own.code, "allow" in own.err) == (0, False)
+    with closing(sqlite3.connect(copied / "catalog.sqlite3")) as catalog:
+        catalog.execute("UPDATE meta SET value = 'sentence-transformers:./model' WHERE key = 'text_encoder'")
+        catalog.execute("UPDATE meta SET value = 'colpali:hub/name' WHERE key = 'visual_encoder'")
+        catalog.commit()
+    assert call("backup", str(tmp_path / "foreign.zip"), "--index", str(copied)).code == 0
+    foreign = call("restore", str(tmp_path / "foreign.zip"), "--index", str(tmp_path / "foreign"))
+    assert foreign.code == 0
+    assert "filled by sentence-transformers:./model, which is not part of ctx" in foreign.err
+    assert "filled by colpali:hub/name" in foreign.err
+
+
+def test_a_refused_restore_says_why_and_changes_nothing(call, copied: Path, tmp_path: Path) -> None:
+    file = tmp_path / "b.zip"
+    assert call("backup", str(file), "--index", str(copied)).code == 0
+    with zipfile.ZipFile(file) as opened:
+        catalog, manifest = opened.read("catalog.sqlite3"), opened.read("ctx-backup.json")
+    (tmp_path / "c.sqlite3").write_bytes(catalog)
+    with closing(sqlite3.connect(tmp_path / "c.sqlite3")) as changed:
+        changed.execute("UPDATE pages SET page = '7x' WHERE page = 3")
+        changed.commit()
+    asked = call("ask", "housing bubble", "--json", "--index", str(copied)).document["formatted_text"]
+    for data, said, words in (
+        ((tmp_path / "c.sqlite3").read_bytes(), manifest, "pages.page is '7x', not a page number"),
+        (catalog, b"[" * 60_000, "its manifest cannot be read"),
+        (catalog, manifest.replace(b": 4,", b": Infinity,"), "its manifest cannot be read"),
+    ):
+        with zipfile.ZipFile(file, "w") as opened:
+            opened.writestr("catalog.sqlite3", data)
+            opened.writestr("ctx-backup.json", said)
+        ran = call("restore", str(file), "--force", "--index", str(copied))
+        assert ran.code == 1
+        assert f"{file} cannot be restored: " in ran.err
+        assert words in ran.err
+        assert "hint: nothing was changed" in ran.err
+        assert call("ask", "housing bubble", "--json", "--index", str(copied)).document["formatted_text"] == asked

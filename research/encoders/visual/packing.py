@@ -63,6 +63,22 @@ def unpack(blob: bytes) -> NDArray[np.float32]:
     return vectors
 
 
+def shape_of(blob: bytes) -> tuple[int, int, int]:
+    """Bits, dim and number of vectors. Raises ValueError for a blob that `pack` did not make of unit vectors."""
+    import numpy as np
+
+    if len(blob) < _HEAD.size:
+        raise ValueError("a page's vectors have no head")
+    bits, dim, count = (int(value) for value in _HEAD.unpack_from(blob))
+    body = _HEAD.size + 4 * count
+    if bits not in _TYPES or not dim or len(blob) != body + -(-dim * bits // 8) * count:
+        raise ValueError(f"a page's vectors are not {count} of {dim} dimensions in {bits} bits")
+    scales = np.frombuffer(blob[_HEAD.size : body], dtype="<f4")
+    if not np.all((scales >= 0) & (scales <= 1)):  # false for NaN, too
+        raise ValueError("a page's vectors have scales that are none")
+    return bits, dim, count
+
+
 def stack(blobs: Sequence[bytes]) -> PackedPages:
     """Many pages' blobs side by side, still packed. All must have the same bits and dim."""
     import numpy as np

@@ -16,6 +16,8 @@ from research.store.records import Chunk, DocumentInfo, Page
 
 ENCODER = "made-up"
 DIM = 8
+JPEG = b"\xff\xd8\xff\xe0 the beginning of one"
+WEBP = b"RIFF\x10\0\0\0WEBP the beginning of one"
 
 
 class Making:

@@ -14,7 +14,7 @@ from copy import copy
 from pathlib import Path
 
 import pytest
-from index_making import Making
+from index_making import JPEG, WEBP, Making
 
 from research.errors import BusyError, CtxError, IndexUnusableError, NewerIndexError, NothingFoundError, UsageError
 from research.store import collections, images, schema
@@ -24,6 +24,7 @@ from research.store.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.documents import all_documents, unfinished
 from research.store.lock import write_lock
+from research.store.mending import mend
 from research.store.page_writes import mark_drawn
 from research.store.paths import IndexPaths
 from research.store.restore import restore
@@ -38,8 +39,8 @@ def filled(making: Making) -> Making:
     making.embed()
     folder = images.folder_of(making.paths, info.doc_id)
     folder.mkdir(parents=True)
-    (folder / images.image_name(1)).write_bytes(b"jpeg")
-    (folder / images.thumbnail_name(1)).write_bytes(b"webp")
+    (folder / images.image_name(1)).write_bytes(JPEG)
+    (folder / images.thumbnail_name(1)).write_bytes(WEBP)
     mark_drawn(making.catalog, info.doc_id, [1], published=0)
     return making
 
@@ -73,7 +74,7 @@ def test_there_and_back(filled: Making, tmp_path: Path) -> None:
         found = client.visual_collection.get(include=["metadatas"])["metadatas"] or []
         [shown] = {str(entry["image_path"]) for entry in found if entry["image_path"]}
         assert Path(shown).is_relative_to(paths.root)
-        assert Path(shown).read_bytes() == b"jpeg"
+        assert Path(shown).read_bytes() == JPEG
         rows = [
             [tuple(row) for row in catalog.connection.execute("SELECT chunk_id, vector FROM vectors ORDER BY 1")]
             for catalog in (filled.catalog, client.catalog)
@@ -272,3 +273,119 @@ def test_a_restore_that_is_killed_leaves_the_old_index(filled: Making, file: Pat
     assert names(filled.paths.root) == ["new.pdf", "orca.pdf", "walrus.pdf"]
     if point == "_replace_catalog":
         assert restore(filled.paths, file, force=True).documents == 2
+
+
+# Killed when the archive is written and not yet in place.
+_KILLED_BACKUP = """
+import os, signal, sys
+from pathlib import Path
+from research.store import backup
+from research.store.paths import IndexPaths
+backup._put_in_place = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+backup.backup(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]))
+"""
+
+
+def _leftovers(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith(".ctx"))
+
+
+def test_what_killed_backups_left_is_cleared_by_the_next(filled: Making, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    for count in (1, 1):  # the second clears what the first left, and is killed itself
+        killed = subprocess.run(
+            [sys.executable, "-c", _KILLED_BACKUP, str(filled.paths.root), str(folder / "b.zip")],
+            check=False,
+            env={**os.environ},
+        )
+        assert killed.returncode == -9
+        assert len(_leftovers(folder)) == count
+    backup(filled.paths, folder / "b.zip")
+    assert [path.name for path in folder.iterdir()] == ["b.zip"]
+
+
+def test_only_leftovers_of_our_own_are_cleared(filled: Making, tmp_path: Path) -> None:
+    """The right name is not enough: a lock must be there, and nothing that a backup does not write."""
+    folder = tmp_path / "backups"
+    theirs = {
+        ".ctx-backup-abcdefgh": {"lock": "", "diary.txt": "mine"},
+        ".ctx-backup-abcdefgi": {"archive": "mine"},
+        ".ctx-backup-abcdefgj": {"lock/inner": "mine"},
+        ".ctx-backup-long-name": {"lock": "", "archive": "mine"},
+        "victim": {"lock": "", "archive": "mine"},
+    }
+    for name, files in theirs.items():
+        for file, text in files.items():
+            (folder / name / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name / file).write_text(text)
+    (folder / ".ctx-backup-abcdefgk").symlink_to(folder / "victim")
+    linked = folder / ".ctx-backup-abcdefgl"
+    linked.mkdir()
+    (linked / "lock").touch()
+    (linked / "archive").symlink_to(folder / "victim" / "archive")
+    before = sorted(path.relative_to(folder) for path in folder.rglob("*"))
+    backup(filled.paths, folder / "b.zip")
+    assert sorted(path.relative_to(folder) for path in folder.rglob("*") if path.name != "b.zip") == before
+
+
+def test_backups_at_the_same_time_into_one_folder(filled: Making, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    command = "import sys; from pathlib import Path; from research.store.backup import backup;"
+    command += "from research.store.paths import IndexPaths;"
+    command += "[backup(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2] + str(n))) for n in range(8)]"
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", command, str(filled.paths.root), str(folder / name)], env={**os.environ}
+        )
+        for name in "abc"
+    ]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert _leftovers(folder) == []
+    assert len(list(folder.iterdir())) == 24
+    for file in folder.iterdir():
+        with zipfile.ZipFile(file) as opened:
+            assert opened.testzip() is None
+
+
+def _link_file(image: Path, secret: Path) -> None:
+    image.unlink()
+    image.symlink_to(secret)
+
+
+def _link_folder(image: Path, secret: Path) -> None:
+    image.parent.rename(secret.parent / "moved")
+    image.parent.symlink_to(secret.parent / "moved")
+
+
+def _pipe(image: Path, _: Path) -> None:
+    image.unlink()
+    os.mkfifo(image)
+
+
+@pytest.mark.parametrize("plant", [_link_file, _link_folder, _pipe, lambda image, _: image.write_bytes(b"")])
+def test_no_link_leads_into_a_backup(filled: Making, tmp_path: Path, plant: Callable[[Path, Path], None]) -> None:
+    """Nor does anything else that is no image; its page is drawn again after a restore."""
+    secret = tmp_path / "secret.jpg"
+    secret.write_bytes(JPEG + b"secret")
+    [image] = filled.paths.images.glob("*/*.jpg")
+    plant(image, secret)
+    assert backup(filled.paths, tmp_path / "b.zip").images == 0
+    assert b"secret" not in (tmp_path / "b.zip").read_bytes()
+    assert restore(IndexPaths(tmp_path / "fresh"), tmp_path / "b.zip").images == 0
+
+
+def test_what_could_not_be_restored_is_not_backed_up(filled: Making, tmp_path: Path) -> None:
+    """Told while the index is there to be mended, not when the backup is needed."""
+    nan = b"\xff\x7f" * 8
+    filled.catalog.connection.execute(
+        "UPDATE vectors SET vector = ? WHERE seq = (SELECT MIN(seq) FROM vectors)", (nan,)
+    )
+    with pytest.raises(IndexUnusableError, match="not of unit length") as caught:
+        backup(filled.paths, tmp_path / "b.zip")
+    assert "ctx doctor --fix" in caught.value.hint
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+    filled.catalog.close()
+    assert {repair.name for repair in mend(filled.paths) if repair.fixed} >= {"vectors", "ledger"}
+    assert backup(filled.paths, tmp_path / "b.zip").documents == 2

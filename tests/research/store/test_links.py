@@ -84,6 +84,7 @@ WAYS: dict[str, Callable[[Path], object]] = {
     "catch up": lambda folder: repair_if_behind(IndexPaths(folder / "index")),
     "reindex": lambda folder: reindex(IndexPaths(folder / "index")),
     "doctor --fix": lambda folder: mend(IndexPaths(folder / "index")),
+    "backup": lambda folder: backup(IndexPaths(folder / "index"), folder / "another.zip", force=True),
     "restore": lambda folder: restore(IndexPaths(folder / "index"), folder / "backup.zip", force=True),
 }
 

@@ -1,0 +1,105 @@
+"""A real backup taken apart, changed in one place and put together again; and an index to try it on."""
+
+from __future__ import annotations
+
+import sqlite3
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from index_making import DIM, JPEG, WEBP, Making
+from numpy.typing import NDArray
+
+from research.encoders.visual.packing import pack
+from research.store import filling, images, page_vectors
+from research.store.archive import CATALOG, MANIFEST
+from research.store.backup import backup
+from research.store.page_vectors import PageBlobs
+from research.store.page_writes import mark_drawn
+from research.store.paths import IndexPaths
+from research.store.records import Line
+
+Change = Callable[["Parts"], None]
+
+
+@dataclass
+class Parts:
+    """A backup taken apart: its catalog as a file, its manifest and images as bytes."""
+
+    catalog: Path
+    manifest: bytes
+    images: dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """An index with everything in it, a backup of it, and its files as they are."""
+
+    paths: IndexPaths
+    file: Path
+    before: dict[str, bytes]
+
+
+def bytes_of(root: Path) -> dict[str, bytes]:
+    """Every file but locks and SQLite's own helpers, which come and go with a reader."""
+    found = (path for path in root.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm", ".lock")))
+    # Chroma's database changes by being read; nothing here reads it.
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+
+
+def make_whole(folder: Path) -> Whole:
+    """Two documents with vectors, an image, lines that OCR read, and published collections."""
+    made = Making(folder / "index")
+    info = made.add("walrus.pdf", ["walrus", "seal"])
+    made.add("orca.pdf", ["orca"])
+    made.embed()
+    catalog = made.catalog
+    place = images.folder_of(made.paths, info.doc_id)
+    place.mkdir(parents=True)
+    (place / images.image_name(1)).write_bytes(JPEG)
+    (place / images.thumbnail_name(1)).write_bytes(WEBP)
+    mark_drawn(catalog, info.doc_id, [1], published=0)
+    with catalog.transaction() as connection:
+        page_vectors.write_lines(connection, 1, [Line("a [walrus]", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0, 0, 1, 1))])
+    page_vectors.write(catalog, [PageBlobs(1, b"", b"", b"", pack(unit_rows(2)))])
+    filling.publish(catalog)
+    catalog.close()
+    backup(made.paths, folder / "backup.zip")
+    return Whole(made.paths, folder / "backup.zip", bytes_of(made.paths.root))
+
+
+def unit_rows(count: int, dim: int = DIM) -> NDArray[Any]:
+    rows = np.random.default_rng(3).standard_normal((count, dim)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def rewritten(whole: Whole, folder: Path, change: Change) -> Path:
+    """The backup with one thing changed."""
+    with zipfile.ZipFile(whole.file) as opened:
+        opened.extract(CATALOG, folder)
+        pictures = {name: opened.read(name) for name in opened.namelist() if name.startswith("images/")}
+        parts = Parts(folder / CATALOG, opened.read(MANIFEST), pictures)
+    change(parts)
+    with zipfile.ZipFile(folder / "changed.zip", "w") as opened:
+        for name, data in parts.images.items():
+            opened.writestr(name, data)
+        opened.write(parts.catalog, CATALOG)
+        opened.writestr(MANIFEST, parts.manifest)
+    return folder / "changed.zip"
+
+
+def sql(script: str, *values: object) -> Change:
+    """The catalog changed by a script, or by one statement with values."""
+
+    def change(parts: Parts) -> None:
+        with closing(sqlite3.connect(parts.catalog, isolation_level=None)) as connection:
+            if values:
+                connection.execute(script, values)
+            else:
+                connection.executescript(script)
+
+    return change

@@ -1,0 +1,265 @@
+"""Restore over a good index: the old one whole or the new one whole, whenever it ends and however."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import zlib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from backup_changing import Whole, bytes_of, make_whole, rewritten, sql, unit_rows
+from index_making import Making
+
+from research.encoders.visual.boxes import box_bytes
+from research.encoders.visual.first_stage import first_stage
+from research.encoders.visual.packing import SKETCH, pack
+from research.errors import IndexUnusableError
+from research.store import collections, filling, images, page_vectors
+from research.store.backup import backup
+from research.store.catalog import Catalog
+from research.store.documents import all_documents
+from research.store.mending import mend
+from research.store.page_vectors import PageBlobs
+from research.store.paths import IndexPaths
+from research.store.publisher import verify_apart
+from research.store.restore import restore
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    return make_whole(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Making:
+    """Another good index, with a document of the backup's, one of its own, and collections."""
+    made = Making(tmp_path / "other")
+    made.add("orca.pdf", ["orca"])
+    made.add("auk.pdf", ["auk", "gull"])
+    made.embed()
+    filling.publish(made.catalog)
+    made.catalog.close()
+    return made
+
+
+OLD, NEW = ["auk.pdf", "orca.pdf"], ["orca.pdf", "walrus.pdf"]
+
+
+def names(paths: IndexPaths) -> list[str]:
+    with Catalog(paths) as catalog:
+        return [document.filename for document in all_documents(catalog)]
+
+
+def is_whole(paths: IndexPaths) -> bool:
+    """Catalog, collections and images fit each other."""
+    with Catalog(paths) as catalog:
+        fits = not collections.state_of(catalog).behind and not images.missing(catalog)
+    return fits and verify_apart(paths)
+
+
+def found(catalog: Catalog, word: str) -> list[int]:
+    rows = catalog.connection.execute(
+        "SELECT page FROM page_words w JOIN pages p ON p.page_id = w.rowid WHERE page_words MATCH ?", (word,)
+    )
+    return [int(row[0]) for row in rows]
+
+
+def test_what_cannot_be_checked_is_made_anew(whole: Whole, tmp_path: Path) -> None:
+    """Full-text search, words of names and statistics of a backup are never used, whatever stands in them."""
+    script = (
+        "UPDATE page_words_data SET block = x'ffffffff'; UPDATE page_words_content SET c0 = 'forged';"
+        " INSERT INTO name_words SELECT 'forged', doc_id FROM documents; ANALYZE pages;"
+        " UPDATE sqlite_stat1 SET stat = 'forged'; UPDATE pages SET words = 4711"
+    )
+    paths = IndexPaths(tmp_path / "fresh")
+    restore(paths, rewritten(whole, tmp_path, sql(script)))
+    with Catalog(paths) as catalog:
+        assert found(catalog, "seal") == [2]
+        assert found(catalog, "forged") == []
+        tables = {str(row[0]) for row in catalog.connection.execute("SELECT name FROM sqlite_master")}
+        assert not any(name.startswith("sqlite_stat") for name in tables)
+        assert catalog.connection.execute("SELECT MAX(words) FROM pages").fetchone()[0] == 1
+    assert mend(paths) == []
+
+
+def test_other_pages_of_the_database_than_ours(whole: Whole, other: Making, tmp_path: Path) -> None:
+    """A catalog in use cannot take pages of another size, so the restored one is made with its size."""
+    file = rewritten(whole, tmp_path, sql("PRAGMA page_size = 1024; VACUUM"))
+    restore(other.paths, file, force=True)
+    assert names(other.paths) == NEW
+    assert is_whole(other.paths)
+
+
+def test_a_document_that_waits_to_be_read_again_may_be_torn(whole: Whole, tmp_path: Path) -> None:
+    """As `ctx doctor --fix` leaves it: the next run reads it again, and a backup meanwhile is as good as the index."""
+    torn = sql("UPDATE documents SET reader_version = 0; UPDATE pages SET markdown = x'00' WHERE page_id = 1")
+    paths = IndexPaths(tmp_path / "fresh")
+    restore(paths, rewritten(whole, tmp_path, torn))
+    assert names(paths) == NEW
+    bomb = zlib.compress(bytes(200 << 20))[:-4]
+    change = sql("UPDATE documents SET reader_version = 0"), sql("UPDATE pages SET markdown = ?", bomb)
+    with pytest.raises(IndexUnusableError, match="unpacks to more"):
+        restore(paths, rewritten(whole, tmp_path, lambda parts: [one(parts) for one in change] and None), force=True)
+
+
+def test_chunks_that_wait_for_vectors(whole: Whole, tmp_path: Path) -> None:
+    waiting = sql("DELETE FROM vectors; INSERT INTO ledger SELECT doc_id, 'vectors' FROM documents")
+    paths = IndexPaths(tmp_path / "fresh")
+    assert restore(paths, rewritten(whole, tmp_path, waiting)).chunks == 3
+    assert is_whole(paths)
+
+
+def test_pages_that_a_visual_model_saw(whole: Whole, tmp_path: Path) -> None:
+    made = Making(tmp_path / "seen")
+    made.add("seen.pdf", ["walrus", "seal"])
+    made.embed()
+    page_vectors.set_encoder(made.catalog, "colpali:hub/name@0123456789ab+int8", 16)
+    rows = unit_rows(3, 16)
+    boxes = box_bytes([(0.0, 0.0, 0.5, 1.0)] * 3)
+    first = first_stage(rows).astype("<f2").tobytes()
+    page_vectors.write(made.catalog, [PageBlobs(1, first, boxes, pack(rows, bits=SKETCH), pack(rows))])
+    page_vectors.write(made.catalog, [PageBlobs(2, b"", b"", b"", b"")])
+    made.catalog.close()
+    file = tmp_path / "seen.zip"
+    backup(made.paths, file)
+    done = restore(IndexPaths(tmp_path / "fresh"), file)
+    assert done.visual_encoder == "colpali:hub/name@0123456789ab+int8"
+    seen = Whole(made.paths, file, {})
+    for column, blob, words in (
+        ("boxes", boxes[:-8], "differ in number"),
+        ("sketch", pack(rows[:2], bits=SKETCH), "differ in number"),
+        ("sketch", pack(rows), "differ in number"),
+        ("first", first[:-2], "30 bytes, not 32"),
+        ("vectors", b"", "no head"),
+    ):
+        change = sql(f"UPDATE page_vectors SET {column} = ? WHERE page_id = 1", blob)
+        with pytest.raises(IndexUnusableError, match=words):
+            restore(IndexPaths(tmp_path / "fresh"), rewritten(seen, tmp_path, change), force=True)
+
+
+# Where the restore is killed: a function of a module, before it runs.
+_KILLED = """
+import os, signal, sys
+from importlib import import_module
+from pathlib import Path
+from research.store.paths import IndexPaths
+from research.store.restore import restore
+module, name = sys.argv[3].rsplit(".", 1)
+setattr(import_module(f"research.store.{module}"), name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("point", "left"),
+    [
+        ("staging._copy", OLD),
+        ("staging._extract_images", OLD),
+        ("staging.publish_staged", OLD),
+        ("restore._put_in_place", OLD),
+        ("generations.adopt", OLD),
+        ("restore._replace_catalog", OLD),
+        ("restore._is_in_place", NEW),
+        ("restore._replace_images", NEW),
+        ("images.sweep", NEW),
+    ],
+)
+def test_killed_on_the_way(whole: Whole, other: Making, point: str, left: list[str]) -> None:
+    arguments = [sys.executable, "-c", _KILLED, str(other.paths.root), str(whole.file), point]
+    killed = subprocess.run(arguments, check=False, env={**os.environ})
+    assert killed.returncode == -9
+    assert names(other.paths) == left
+    assert is_whole(other.paths)
+    assert all(repair.fixed for repair in mend(other.paths))
+    assert is_whole(other.paths)
+    assert mend(other.paths) == []
+    restore(other.paths, whole.file, force=True)
+    assert names(other.paths) == NEW
+    assert is_whole(other.paths)
+
+
+def test_what_fails_late_leaves_the_old_index(whole: Whole, other: Making) -> None:
+    """A file in the place of the collections: everything of the backup is sound, and it cannot be put in place."""
+    shutil.rmtree(other.paths.chroma)
+    other.paths.chroma.write_text("in the way")
+    before = bytes_of(other.paths.root)
+    with pytest.raises(IndexUnusableError, match="cannot restore into"):
+        restore(other.paths, whole.file, force=True)
+    assert bytes_of(other.paths.root) == before
+    assert not other.paths.images.exists() or not any(other.paths.images.iterdir())
+
+
+_SHORT_OF_SPACE = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+from cli.main import main
+sys.argv = ["ctx", *sys.argv[2:]]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("most", [10_000, 100_000, 150_000])
+def test_a_disk_that_fills_up(whole: Whole, other: Making, most: int) -> None:
+    """No file may grow beyond a size: the catalog or the collections cannot be written."""
+    before = bytes_of(other.paths.root)
+    arguments = ["restore", str(whole.file), "--force", "--index", str(other.paths.root)]
+    ran = subprocess.run(
+        [sys.executable, "-c", _SHORT_OF_SPACE, str(most), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ},
+    )
+    assert ran.returncode == 1, ran.stderr
+    assert "space" in ran.stderr
+    assert names(other.paths) == OLD
+    assert is_whole(other.paths)
+    assert {path: data for path, data in bytes_of(other.paths.root).items() if "chroma.sqlite3" not in path} == {
+        path: data for path, data in before.items() if "chroma.sqlite3" not in path
+    }
+
+
+def test_an_old_image_gives_way_to_the_backups(whole: Whole, tmp_path: Path) -> None:
+    paths = IndexPaths(tmp_path / "index")
+    restore(paths, whole.file)
+    [image] = paths.images.glob("*/*.jpg")
+    sound = image.read_bytes()
+    image.write_bytes(b"")
+    restore(paths, whole.file, force=True)
+    assert image.read_bytes() == sound
+    assert mend(paths) == []
+
+
+def test_an_older_catalog_is_brought_up_to_date_on_its_way(tmp_path: Path) -> None:
+    """A backup of the first version, made by hand from its own tables."""
+    import zipfile
+
+    from research.store import schema
+    from research.store.archive import CATALOG, FORMAT, Manifest, add, add_manifest
+
+    old = tmp_path / CATALOG
+    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
+        schema.migrate(connection, upto=1)
+        connection.execute("INSERT INTO meta VALUES ('catalog_id', ?)", ("a" * 32,))
+        connection.execute(
+            "INSERT INTO documents VALUES (?, ?, 'a.pdf', 'pdf', '', 1, '2026-01-01T00:00:00', '/a.pdf', 1, 1, '[]')",
+            ("a" * 16, "a" * 64),
+        )
+        connection.execute(
+            "INSERT INTO pages VALUES (1, ?, 1, '', '', '', 0, 0, 0, '', 1, ?)", ("a" * 16, zlib.compress(b"walrus"))
+        )
+        connection.execute("INSERT INTO ledger VALUES (?, 'vectors')", ("a" * 16,))
+    with zipfile.ZipFile(tmp_path / "old.zip", "w") as opened:
+        with old.open("rb") as source:
+            add(opened, CATALOG, source)
+        add_manifest(opened, Manifest(FORMAT, 1, "2026-01-01T00:00:00+00:00", 1, 1, 0))
+    paths = IndexPaths(tmp_path / "fresh")
+    assert restore(paths, tmp_path / "old.zip").pages == 1
+    with Catalog(paths) as catalog:
+        assert found(catalog, "walrus") == [1]
