@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import shutil
@@ -24,11 +25,13 @@ from ingest.ocr.layout import in_reading_order, mean_confidence
 from ingest.ocr.upright import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text, is_cjk
 from research.errors import CtxError
+from research.store.failures import KILLED, TIMEOUT
 from research.store.orphans import kill_with_parent
 from research.store.records import Box
 
 _SECONDS_TO_START = 20.0
 _SECONDS_AN_IMAGE = 60.0
+_SLICE = 1.0
 _PAGE_SIDE = 2400  # measured: fewer pixels lose words, more cost time and win nothing
 _MIN_VERSION = 4
 _WORD_LEVEL = "5"
@@ -121,13 +124,15 @@ class TesseractEngine:
             raise OcrError(f"tesseract cannot be started: {error.strerror}") from error
         with process:
             try:
-                out, complaints = process.communicate(data, timeout=seconds)
+                out, complaints = _communicate(process, data, seconds)
             except subprocess.TimeoutExpired as error:
                 _kill(process)
-                raise OcrError(f"tesseract took more than {seconds:g} seconds") from error
+                raise OcrError(f"tesseract took more than {seconds:g} seconds", code=TIMEOUT) from error
             except BaseException:
                 _kill(process)
                 raise
+        if process.returncode < 0:
+            raise OcrError(f"tesseract was killed by signal {-process.returncode}", code=KILLED)
         if process.returncode != 0:
             raise OcrError(f"tesseract failed: {_last_line(complaints) or f'exit code {process.returncode}'}")
         return out.decode("utf-8", "replace")
@@ -145,6 +150,19 @@ def _bytes_of(image: Image.Image) -> bytes:
     data = io.BytesIO()
     image.save(data, "PPM")
     return data.getvalue()
+
+
+def _communicate(process: subprocess.Popen[bytes], data: bytes, seconds: float) -> tuple[bytes, bytes]:
+    """Its output, if it ends in time. Time in which this process was stopped counts as one slice at most."""
+    given: bytes | None = data
+    for left in range(math.ceil(seconds / _SLICE), 0, -1):
+        try:
+            return process.communicate(given, timeout=min(_SLICE, seconds))
+        except subprocess.TimeoutExpired:
+            if left == 1:
+                raise
+            given = None  # it goes on with what it was given first
+    raise subprocess.TimeoutExpired(process.args, seconds)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from research.store import generations, images
+from research.store import failures, generations, images
 from research.store.catalog import Catalog
 from research.store.foreign_keys import delete_orphans, orphans
 from research.store.rewording import index_is_damaged, pages_disagree, rebuild_words, words_disagree
@@ -99,6 +99,14 @@ def ledger(catalog: Catalog) -> Iterator[Ailment]:
             )
 
 
+def given_up(catalog: Catalog) -> Iterator[Ailment]:
+    """A page that was skipped and is not noted would never be tried again."""
+    count = failures.nameless(catalog)
+    if count:
+        message = f"{count} pages were given up and nobody knows"
+        yield Ailment("given up", message, failures.name_them, READ_AGAIN)
+
+
 def page_images(catalog: Catalog) -> Iterator[Ailment]:
     missing = images.missing(catalog)
     if missing:
@@ -144,7 +152,7 @@ def leftovers(catalog: Catalog) -> Iterator[Ailment]:
         yield Ailment("leftovers", message, lambda _: images.sweep(paths, known))
 
 
-QUICK: tuple[Look, ...] = (documents, ledger, page_images, full_text, leftovers)
+QUICK: tuple[Look, ...] = (documents, ledger, given_up, page_images, full_text, leftovers)
 # Each stands on those before it.
 THOROUGH: tuple[Look, ...] = (
     structure,
@@ -153,6 +161,7 @@ THOROUGH: tuple[Look, ...] = (
     texts,
     vectors,
     ledger,
+    given_up,
     page_images,
     full_text_closely,
     leftovers,
