@@ -244,7 +244,7 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
 
 
 def _next_step(summary: IngestSummary, again: str) -> str:
-    codes = {failed.code for failed in (*summary.failed, *summary.failed_pages)}
+    codes = {file.code for file in summary.failed} | {page.code for page in summary.failed_pages}
     if "internal" in codes:
         return f"this is a bug in ctx, please report it; to see where: {again} --retry --debug"
     if "killed" in codes:

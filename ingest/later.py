@@ -17,18 +17,17 @@ from research.settings import Settings
 from research.store import collections, images
 from research.store.catalog import Catalog
 from research.store.documents import document_at_path, get_document, unfinished
-from research.store.failures import failures_of, waits
+from research.store.failures import INTERNAL, failures_of, waits
 from research.store.page_writes import (
     ask_for_images,
     give_up_ocr,
     mark_drawn,
     needs_no_ocr,
     pages_for_ocr,
-    pages_given_up,
     write_ocr,
 )
 from research.store.records import FailedPage
-from research.store.stages import STAGE_IMAGES, STAGE_OCR
+from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_READ
 
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
 
@@ -57,7 +56,7 @@ class LaterStages:
         spool = self._catalog.paths.spool
         ask_for_images(self._catalog)
         jobs = [
-            Job("draw", path, doc_id, spool / f"{doc_id}.images", skip=self._not_drawn(doc_id))
+            Job("draw", path, doc_id, spool / f"{doc_id}.images", skip=self._left_out(doc_id, STAGE_IMAGES))
             for doc_id, path in self._files(STAGE_IMAGES)
         ]
         if not jobs:
@@ -126,7 +125,7 @@ class LaterStages:
         force = self._settings.ocr == "force"
         for doc_id, path in self._files(STAGE_OCR):
             pages = pages_for_ocr(self._catalog, doc_id)
-            skip = pages_given_up(self._catalog, doc_id)
+            skip = self._left_out(doc_id, STAGE_OCR)
             size = max(_LEAST_PAGES_A_JOB, math.ceil(len(pages) / cores))
             for start in range(0, len(pages), size):
                 part = tuple(pages[start : start + size])
@@ -150,10 +149,14 @@ class LaterStages:
         for page in failed:
             report_failure(self._summary, self._observer, info.source_path if info else "", page)
 
-    def _not_drawn(self, doc_id: str) -> tuple[int, ...]:
-        """Pages that drawing leaves alone: those that broke the reader, and those that wait."""
-        waiting = {f.page for f in failures_of(self._catalog, doc_id) if f.stage == STAGE_IMAGES and waits(f)}
-        return tuple(sorted(waiting.union(pages_given_up(self._catalog, doc_id))))
+    def _left_out(self, doc_id: str, stage: str) -> tuple[int, ...]:
+        """Pages that a stage does not touch: those that broke the reader, and those that wait in this stage.
+
+        A page that only our own code failed on can still be drawn.
+        """
+        failed = failures_of(self._catalog, doc_id)
+        broken = {f.page for f in failed if f.stage == STAGE_READ and (f.code != INTERNAL or stage == STAGE_OCR)}
+        return tuple(sorted(broken | {f.page for f in failed if f.stage == stage and waits(f)}))
 
     def _files(self, stage: str) -> Iterator[tuple[str, Path]]:
         """Documents of a stage whose file is still the one that was read."""

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Sequence
 
 from research.store.catalog import Catalog
-from research.store.failures import CRASHED, KILLED, TIMEOUT, WHOLE, add_tries, failures_of, forget, record, waits
+from research.store.failures import WHOLE, add_tries, failures_of, forget, record, waits
 from research.store.page_vectors import write_lines
 from research.store.records import Chunk, FailedPage, Line, Page
 from research.store.revision import revise
@@ -80,12 +80,6 @@ def restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
 def pages_for_ocr(catalog: Catalog, doc_id: str) -> list[int]:
     rows = catalog.connection.execute("SELECT page FROM pages WHERE doc_id = ? AND needs_ocr ORDER BY page", (doc_id,))
     return [int(row[0]) for row in rows]
-
-
-def pages_given_up(catalog: Catalog, doc_id: str) -> tuple[int, ...]:
-    """Pages the reader hung or crashed on: they would do it again in every later stage."""
-    deaths = (KILLED, CRASHED, TIMEOUT)
-    return tuple(f.page for f in failures_of(catalog, doc_id) if f.stage == STAGE_READ and f.code in deaths)
 
 
 def count_for_ocr(catalog: Catalog) -> int:
