@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import math
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -111,20 +111,24 @@ class TesseractEngine:
     def _run(self, arguments: tuple[str, ...], data: bytes, seconds: float) -> str:
         environment = {**os.environ, "OMP_THREAD_LIMIT": "1", "LC_ALL": "C"}
         try:
-            process = subprocess.Popen(
-                [self._binary, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                start_new_session=True,
-                preexec_fn=kill_with_parent,  # noqa: PLW1509  one system call; this process has one thread
-            )
+            # A file and not a pipe: what is left to send would be lost when `communicate` is called again.
+            with tempfile.TemporaryFile() as image:
+                image.write(data)
+                image.seek(0)
+                process = subprocess.Popen(
+                    [self._binary, *arguments],
+                    stdin=image,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=environment,
+                    start_new_session=True,
+                    preexec_fn=kill_with_parent,  # noqa: PLW1509  one system call; this process has one thread
+                )
         except OSError as error:
             raise OcrError(f"tesseract cannot be started: {error.strerror}") from error
         with process:
             try:
-                out, complaints = _communicate(process, data, seconds)
+                out, complaints = _communicate(process, seconds)
             except subprocess.TimeoutExpired as error:
                 _kill(process)
                 raise OcrError(f"tesseract took more than {seconds:g} seconds", code=TIMEOUT) from error
@@ -152,17 +156,16 @@ def _bytes_of(image: Image.Image) -> bytes:
     return data.getvalue()
 
 
-def _communicate(process: subprocess.Popen[bytes], data: bytes, seconds: float) -> tuple[bytes, bytes]:
-    """Its output, if it ends in time. Time in which this process was stopped counts as one slice at most."""
-    given: bytes | None = data
-    for left in range(math.ceil(seconds / _SLICE), 0, -1):
+def _communicate(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+    """Its output, if it ends in time. Time in which this process was stopped (Ctrl-Z) counts as one slice at most."""
+    left = seconds
+    while True:
         try:
-            return process.communicate(given, timeout=min(_SLICE, seconds))
+            return process.communicate(timeout=min(_SLICE, left))
         except subprocess.TimeoutExpired:
-            if left == 1:
+            left -= _SLICE
+            if left <= 0:
                 raise
-            given = None  # it goes on with what it was given first
-    raise subprocess.TimeoutExpired(process.args, seconds)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
