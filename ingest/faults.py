@@ -22,7 +22,17 @@ class Fault:
     trace: str
 
 
+class FaultError(Exception):
+    """A fault that was kept and turned out to cost the whole document."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.reason)
+        self.fault = fault
+
+
 def fault_of(error: Exception) -> Fault:
+    if isinstance(error, FaultError):
+        return error.fault
     said = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
     return Fault(f"ctx itself failed on it: {said[:_LONGEST]}", "".join(traceback.format_exception(error)))
 

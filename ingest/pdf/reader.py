@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ingest.faults import NOT_OURS, Fault, fault_of, is_ours
+from ingest.faults import NOT_OURS, Fault, FaultError, fault_of, is_ours
 from ingest.pdf.compose import Composer
 from ingest.pdf.contents import read_contents
 from ingest.pdf.extract import MAX_CHARACTERS, extract_page, is_full
@@ -96,6 +96,8 @@ class PdfReader:
             spool.append(raw)
             if number % _SHRINK_EVERY == 0:
                 pymupdf.TOOLS.store_shrink(100)
+        if not good and self.faults:
+            raise FaultError(next(iter(self.faults.values())))
         if not good:
             raise DocumentError("damaged", "no page of the PDF can be read")
         return statistics

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from research.store.paths import IndexPaths
-from tests.soak.running import descendants, finish, run, start, wait_until
+from tests.soak.running import STAGES, descendants, finish, run, start, wait_until
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Harm:
 def kill_readers(
     docs: Path, root: Path, random: Random, *, kills: int, within: float, options: tuple[str, ...] = ()
 ) -> Harm:
-    """One run, in which up to `kills` readers are killed, each at a random moment after the first was seen."""
+    """One run, in which up to `kills` readers are killed, each at a random moment after reading began."""
     process = start("ingest", str(docs), "--quiet", *options, root=root)
     done = 0
-    if wait_until(lambda: bool(_readers(process.pid)), process):
+    if wait_until(lambda: STAGES["reading"](root), process):
         for moment in sorted(random.uniform(0.0, within) for _ in range(kills)):
             until = time.monotonic() + moment / kills
             if not wait_until(lambda until=until: time.monotonic() >= until, process):  # type: ignore[misc]
