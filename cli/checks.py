@@ -46,6 +46,7 @@ def run_checks(paths: IndexPaths) -> list[Check]:
         ("collections", _collections),
         ("visual", _visual),
         ("unfinished", _unfinished),
+        ("given up", _given_up),
         ("consistency", _consistency),
         ("files", _files),
     ):
@@ -241,6 +242,18 @@ def _unfinished(catalog: Catalog) -> Iterator[Check]:
     if STAGE_OCR in waiting:
         message = f"{len(waiting[STAGE_OCR])} documents have pages that only OCR can read"
         yield Check("ocr", "ok", message, "ctx ingest PATH --ocr auto")
+
+
+def _given_up(catalog: Catalog) -> Iterator[Check]:
+    from cli.given_up import places, remedy
+    from research.store.failures import given_up
+
+    found = given_up(catalog)
+    if found:
+        reasons = "; ".join(sorted({page.reason for page in found}))
+        yield Check("given up", "warn", f"{places(found)}: {reasons}", remedy(found))
+    else:
+        yield Check("given up", "ok", "no page was given up")
 
 
 def _files(catalog: Catalog) -> Iterator[Check]:

@@ -13,11 +13,15 @@ from typer.core import TyperCommand
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_of, settings_for
 
 if TYPE_CHECKING:
-    from ingest.report import IngestSummary
+    from ingest.report import IngestSummary, PageOutcome
 
 DETAILS = """
 Folders are searched to the bottom. Files that have not changed are skipped, changed ones replace their old self,
 renamed ones keep their id. A run that was stopped goes on where it was when it is started again.
+
+A page on which the reading process dies or hangs is tried twice and then given up: the rest of its file is in the
+index, and the exit code is 4. The next run tries it again if the process was killed; a page that ran out of its time
+waits until the file changes, or for --retry.
 """
 
 EPILOG = """
@@ -26,6 +30,7 @@ Examples:
   ctx ingest ./docs
   ctx ingest report.pdf appendix.pdf --json
   ctx ingest ./docs --wait 60
+  ctx ingest ./docs --retry
   ctx ingest ./scans --ocr-engine rapidocr
   ctx ingest ./slides --visual ModernVBERT/colmodernvbert
 """
@@ -112,12 +117,16 @@ def command(
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Follow links that lead out of the folders given.")
     ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try again the pages and files that were given up and wait.")
+    ] = False,
     no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
     as_json: JsonOption = False,
     index: IndexOption = None,
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
+    from cli.log import shown_log
     from cli.output import write_document
     from cli.progress import observer_for
     from cli.signals import orderly_end
@@ -133,8 +142,11 @@ def command(
         images=False if no_images else None,
     )
     folder = index_of(settings)
-    with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
-        summary = ingest(path, folder, settings=settings, observer=observer, wait=wait, follow_links=follow_links)
+    wants_log = debug or bool(ctx.find_root().params.get("debug"))
+    with orderly_end(), shown_log(wants_log), observer_for(quiet=given.quiet, as_json=as_json) as observer:
+        summary = ingest(
+            path, folder, settings=settings, observer=observer, wait=wait, follow_links=follow_links, retry=retry
+        )
     if as_json:
         write_document("ctx.ingest/1", {"index": str(folder.root), **summary.to_dict()})
     elif not given.quiet:
@@ -143,6 +155,7 @@ def command(
 
 
 def _write_summary(summary: IngestSummary) -> None:
+    from cli.given_up import page_line
     from cli.output import write
     from cli.terminal import one_line
 
@@ -167,12 +180,23 @@ def _write_summary(summary: IngestSummary) -> None:
         first = one_line(summary.links_not_followed[0])
         more = f" and {len(summary.links_not_followed) - 1} more" if len(summary.links_not_followed) > 1 else ""
         write(f"warning: links out of the folder were not followed ({first}{more}); --follow-links takes them\n")
-    for failure in summary.ocr_failures:
-        write(f"warning: OCR: {one_line(failure)}\n")
-    for failure in summary.visual_failures:
-        write(f"warning: visual: {one_line(failure)}\n")
+    if summary.dangling_links:
+        first = one_line(summary.dangling_links[0])
+        more = f" and {len(summary.dangling_links) - 1} more" if len(summary.dangling_links) > 1 else ""
+        write(f"warning: links lead nowhere ({first}{more})\n")
+    for page in summary.failed_pages:
+        write(f"given up: {one_line(page_line(page))}\n")
+    if summary.waiting_pages:
+        write(f"note: {_waiting(summary.waiting_pages)}\n")
     for outcome in summary.failed:
         write(f"failed: {one_line(outcome.path)}: {one_line(outcome.reason)}\n")
+
+
+def _waiting(pages: list[PageOutcome]) -> str:
+    from cli.given_up import places
+    from cli.terminal import one_line
+
+    return f"{one_line(places(pages))} given up earlier, not tried in this run; --retry tries again"
 
 
 def _as_argument(path: Path) -> str:
@@ -185,13 +209,14 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     import shlex
 
     from cli.app import StoppedError
+    from cli.given_up import places
     from cli.output import complain
     from research.errors import CtxError, SomeFilesFailedError
 
     error: CtxError | None = None
+    again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]
     if summary.interrupted:
         kept = summary.count("added") + summary.count("replaced")
-        again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]
         waiting = f"{summary.pending_chunks} chunks wait for vectors"
         if summary.pending_ocr:
             waiting += f", {summary.pending_ocr} pages for OCR"
@@ -203,7 +228,12 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
         others = "the others are in the index" if len(summary.failed) < len(summary.files) else "nothing was added"
         error = SomeFilesFailedError(
             f"{len(summary.failed)} of {len(summary.files)} files failed; {others}",
-            hint="the reasons stand above; --json lists them for scripts",
+            hint=_next_step(summary, shlex.join(again)),
+        )
+    elif summary.failed_pages:
+        named = places(summary.failed_pages)
+        error = SomeFilesFailedError(
+            f"{named} given up; the rest of the documents is in the index", hint=_next_step(summary, shlex.join(again))
         )
     elif summary.visual_error:
         error = CtxError(f"the visual side was left as it was: {summary.visual_error}", hint=summary.visual_hint)
@@ -211,3 +241,16 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
         return 0
     complain(error, as_json=False)
     return error.exit_code
+
+
+def _next_step(summary: IngestSummary, again: str) -> str:
+    codes = {file.code for file in summary.failed} | {page.code for page in summary.failed_pages}
+    if "internal" in codes:
+        return f"this is a bug in ctx, please report it; to see where: {again} --retry --debug"
+    if "killed" in codes:
+        return f"what was killed is tried again by: {again}"
+    if "timeout" in codes:
+        return f"what ran out of its time waits until it changes, or for: {again} --retry"
+    if summary.failed:
+        return "the reasons stand above; --json lists them for scripts"
+    return f"try again with: {again} --retry"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from cli.output import console, say
-from ingest.report import FileOutcome, Observer, SilentObserver
+from ingest.report import FileOutcome, Observer, PageOutcome, SilentObserver
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -57,6 +57,11 @@ class LogObserver(SilentObserver):
             say(f"ctx: failed: {outcome.path}: {outcome.reason}")
         for warning in outcome.warnings if self._warnings else ():
             say(f"ctx: warning: {outcome.path}: {warning}")
+
+    def gave_up(self, page: PageOutcome) -> None:
+        from cli.given_up import page_line
+
+        say(f"ctx: given up: {page_line(page)}")
 
 
 class BarObserver(SilentObserver):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cli.location import Location
+    from research.store.failures import GivenUp
 
 DETAILS = ""
 
@@ -40,6 +41,7 @@ class Status:
     pending_chunks: int = 0
     unfinished_documents: int = 0
     pages_for_ocr: int = 0
+    given_up: list[GivenUp] = field(default_factory=list)
     size_bytes: int = 0
     text_encoder: str = ""
     visual_encoder: str = ""
@@ -104,6 +106,7 @@ def _status(location: Location) -> Status:
     from research.store import collections, page_vectors, vectors
     from research.store.catalog import Catalog
     from research.store.documents import all_documents, unfinished
+    from research.store.failures import given_up
     from research.store.page_writes import count_for_ocr
     from research.store.stages import STAGE_OCR
 
@@ -126,6 +129,7 @@ def _status(location: Location) -> Status:
                 {doc for stage, ids in unfinished(catalog).items() for doc in ids if stage != STAGE_OCR}
             ),
             pages_for_ocr=count_for_ocr(catalog),
+            given_up=given_up(catalog),
             size_bytes=size_of(paths.root),
             text_encoder=vectors.encoder_of(catalog),
             visual_encoder=page_vectors.encoder_of(catalog),
@@ -138,6 +142,8 @@ def _status(location: Location) -> Status:
 
 
 def _lines(status: Status) -> Iterator[tuple[str, str]]:
+    from cli.given_up import places, remedy
+
     yield "index", f"{status.index}  ({status.chosen_by})"
     if not status.exists:
         yield "state", "nothing there yet; make it with: ctx ingest PATH"
@@ -158,6 +164,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
         )
     if status.pages_for_ocr:
         yield "ocr", f"{status.pages_for_ocr:,} pages wait to be read by OCR: ctx ingest PATH"
+    if status.given_up:
+        yield "given up", f"{places(status.given_up)}; {remedy(status.given_up)}"
     if status.collections_behind:
         yield (
             "collections",

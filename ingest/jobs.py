@@ -29,7 +29,9 @@ class Job:
     engine: str = "auto"  # "ocr": what reads them
     force: bool = False  # OCR is to read pages whatever their text layer
     skip: tuple[int, ...] = ()  # pages that broke the reader before
-    trouble: tuple[str, str] = ("", "")  # how they did: the code and reason of the last of them
+    deaths: tuple[tuple[int, str], ...] = ()  # how processes ended on it so far: the page each was on, and the code
+    given_up: int = 0  # pages of `skip` that were given up while this job was worked on
+    trouble: tuple[str, str] = ("", "")  # the code and reason of the last of them
 
     def message(self) -> dict[str, Any]:
         """As it goes over the pipe; the path as bytes in hex, because it may be no valid text."""
@@ -66,11 +68,14 @@ class PageOcred:
 
 @dataclass(frozen=True, slots=True)
 class PageFailed:
-    """OCR could not read a page."""
+    """A page was given up; the job goes on without it. `trace` is there where our own code failed."""
 
     job: Job
     page: int
+    code: str
     reason: str
+    tries: int = 1
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +105,13 @@ class DocumentOcred:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFailed:
+    """The job was given up. `trace` is there where our own code failed."""
+
     job: Job
     code: str
     reason: str
+    tries: int = 1
+    trace: str = ""
 
 
 Event = PageStarted | PageOcred | PageFailed | DocumentRead | DocumentDrawn | DocumentOcred | DocumentFailed
@@ -113,10 +122,12 @@ def event_of(job: Job, message: dict[str, Any]) -> Event:
     makers: dict[str, Callable[[], Event]] = {
         "page": lambda: PageStarted(job, message["page"], message["pages"]),
         "ocr": lambda: PageOcred(job, *parse_page(message["line"]), lines_in(message["lines"])),
-        "ocr_failed": lambda: PageFailed(job, message["page"], message["reason"]),
+        "page_failed": lambda: PageFailed(
+            job, message["page"], message["code"], message["reason"], message["tries"], message["trace"]
+        ),
         "read": lambda: DocumentRead(job, message["title"], message["pages"], tuple(message["warnings"])),
         "drawn": lambda: DocumentDrawn(job, tuple(message["pages"])),
         "ocr_done": lambda: DocumentOcred(job),
-        "failed": lambda: DocumentFailed(job, message["code"], message["reason"]),
+        "failed": lambda: DocumentFailed(job, message["code"], message["reason"], trace=message.get("trace", "")),
     }
     return makers[message["event"]]()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ingest.jobs import DocumentDrawn, DocumentFailed, Job, PageFailed, PageOcred
+from ingest.giving_up import report_failure, whole_document
+from ingest.jobs import DocumentDrawn, DocumentFailed, Job, PageFailed, PageOcred, Task
 from ingest.ocr.engines import choose_engine
-from ingest.pool import Pool
+from ingest.pool import Limits, Pool
 from ingest.report import IngestSummary, Observer
 from ingest.scan import stamp_of
 from research.errors import DocumentError
@@ -16,16 +17,18 @@ from research.settings import Settings
 from research.store import collections, images
 from research.store.catalog import Catalog
 from research.store.documents import document_at_path, get_document, unfinished
+from research.store.failures import INTERNAL, failures_of, waits
 from research.store.own_files import make_folder
 from research.store.page_writes import (
     ask_for_images,
     give_up_ocr,
     mark_drawn,
+    needs_no_ocr,
     pages_for_ocr,
-    pages_given_up,
     write_ocr,
 )
-from research.store.stages import STAGE_IMAGES, STAGE_OCR
+from research.store.records import FailedPage
+from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_READ
 
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
 
@@ -33,20 +36,28 @@ _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs abo
 class LaterStages:
     """Works off the ledger with the same reading processes; a document whose file is gone keeps its entry."""
 
-    def __init__(self, catalog: Catalog, settings: Settings, observer: Observer, summary: IngestSummary) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        settings: Settings,
+        observer: Observer,
+        summary: IngestSummary,
+        limits: Mapping[Task, Limits],
+    ) -> None:
         # Files of this run by the text they are stored under, which for odd names is not the name on disk.
         self.files: dict[str, Path] = {}
         self._catalog = catalog
         self._settings = settings
         self._observer = observer
         self._summary = summary
+        self._limits = limits
 
     def draw(self, cores: int) -> None:
         """Page images and thumbnails, also of documents that were read by a run without images."""
         spool = self._catalog.paths.spool
         ask_for_images(self._catalog)
         jobs = [
-            Job("draw", path, doc_id, spool / f"{doc_id}.images", skip=pages_given_up(self._catalog, doc_id))
+            Job("draw", path, doc_id, spool / f"{doc_id}.images", skip=self._left_out(doc_id, STAGE_IMAGES))
             for doc_id, path in self._files(STAGE_IMAGES)
         ]
         if not jobs:
@@ -55,15 +66,25 @@ class LaterStages:
         generation = collections.current(self._catalog)
         published = generation.upto if generation else 0
         done = 0
-        with Pool(min(len(jobs), cores)) as pool:
+        failed: dict[str, dict[int, FailedPage]] = {}
+        with Pool(min(len(jobs), cores), self._limits) as pool:
             for event in pool.read(jobs):
+                doc_id = event.job.doc_id
                 if isinstance(event, DocumentDrawn | DocumentFailed) and not self._same_file(event.job):
                     continue  # what came of it belongs to another content; the ledger keeps it for the next run
+                if isinstance(event, PageFailed):
+                    page = FailedPage(event.page, STAGE_IMAGES, event.code, event.reason, event.tries)
+                    failed.setdefault(doc_id, {})[event.page] = page
+                    continue
                 if isinstance(event, DocumentDrawn):
-                    images.adopt(self._catalog.paths, event.job.doc_id, event.job.spool)
-                    mark_drawn(self._catalog, event.job.doc_id, event.pages, published=published)
+                    images.adopt(self._catalog.paths, doc_id, event.job.spool)
+                    given_up = list(failed.get(doc_id, {}).values())
+                    mark_drawn(self._catalog, doc_id, event.pages, published=published, failed=given_up)
+                    self._report(doc_id, given_up)
                 elif isinstance(event, DocumentFailed):
-                    mark_drawn(self._catalog, event.job.doc_id, [], published=published)
+                    given_up = whole_document(event, STAGE_IMAGES)
+                    mark_drawn(self._catalog, doc_id, [], published=published, failed=given_up)
+                    self._report(doc_id, given_up)
                 else:
                     continue
                 done += 1
@@ -80,7 +101,7 @@ class LaterStages:
         if not jobs:
             return
         self._observer.recognising(0, total)
-        with Pool(min(len(jobs), cores)) as pool:
+        with Pool(min(len(jobs), cores), self._limits) as pool:
             for event in pool.read(jobs):
                 if isinstance(event, PageOcred | PageFailed | DocumentFailed) and not self._same_file(event.job):
                     continue
@@ -88,10 +109,12 @@ class LaterStages:
                     write_ocr(self._catalog, event.job.doc_id, event.page, event.chunks, event.lines)
                     self._summary.ocr_pages += 1
                 elif isinstance(event, PageFailed):
-                    self._give_up(event.job, [event.page], event.reason)
+                    if event.page not in event.job.pages:  # it has its text; OCR only passed over it
+                        continue
+                    self._give_up(event, [event.page])
                 elif isinstance(event, DocumentFailed):
                     left = set(pages_for_ocr(self._catalog, event.job.doc_id)) & set(event.job.pages)
-                    self._give_up(event.job, sorted(left), event.reason)
+                    self._give_up(event, sorted(left))
                     done += len(left) - 1
                 else:
                     continue
@@ -103,7 +126,7 @@ class LaterStages:
         force = self._settings.ocr == "force"
         for doc_id, path in self._files(STAGE_OCR):
             pages = pages_for_ocr(self._catalog, doc_id)
-            skip = pages_given_up(self._catalog, doc_id)
+            skip = self._left_out(doc_id, STAGE_OCR)
             size = max(_LEAST_PAGES_A_JOB, math.ceil(len(pages) / cores))
             for start in range(0, len(pages), size):
                 part = tuple(pages[start : start + size])
@@ -114,11 +137,27 @@ class LaterStages:
         """Pages that a finished job passed over need no OCR after all."""
         for job in filter(self._same_file, jobs):
             left = set(pages_for_ocr(self._catalog, job.doc_id)) & set(job.pages)
-            give_up_ocr(self._catalog, job.doc_id, sorted(left), "")
+            needs_no_ocr(self._catalog, job.doc_id, sorted(left))
 
-    def _give_up(self, job: Job, pages: list[int], reason: str) -> None:
-        give_up_ocr(self._catalog, job.doc_id, pages, f"OCR failed: {reason}")
-        self._summary.ocr_failures.extend(f"{job.path.name}, page {page}: {reason}" for page in pages)
+    def _give_up(self, event: PageFailed | DocumentFailed, pages: list[int]) -> None:
+        failed = [FailedPage(page, STAGE_OCR, event.code, event.reason, event.tries) for page in pages]
+        give_up_ocr(self._catalog, event.job.doc_id, failed)
+        self._summary.ocr_failures.extend(f"{event.job.path.name}, page {page}: {event.reason}" for page in pages)
+        self._report(event.job.doc_id, failed)
+
+    def _report(self, doc_id: str, failed: list[FailedPage]) -> None:
+        info = get_document(self._catalog, doc_id)
+        for page in failed:
+            report_failure(self._summary, self._observer, info.source_path if info else "", page)
+
+    def _left_out(self, doc_id: str, stage: str) -> tuple[int, ...]:
+        """Pages that a stage does not touch: those that broke the reader, and those that wait in this stage.
+
+        A page that only our own code failed on can still be drawn.
+        """
+        failed = failures_of(self._catalog, doc_id)
+        broken = {f.page for f in failed if f.stage == STAGE_READ and (f.code != INTERNAL or stage == STAGE_OCR)}
+        return tuple(sorted(broken | {f.page for f in failed if f.stage == stage and waits(f)}))
 
     def _files(self, stage: str) -> Iterator[tuple[str, Path]]:
         """Documents of a stage whose file is still the one that was read."""

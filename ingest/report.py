@@ -22,15 +22,28 @@ class FileOutcome:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class PageOutcome:
+    """A page that was given up; page 0 is every page of the file. `stage`: read, images, ocr or visual."""
+
+    path: str
+    page: int
+    stage: str
+    code: str
+    reason: str
+
+
 @dataclass
 class IngestSummary:
     """The account of a run: every file given to it stands in `files` once."""
 
     files: list[FileOutcome] = field(default_factory=list)
     pages: int = 0  # read in this run
-    chunks: int = 0  # embedded in this run
+    chunks: int = 0  # embedded in this run and in the catalog at its end
     pending_chunks: int = 0  # still without a vector
     pending_ocr: int = 0  # pages that still wait for OCR, where it is on
+    failed_pages: list[PageOutcome] = field(default_factory=list)  # given up in this run
+    waiting_pages: list[PageOutcome] = field(default_factory=list)  # given up before and not tried in this run
     ocr_pages: int = 0  # read by OCR in this run
     ocr_failures: list[str] = field(default_factory=list)
     visual_pages: int = 0  # seen by a visual model in this run
@@ -38,6 +51,7 @@ class IngestSummary:
     visual_error: str = ""  # why the visual side was left as it was
     visual_hint: str = ""
     links_not_followed: list[str] = field(default_factory=list)  # they lead out of the folders given
+    dangling_links: list[str] = field(default_factory=list)  # they lead nowhere
     seconds: float = 0.0
     interrupted: bool = False
 
@@ -58,7 +72,10 @@ class IngestSummary:
             "pending_ocr": self.pending_ocr,
             "ocr_pages": self.ocr_pages,
             "ocr_failures": self.ocr_failures,
+            "failed_pages": [asdict(page) for page in self.failed_pages],
+            "waiting_pages": [asdict(page) for page in self.waiting_pages],
             "links_not_followed": self.links_not_followed,
+            "dangling_links": self.dangling_links,
             "visual_pages": self.visual_pages,
             "visual_failures": self.visual_failures,
             "visual_error": self.visual_error,
@@ -79,6 +96,9 @@ class Observer(Protocol):
 
     def finished(self, outcome: FileOutcome) -> None:
         """A file is done with."""
+
+    def gave_up(self, page: PageOutcome) -> None:
+        """A page was given up."""
 
     def embedding(self, done: int, total: int) -> None:
         """Chunks that have their vectors."""
@@ -107,6 +127,8 @@ class SilentObserver:
     def reading(self, path: str, page: int, pages: int) -> None: ...
 
     def finished(self, outcome: FileOutcome) -> None: ...
+
+    def gave_up(self, page: PageOutcome) -> None: ...
 
     def embedding(self, done: int, total: int) -> None: ...
 

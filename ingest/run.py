@@ -11,17 +11,19 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ingest.jobs import DocumentFailed, DocumentRead, Job, PageStarted
+from ingest.giving_up import kept_failures, report_failure, without_hopeless_ocr
+from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted, Task
 from ingest.later import LaterStages
 from ingest.pdf.version import READER_VERSION
-from ingest.plan import ToRead, plan
-from ingest.pool import Pool
-from ingest.report import FileOutcome, IngestSummary, Observer, Result
+from ingest.plan import ToRead, plan, read_again
+from ingest.pool import LIMITS, Limits, Pool
+from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, Result
 from ingest.scan import Scanned, scan, stamp_of, storable
 from ingest.visual import VisualStage
 from ingest.wire import read_pages
@@ -31,12 +33,24 @@ from research.errors import CtxError, DocumentError
 from research.settings import Settings
 from research.store import collections, images, vectors
 from research.store.catalog import Catalog
-from research.store.documents import add_document, all_documents, note_file
+from research.store.documents import add_document, all_documents, get_document, note_file
+from research.store.failures import (
+    TIMEOUT,
+    FailedFile,
+    add_tries,
+    failed_file,
+    forget_files_gone,
+    given_up,
+    record_file,
+    reopen,
+    waits,
+)
 from research.store.lock import write_lock
 from research.store.page_writes import count_for_ocr
 from research.store.paths import IndexPaths
 from research.store.publisher import publish_apart
-from research.store.records import DocumentInfo
+from research.store.records import DocumentInfo, FailedPage
+from research.store.stages import STAGE_READ
 from research.store.trouble import unusable
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
@@ -50,17 +64,23 @@ def ingest(
     observer: Observer,
     wait: float = 0.0,
     follow_links: bool = False,
+    retry: bool = False,
+    limits: Mapping[Task, Limits] = LIMITS,
 ) -> IngestSummary:
-    """Bring the PDFs under `paths` into the index and finish whatever an earlier run left undone."""
+    """Bring the PDFs under `paths` into the index and finish whatever an earlier run left undone.
+
+    `retry`: pages and files of `paths` that were given up and wait are tried again.
+    """
     started = time.monotonic()
     found = scan(paths, follow_links=follow_links)
     index.create()
     with write_lock(index, wait=wait), Catalog(index, writable=True) as catalog:
-        run = _Run(catalog, settings, observer)
+        run = _Run(catalog, settings, observer, limits)
         try:
             run.visual.choose()
             run.account(found)
-            run.read(found.files)
+            run.read(found.files, retry=retry)
+            run.reopen(retry=retry)
             run.embed()
             run.draw()
             run.recognise()
@@ -73,6 +93,7 @@ def ingest(
             raise unusable("the index cannot be written", error) from error
         finally:
             index.clear_spool()
+        run.count()
         run.summary.pending_chunks = vectors.count_pending(catalog)
         run.summary.pending_ocr = count_for_ocr(catalog) if settings.ocr != "off" else 0
     run.summary.seconds = time.monotonic() - started
@@ -80,29 +101,35 @@ def ingest(
 
 
 class _Run:
-    def __init__(self, catalog: Catalog, settings: Settings, observer: Observer) -> None:
+    def __init__(self, catalog: Catalog, settings: Settings, observer: Observer, limits: Mapping[Task, Limits]) -> None:
         self._catalog = catalog
         self._observer = observer
         self._settings = settings
         self._encoder_name = settings.text_encoder or vectors.encoder_of(catalog) or DEFAULT
         self.summary = IngestSummary()
-        self._later = LaterStages(catalog, settings, observer, self.summary)
+        self._limits = limits
+        self._later = LaterStages(catalog, settings, observer, self.summary, limits)
         self.visual = VisualStage(catalog, settings, observer, self.summary)
         self._encoder: TextEncoder | None = None
+        self._embedded = array("q")  # chunks that were given a vector
+        self._failed: dict[str, dict[int, FailedPage]] = {}  # document → its pages that reading gave up
 
     def account(self, found: Scanned) -> None:
         """What the search came upon and did not bring."""
         self.summary.links_not_followed += map(storable, found.leaving)
+        self.summary.dangling_links += map(storable, found.dangling)
         for path, reason in found.unreadable:
             self._finish(FileOutcome(storable(path), "failed", code="unreadable", reason=reason))
 
-    def read(self, files: Sequence[Path]) -> None:
+    def read(self, files: Sequence[Path], *, retry: bool) -> None:
         """Settle what is known, read the rest."""
+        forget_files_gone(self._catalog)
+        again = read_again(self._catalog, retry=retry)
         work: dict[str, ToRead] = {}
         copies: list[ToRead] = []
         for path in files:
             self._later.files[storable(os.path.normpath(path))] = path
-            step = plan(self._catalog, path)
+            step = plan(self._catalog, path, again)
             if isinstance(step, FileOutcome):
                 self._finish(step)
             elif step.sha256 in work:
@@ -114,6 +141,20 @@ class _Run:
             self._read_all(list(work.values()))
             for copy in copies:
                 self._settle_copy(copy)
+
+    def reopen(self, *, retry: bool) -> None:
+        """What later stages gave up and should try again."""
+        reopen(self._catalog, waiting_of=[outcome.doc_id for outcome in self.summary.files] if retry else ())
+
+    def count(self) -> None:
+        """What the run left in the catalog, as it is now: OCR takes chunks out again."""
+        self.summary.chunks = vectors.count_embedded(self._catalog, self._embedded)
+        told = {(page.path, page.page, page.stage) for page in self.summary.failed_pages}
+        self.summary.waiting_pages = [
+            PageOutcome(page.path, page.page, page.stage, page.code, page.reason)
+            for page in given_up(self._catalog)
+            if (page.page or page.stage != STAGE_READ) and (page.path, page.page, page.stage) not in told
+        ]
 
     def embed(self) -> None:
         """Give every chunk its vector."""
@@ -156,10 +197,18 @@ class _Run:
         by_path = {step.path: step for step in work}
         force = self._settings.ocr == "force"
         jobs = [
-            Job("read", step.path, step.doc_id, spool / f"{step.doc_id}.jsonl", self._encoder_name, force=force)
+            Job(
+                "read",
+                step.path,
+                step.doc_id,
+                spool / f"{step.doc_id}.jsonl",
+                self._encoder_name,
+                force=force,
+                skip=tuple(page.page for page in step.failed if page.stage == STAGE_READ and waits(page)),
+            )
             for step in work
         ]
-        with self._encoder_loading(), Pool(min(len(jobs), _cores())) as pool:
+        with self._encoder_loading(), Pool(min(len(jobs), _cores()), self._limits) as pool:
             for event in pool.read(jobs):
                 step = by_path[event.job.path]
                 if isinstance(event, PageStarted):
@@ -167,14 +216,17 @@ class _Run:
                 elif isinstance(event, DocumentRead):
                     self._finish(self._commit(step, event))
                     event.job.spool.unlink(missing_ok=True)
+                elif isinstance(event, PageFailed):
+                    failed = FailedPage(event.page, STAGE_READ, event.code, event.reason, event.tries)
+                    self._failed.setdefault(step.doc_id, {})[event.page] = failed
                 elif isinstance(event, DocumentFailed):
-                    self._finish(_failure(step, event))
+                    self._finish(self._failure(step, event))
 
     def _commit(self, step: ToRead, event: DocumentRead) -> FileOutcome:
         problem = _changed(step)
         if problem is not None:
             return FileOutcome(step.stamp.path, "failed", step.doc_id, code=problem.code, reason=problem.message)
-        name = storable(step.path.name)
+        name, source_path = self._name_of(step)
         info = DocumentInfo(
             doc_id=step.doc_id,
             filename=name,
@@ -182,21 +234,46 @@ class _Run:
             title=event.title,
             num_pages=event.pages,
             timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
-            source_path=step.stamp.path,
+            source_path=source_path,
             size_bytes=step.stamp.size,
             sha256=step.sha256,
             warnings=event.warnings,
         )
-        pages = read_pages(event.job.spool)
+        new = list(self._failed.get(step.doc_id, {}).values())
+        kept = kept_failures(step.failed, event.job)
         try:
             add_document(
-                self._catalog, info, step.stamp, pages, reader_version=READER_VERSION, images=self._settings.images
+                self._catalog,
+                info,
+                step.stamp,
+                without_hopeless_ocr(read_pages(event.job.spool), kept),
+                reader_version=READER_VERSION,
+                images=self._settings.images,
+                failed=[*kept, *(add_tries(page, step.failed) for page in new)],
             )
         except DocumentError as error:
             return FileOutcome(step.stamp.path, "failed", step.doc_id, code=error.code, reason=error.message)
+        for page in new:
+            report_failure(self.summary, self._observer, source_path, page)
         self.summary.pages += event.pages
         result: Result = "replaced" if step.replaces else "added"
         return FileOutcome(step.stamp.path, result, step.doc_id, event.pages, warnings=event.warnings)
+
+    def _name_of(self, step: ToRead) -> tuple[str, str]:
+        """File name and path of a document: those of this file, or those it goes by already, if it is read again."""
+        known = get_document(self._catalog, step.doc_id)
+        if known is not None and known.source_path != step.stamp.path and Path(known.source_path).exists():
+            return known.filename, known.source_path
+        return storable(step.path.name), step.stamp.path
+
+    def _failure(self, step: ToRead, event: DocumentFailed) -> FileOutcome:
+        if event.code == TIMEOUT:  # not to be waited for in every run
+            path, version = step.stamp.path, READER_VERSION
+            known = failed_file(self._catalog, path)
+            same = known is not None and (known.sha256, known.reader_version) == (step.sha256, version)
+            tries = event.tries + (known.tries if known is not None and same else 0)
+            record_file(self._catalog, FailedFile(path, step.sha256, version, event.code, event.reason, tries))
+        return FileOutcome(step.stamp.path, "failed", step.doc_id, code=event.code, reason=event.reason)
 
     def _settle_copy(self, copy: ToRead) -> None:
         """A second file with the content of one just read shares its fate."""
@@ -213,7 +290,7 @@ class _Run:
         for batch in _batches(vectors.pending_chunks(self._catalog), _BATCH):
             matrix = encoder.embed([chunk.text for chunk in batch])
             vectors.write_vectors(self._catalog, [chunk.chunk_id for chunk in batch], matrix)
-            self.summary.chunks += len(batch)
+            self._embedded.extend(chunk.chunk_id for chunk in batch)
             done += len(batch)
             self._observer.embedding(done, total)
 
@@ -256,10 +333,6 @@ def _changed(step: ToRead) -> DocumentError | None:
     except DocumentError as error:
         return error
     return None if same else DocumentError("changed", "the file changed while it was read; ingest it again")
-
-
-def _failure(step: ToRead, event: DocumentFailed) -> FileOutcome:
-    return FileOutcome(step.stamp.path, "failed", step.doc_id, code=event.code, reason=event.reason)
 
 
 def _batches(chunks: Iterator[vectors.PendingChunk], size: int) -> Iterator[list[vectors.PendingChunk]]:

@@ -23,6 +23,7 @@ class Scanned:
     files: list[Path] = field(default_factory=list)
     unreadable: list[tuple[Path, str]] = field(default_factory=list)  # files and folders, and why
     leaving: list[Path] = field(default_factory=list)  # links out of a folder that were not followed
+    dangling: list[Path] = field(default_factory=list)  # links that lead nowhere
 
 
 def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
@@ -40,6 +41,8 @@ def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
         hint = "ctx reads files whose name ends in .pdf"
         if found.leaving:
             hint = "its links lead elsewhere; take them with --follow-links"
+        elif found.dangling:
+            hint = f"its links lead nowhere: {storable(found.dangling[0])}"
         raise NothingFoundError(f"no PDF files in {where}", hint=hint)
     return found
 
@@ -61,6 +64,8 @@ class _Search:
                 self._candidates.append((path.absolute(), False))
                 return
             problem = "neither a file nor a folder" if path.exists() else "no such file or folder"
+            if path.is_symlink() and not path.exists():
+                problem = "the link leads nowhere"
         except OSError as error:
             problem = f"cannot be reached ({error.strerror})"
         raise UsageError(f"{problem}: {storable(path)}", hint="check the spelling of the path")
@@ -101,6 +106,8 @@ class _Search:
             is_folder, is_link = entry.is_dir(), entry.is_symlink()
             # Never devices, pipes or sockets: opening them can block. Links that lead nowhere are no files either.
             if not is_folder and not (entry.name.lower().endswith(_SUFFIX) and entry.is_file()):
+                if is_link and entry.name.lower().endswith(_SUFFIX) and not path.exists():
+                    self._found.dangling.append(path)
                 return False
             if is_link and not self._follow:
                 if not path.resolve().is_relative_to(top):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.giving_up import report_failure
 from ingest.report import IngestSummary, Observer
 from research.encoders.base import TextEncoder, fitting
 from research.encoders.visual import hub
@@ -29,6 +30,8 @@ from research.store import page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.page_vectors import OFF, REGIONS, PageBlobs, PageImage
 from research.store.pages import count_pages
+from research.store.records import FailedPage
+from research.store.stages import STAGE_VISUAL
 
 if TYPE_CHECKING:
     from research.encoders.visual.base import PageVectors, VisualEncoder
@@ -136,16 +139,20 @@ class VisualStage:
         images = page_vectors.unseen_images(self._catalog)
         self._observer.seeing(0, len(images))
         for done, image in enumerate(images, start=1):
-            page_vectors.write(self._catalog, [self._look_at(image, encoder)])
-            self._summary.visual_pages += 1
+            self._look_at(image, encoder)
             self._observer.seeing(done, len(images))
 
-    def _look_at(self, image: PageImage, encoder: VisualEncoder) -> PageBlobs:
+    def _look_at(self, image: PageImage, encoder: VisualEncoder) -> None:
+        self._summary.visual_pages += 1
         try:
-            return _blobs(image.page_id, encoder.embed_pages([Path(image.path)])[0])
+            seen = encoder.embed_pages([Path(image.path)])[0]
         except CtxError as error:
+            failed = FailedPage(image.page, STAGE_VISUAL, "visual_failed", error.message)
+            page_vectors.give_up(self._catalog, image, failed)
             self._summary.visual_failures.append(f"{image.name}: {error.message}")
-            return PageBlobs(image.page_id, b"", b"", b"", b"")  # noted, so that it is not tried for ever
+            report_failure(self._summary, self._observer, image.source_path, failed)
+        else:
+            page_vectors.write(self._catalog, [_blobs(image.page_id, seen)])
 
     def _fail(self, error: CtxError) -> None:
         self._name = ""

@@ -18,13 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ingest.chunks import chunk_page
+from ingest.faults import NOT_OURS, Fault, fault_of
 from ingest.jobs import NO_SPACE
 from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
-from ingest.pdf import open_pdf
+from ingest.pdf import PdfReader, open_pdf
 from ingest.wire import lines_out, page_line
 from research.encoders.base import TextEncoder
 from research.encoders.registry import DEFAULT, load_text_encoder
 from research.errors import CtxError, DocumentError
+from research.store.failures import INTERNAL
 from research.store.orphans import die_with_parent
 from research.store.records import Chunk, Line, Page
 from research.store.trouble import is_full
@@ -48,6 +50,7 @@ class Worker:
 
     def run(self, job: dict[str, Any]) -> None:
         tasks = {"read": self._read, "draw": self._draw, "ocr": self._recognise}
+        self._say(event="begun")
         try:
             report = tasks[job["task"]](Path(os.fsdecode(bytes.fromhex(job["path"]))), job)
             self._say(**report)
@@ -60,22 +63,41 @@ class Worker:
         except OSError as error:
             code = NO_SPACE if is_full(error) else "unreadable"
             self._say(event="failed", code=code, reason=error.strerror or str(error))
+        except Exception as error:  # noqa: BLE001  the edge of the process: a mistake of ours is told as one
+            fault = fault_of(error)
+            self._say(event="failed", code=INTERNAL, reason=fault.reason, trace=fault.trace)
 
     def _read(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
         warnings: list[str] = []
         wordless = 0
         with open_pdf(path) as document, Path(job["spool"]).open("w", encoding="utf-8") as spool:
             for page in document.pages(skip=set(job["skip"]), progress=self._watch(document.num_pages)):
-                noted = replace(page, needs_ocr=self._need(page, force=job["force"]) is not None)
-                spool.write(page_line(noted, self._chunks(noted, document.title, job)) + "\n")
-                wordless += not page.markdown and not page.error
-                if page.error:
-                    warnings.append(f"page {page.number}: {page.error}")
+                line, error = self._entry(page, document, job)
+                spool.write(line + "\n")
+                wordless += not page.markdown and not error
+                if error:
+                    warnings.append(f"page {page.number}: {error}")
             warnings += document.warnings
             pages, title = document.num_pages, document.title
         if wordless:
             warnings.append(f"{wordless} of {pages} pages have no text layer")
         return {"event": "read", "title": title, "pages": pages, "warnings": warnings}
+
+    def _entry(self, page: Page, document: PdfReader, job: dict[str, Any]) -> tuple[str, str]:
+        """A page as it is spooled, and why it has no text; what our own code failed on is told."""
+        fault = document.faults.get(page.number)
+        try:
+            noted = replace(page, needs_ocr=self._need(page, force=job["force"]) is not None)
+            line = page_line(noted, self._chunks(noted, document.title, job))
+        except NOT_OURS:
+            raise
+        except Exception as error:  # noqa: BLE001  one page's fault costs one page
+            fault = fault_of(error)
+            page = Page(page.number, "", error=fault.reason)
+            line = page_line(page, [])
+        if fault is not None:
+            self._fail(page.number, fault)
+        return line, page.error
 
     def _draw(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
         from ingest.images import write_images
@@ -88,8 +110,13 @@ class Worker:
             watch = self._watch(document.num_pages)
             for number in range(1, document.num_pages + 1):
                 watch(number)
-                if number not in job["skip"] and write_images(document.raw_page(number), number, folder):
-                    drawn.append(number)
+                try:
+                    if number not in job["skip"] and write_images(document.raw_page(number), number, folder):
+                        drawn.append(number)
+                except NOT_OURS:
+                    raise
+                except Exception as error:  # noqa: BLE001  one page's fault costs one page
+                    self._fail(number, fault_of(error))
         return {"event": "drawn", "pages": drawn}
 
     def _recognise(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
@@ -107,12 +134,16 @@ class Worker:
             )
             for result in ocr_document(path, tasks, self._engine, progress=watch):
                 if isinstance(result, OcrFailure):
-                    self._say(event="ocr_failed", page=result.page, reason=result.reason)
+                    failure = {"code": result.code, "reason": result.reason, "tries": result.tries}
+                    self._say(event="page_failed", page=result.page, **failure, trace=result.trace)
                     continue
                 page = replace(result.page, needs_ocr=False, ocr_engine=result.engine if result.lines else "")
                 line = page_line(page, self._chunks(page, document.title, job))
                 self._say(event="ocr", line=line, lines=lines_out(Line(read.text, read.box) for read in result.lines))
         return {"event": "ocr_done"}
+
+    def _fail(self, page: int, fault: Fault) -> None:
+        self._say(event="page_failed", page=page, code=INTERNAL, reason=fault.reason, tries=1, trace=fault.trace)
 
     @staticmethod
     def _need(page: Page, *, force: bool) -> OcrNeed | None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from ingest.faults import NOT_OURS, fault_of
 from ingest.ocr.assemble import OcrResult, read_page
-from ingest.ocr.engines import OcrEngine, OcrError
+from ingest.ocr.engines import OCR_FAILED, OcrEngine, OcrError
 from ingest.ocr.images import page_render
 from ingest.ocr.need import OcrNeed
 from ingest.pdf.mupdf import open_document, pymupdf
+from research.store.failures import INTERNAL
 from research.store.records import Page
 
 _SHRINK_EVERY = 10  # pages; MuPDF keeps what it decoded
@@ -29,7 +32,10 @@ class OcrFailure:
     """A page that OCR could not read, and why. Its text is as it was."""
 
     page: int
+    code: str
     reason: str
+    tries: int = 1
+    trace: str = ""  # where our own code failed
 
 
 def ocr_document(
@@ -43,13 +49,26 @@ def ocr_document(
     document = open_document(path)
     try:
         for done, task in enumerate(tasks, start=1):
-            number = task.page.number
-            hear(number)
-            try:
-                yield read_page(task.page, task.need, page_render(document, number), engine)
-            except OcrError as error:
-                yield OcrFailure(number, error.message)
+            yield _read(task, document, engine, hear)
             if done % _SHRINK_EVERY == 0:
                 pymupdf.TOOLS.store_shrink(100)
     finally:
         document.close()
+
+
+def _read(task: OcrTask, document: Any, engine: OcrEngine, hear: Callable[[int], None]) -> OcrResult | OcrFailure:
+    """One page. An engine that was killed, or took too long, is given a second try."""
+    number, tries = task.page.number, 0
+    while True:
+        tries += 1
+        hear(number)
+        try:
+            return read_page(task.page, task.need, page_render(document, number), engine)
+        except OcrError as error:
+            if error.code == OCR_FAILED or tries == 2:
+                return OcrFailure(number, error.code, error.message, tries)
+        except NOT_OURS:
+            raise
+        except Exception as error:  # noqa: BLE001  one page's fault costs one page
+            fault = fault_of(error)
+            return OcrFailure(number, INTERNAL, fault.reason, tries, fault.trace)

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,11 +25,13 @@ from ingest.ocr.layout import in_reading_order, mean_confidence
 from ingest.ocr.upright import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text, is_cjk
 from research.errors import CtxError
+from research.store.failures import KILLED, TIMEOUT
 from research.store.orphans import kill_with_parent
 from research.store.records import Box
 
 _SECONDS_TO_START = 20.0
 _SECONDS_AN_IMAGE = 60.0
+_SLICE = 1.0
 _PAGE_SIDE = 2400  # measured: fewer pixels lose words, more cost time and win nothing
 _MIN_VERSION = 4
 _WORD_LEVEL = "5"
@@ -108,26 +111,32 @@ class TesseractEngine:
     def _run(self, arguments: tuple[str, ...], data: bytes, seconds: float) -> str:
         environment = {**os.environ, "OMP_THREAD_LIMIT": "1", "LC_ALL": "C"}
         try:
-            process = subprocess.Popen(
-                [self._binary, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                start_new_session=True,
-                preexec_fn=kill_with_parent,  # noqa: PLW1509  one system call; this process has one thread
-            )
+            # A file and not a pipe: what is left to send would be lost when `communicate` is called again.
+            with tempfile.TemporaryFile() as image:
+                image.write(data)
+                image.seek(0)
+                process = subprocess.Popen(
+                    [self._binary, *arguments],
+                    stdin=image,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=environment,
+                    start_new_session=True,
+                    preexec_fn=kill_with_parent,  # noqa: PLW1509  one system call; this process has one thread
+                )
         except OSError as error:
             raise OcrError(f"tesseract cannot be started: {error.strerror}") from error
         with process:
             try:
-                out, complaints = process.communicate(data, timeout=seconds)
+                out, complaints = _communicate(process, seconds)
             except subprocess.TimeoutExpired as error:
                 _kill(process)
-                raise OcrError(f"tesseract took more than {seconds:g} seconds") from error
+                raise OcrError(f"tesseract took more than {seconds:g} seconds", code=TIMEOUT) from error
             except BaseException:
                 _kill(process)
                 raise
+        if process.returncode < 0:
+            raise OcrError(f"tesseract was killed by signal {-process.returncode}", code=KILLED)
         if process.returncode != 0:
             raise OcrError(f"tesseract failed: {_last_line(complaints) or f'exit code {process.returncode}'}")
         return out.decode("utf-8", "replace")
@@ -145,6 +154,18 @@ def _bytes_of(image: Image.Image) -> bytes:
     data = io.BytesIO()
     image.save(data, "PPM")
     return data.getvalue()
+
+
+def _communicate(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+    """Its output, if it ends in time. Time in which this process was stopped (Ctrl-Z) counts as one slice at most."""
+    left = seconds
+    while True:
+        try:
+            return process.communicate(timeout=min(_SLICE, left))
+        except subprocess.TimeoutExpired:
+            left -= _SLICE
+            if left <= 0:
+                raise
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

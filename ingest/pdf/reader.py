@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ingest.faults import NOT_OURS, Fault, FaultError, fault_of, is_ours
 from ingest.pdf.compose import Composer
 from ingest.pdf.contents import read_contents
 from ingest.pdf.extract import MAX_CHARACTERS, extract_page, is_full
@@ -32,6 +33,7 @@ class PdfReader:
     def __init__(self, path: Path) -> None:
         self._document = open_document(path)
         self.warnings: list[str] = []
+        self.faults: dict[int, Fault] = {}  # pages that our own code failed on
         self.num_pages = self._believable_count()
         self._title: str | None = metadata_title(self._document) or None
 
@@ -87,14 +89,15 @@ class PdfReader:
         for number in range(1, self.num_pages + 1):
             hear(number)
             raw = _failed(number, PAGE_GIVEN_UP) if number in skip else self._read(number)
+            raw = self._count(statistics, raw)
             good += not raw.error
-            self._note(raw)
             if not good and number >= _HOPELESS:
                 break
-            statistics.add(raw)
             spool.append(raw)
             if number % _SHRINK_EVERY == 0:
                 pymupdf.TOOLS.store_shrink(100)
+        if not good and self.faults:
+            raise FaultError(next(iter(self.faults.values())))
         if not good:
             raise DocumentError("damaged", "no page of the PDF can be read")
         return statistics
@@ -102,12 +105,40 @@ class PdfReader:
     def _read(self, number: int) -> RawPage:
         try:
             return extract_page(self._document[number - 1], number)
-        except READ_ERRORS:
-            return _failed(number, "the page is damaged")
+        except NOT_OURS:
+            raise
+        except Exception as error:  # noqa: BLE001  one page's fault, whose ever it is, costs one page
+            return _failed(number, self._blame(number, error))
+
+    def _count(self, statistics: DocumentStatistics, raw: RawPage) -> RawPage:
+        """Take a page into the statistics; a page they fail on is left out."""
+        try:
+            self._note(raw)
+            statistics.add(raw)
+        except NOT_OURS:
+            raise
+        except Exception as error:  # noqa: BLE001  as above
+            return _failed(raw.number, self._blame(raw.number, error))
+        return raw
+
+    def _blame(self, number: int, error: Exception) -> str:
+        """Why a page has no text: the page itself, or a mistake of ours, which is kept to be told."""
+        if isinstance(error, READ_ERRORS) and not is_ours(error):
+            return "the page is damaged"
+        self.faults[number] = fault_of(error)
+        return self.faults[number].reason
 
     def _second_pass(self, composer: Composer, raw: RawPage) -> Page:
         if raw.error:
             return Page(number=raw.number, markdown="", error=raw.error)
+        try:
+            return self._compose(composer, raw)
+        except NOT_OURS:
+            raise
+        except Exception as error:  # noqa: BLE001  as above
+            return Page(number=raw.number, markdown="", error=self._blame(raw.number, error))
+
+    def _compose(self, composer: Composer, raw: RawPage) -> Page:
         page: Any = None
         if raw.ruled:
             try:

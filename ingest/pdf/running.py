@@ -16,8 +16,9 @@ _BAND = 0.12  # of the page's height, at the top and at the bottom
 _ROWS = 4  # the outermost rows looked at in each band
 _MAX_KEYS = 20_000
 _DIGITS = re.compile(r"\d+")
+# Roman numerals are spelt out in both cases: to ignore case would let in İ and ı, which are no ASCII letters in any.
 _PAGE_NUMBER = re.compile(
-    r"(?:page|p\.|pg\.?|seite|página|стр\.)?\s*[-–—|\[(]*\s*(?:[a-z]{1,3}-)?(?:(\d{1,5})|([ivxlc]{1,8}))\s*[-–—|\])]*"
+    r"(?:page|p\.|pg\.?|seite|página|стр\.)?\s*[-–—|\[(]*\s*(?:[a-z]{1,3}-)?(?:(\d{1,5})|((?-i:[ivxlcIVXLC]{1,8})))\s*[-–—|\])]*"
     r"(?:\s*(?:of|/|von|de|sur)\s*\d{1,5})?",
     re.IGNORECASE,
 )

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from research.store import generations, images
+from research.store import failures, generations, images
 from research.store.catalog import Catalog
 from research.store.catalog_checks import unit_problem, validate_catalog
 from research.store.foreign_keys import delete_orphans, orphans
@@ -108,6 +108,14 @@ def ledger(catalog: Catalog) -> Iterator[Ailment]:
             )
 
 
+def given_up(catalog: Catalog) -> Iterator[Ailment]:
+    """A page that was skipped and is not noted would never be tried again."""
+    count = failures.nameless(catalog)
+    if count:
+        message = f"{count} pages were given up and nobody knows"
+        yield Ailment("given up", message, failures.name_them, READ_AGAIN)
+
+
 def page_images(catalog: Catalog) -> Iterator[Ailment]:
     missing = images.missing(catalog)
     if missing:
@@ -150,7 +158,7 @@ def leftovers(catalog: Catalog) -> Iterator[Ailment]:
         yield Ailment("leftovers", message, lambda _: images.sweep(paths, known))
 
 
-QUICK: tuple[Look, ...] = (documents, ledger, page_images, full_text, leftovers)
+QUICK: tuple[Look, ...] = (documents, ledger, given_up, page_images, full_text, leftovers)
 # Each stands on those before it.
 THOROUGH: tuple[Look, ...] = (
     structure,
@@ -160,6 +168,7 @@ THOROUGH: tuple[Look, ...] = (
     vectors,
     values,
     ledger,
+    given_up,
     page_images,
     full_text_closely,
     leftovers,

@@ -185,6 +185,9 @@ def unit_problem(blob: bytes, dim: int) -> str:
     return "" if float(np.einsum("i,i->", vector, vector)) <= _LONGEST_SQUARE else "a vector is not of unit length"
 
 
+_STAGE = columns.one_of("a stage of ctx", STAGES)
+_CODE = columns.matching("a word for a failure", "[a-z_]{1,40}")
+
 # Parents stand before their children: what is copied in this order refers to nothing that is not there yet.
 TABLES: dict[str, Table] = {
     "meta": Table({"key": columns.one_of("a setting of ctx", frozenset(_META)), "value": columns.NOTE}, _meta),
@@ -260,7 +263,27 @@ TABLES: dict[str, Table] = {
         },
         _page_vector,
     ),
-    "ledger": Table({"doc_id": columns.DOC_ID, "stage": columns.one_of("a stage of ctx", STAGES)}),
+    "ledger": Table({"doc_id": columns.DOC_ID, "stage": _STAGE}),
+    "failed_pages": Table(
+        {
+            "doc_id": columns.DOC_ID,
+            "page": columns.integer("a page number, or 0 for the whole document", most=999_999_999),
+            "stage": _STAGE,
+            "code": _CODE,
+            "reason": columns.NOTE,
+            "tries": columns.COUNT,
+        }
+    ),
+    "failed_files": Table(
+        {
+            "path": columns.PATH,
+            "sha256": columns.SHA256,
+            "reader_version": columns.COUNT,
+            "code": _CODE,
+            "reason": columns.NOTE,
+            "tries": columns.COUNT,
+        }
+    ),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -13,8 +13,9 @@ from pathlib import PurePath
 from research.errors import DocumentError, NothingFoundError
 from research.store import images
 from research.store.catalog import Catalog
+from research.store.failures import record
 from research.store.page_writes import insert_page, restamp_vectors
-from research.store.records import Chunk, DocumentInfo, Page
+from research.store.records import Chunk, DocumentInfo, FailedPage, Page
 from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
 from research.store.words import name_words, words
 
@@ -91,12 +92,16 @@ def add_document(
     *,
     reader_version: int,
     images: bool = False,
+    failed: Sequence[FailedPage] = (),
 ) -> None:
     """Write a document whole, in one transaction, in place of whatever stood at its path before.
 
-    `images`: its pages are to be drawn later in the run.
+    `images`: its pages are to be drawn later in the run. `failed`: pages of it that were given up.
     """
     with catalog.transaction() as connection:
+        copies = connection.execute(
+            "SELECT * FROM files WHERE doc_id = ? AND path <> ? ORDER BY rowid", (info.doc_id, stamp.path)
+        ).fetchall()
         _forget_path(connection, stamp.path)
         _delete(connection, info.doc_id)
         connection.execute(
@@ -115,8 +120,11 @@ def add_document(
                 json.dumps(info.warnings),
             ),
         )
+        connection.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?)", [tuple(copy) for copy in copies])
         _note_file(connection, info.doc_id, stamp)
         index_name(connection, info.doc_id, info.filename, info.title)
+        record(connection, info.doc_id, failed)
+        connection.execute("DELETE FROM failed_files WHERE path = ?", (stamp.path,))
         numbers, stages = [], {STAGE_VECTORS} | ({STAGE_IMAGES} if images else set())
         for page, chunks in pages:
             insert_page(connection, info.doc_id, page, chunks)

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from research.store.catalog import Catalog
+from research.store.failures import record
 from research.store.images import image_path
 from research.store.pages import marks, slices
-from research.store.records import Box, Line
+from research.store.records import Box, FailedPage, Line
+from research.store.stages import STAGE_VISUAL
 
 REGIONS = "regions"
 OFF = "off"
@@ -40,7 +42,10 @@ class PageImage:
     """A drawn page that the visual encoder has not seen yet."""
 
     page_id: int
+    doc_id: str
+    page: int
     name: str  # for messages
+    source_path: str  # of its document
     path: str
 
 
@@ -63,6 +68,7 @@ def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
         values.append(("catalog_id", uuid.uuid4().hex))
     with catalog.transaction() as connection:
         connection.execute("DELETE FROM page_vectors")
+        connection.execute("DELETE FROM failed_pages WHERE stage = ?", (STAGE_VISUAL,))  # another may see more
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
 
 
@@ -103,12 +109,12 @@ def pages_with_new_lines(catalog: Catalog) -> list[int]:
 def unseen_images(catalog: Catalog) -> list[PageImage]:
     """Drawn pages without vectors, document by document."""
     rows = catalog.connection.execute(
-        "SELECT page_id, doc_id, page, filename FROM pages JOIN documents USING (doc_id)"
+        "SELECT page_id, doc_id, page, filename, source_path FROM pages JOIN documents USING (doc_id)"
         " LEFT JOIN page_vectors USING (page_id) WHERE image AND seq IS NULL ORDER BY documents.rowid, page"
     )
     return [
-        PageImage(row["page_id"], f"{row['filename']}, page {row['page']}", image_path(catalog.paths, row[1], row[2]))
-        for row in rows
+        PageImage(page_id, doc_id, page, f"{name}, page {page}", source_path, image_path(catalog.paths, doc_id, page))
+        for page_id, doc_id, page, name, source_path in rows
     ]
 
 
@@ -119,6 +125,16 @@ def write(catalog: Catalog, pages: Sequence[PageBlobs]) -> None:
             " WHERE EXISTS (SELECT 1 FROM pages WHERE page_id = ?)",
             [(page.page_id, page.first, page.boxes, page.sketch, page.vectors, page.page_id) for page in pages],
         )
+
+
+def give_up(catalog: Catalog, image: PageImage, failed: FailedPage) -> None:
+    """The visual encoder cannot see this page. An empty row keeps it from being tried in every run."""
+    with catalog.transaction() as connection:
+        connection.execute(
+            "INSERT OR REPLACE INTO page_vectors (page_id, first, boxes, sketch, vectors) VALUES (?, ?, ?, ?, ?)",
+            (image.page_id, b"", b"", b"", b""),
+        )
+        record(connection, image.doc_id, [failed])
 
 
 def count(catalog: Catalog) -> int:

@@ -8,10 +8,11 @@ import zlib
 from collections.abc import Sequence
 
 from research.store.catalog import Catalog
+from research.store.failures import WHOLE, add_tries, failures_of, forget, record, waits
 from research.store.page_vectors import write_lines
-from research.store.records import PAGE_GIVEN_UP, Chunk, Line, Page
+from research.store.records import Chunk, FailedPage, Line, Page
 from research.store.revision import revise
-from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
+from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_READ, STAGE_VECTORS
 from research.store.words import words
 
 
@@ -81,14 +82,6 @@ def pages_for_ocr(catalog: Catalog, doc_id: str) -> list[int]:
     return [int(row[0]) for row in rows]
 
 
-def pages_given_up(catalog: Catalog, doc_id: str) -> tuple[int, ...]:
-    """Pages the reader hung or crashed on: they would do it again in every later stage."""
-    rows = catalog.connection.execute(
-        "SELECT page FROM pages WHERE doc_id = ? AND error = ? ORDER BY page", (doc_id, PAGE_GIVEN_UP)
-    )
-    return tuple(int(row[0]) for row in rows)
-
-
 def count_for_ocr(catalog: Catalog) -> int:
     """Pages that wait for OCR, looked for in the documents of the ledger: all pages would be the whole index read."""
     row = catalog.connection.execute(
@@ -123,31 +116,60 @@ def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk], li
         _insert_text(connection, row[0], page, found, chunks)
         write_lines(connection, row[0], lines)
         connection.execute("INSERT OR IGNORE INTO ledger VALUES (?, ?)", (doc_id, STAGE_VECTORS))
+        forget(connection, doc_id, STAGE_OCR, [page.number])
         _close_ocr(connection, doc_id)
 
 
-def give_up_ocr(catalog: Catalog, doc_id: str, pages: Sequence[int], reason: str) -> None:
-    """Note pages that OCR cannot read, so that they are not tried for ever."""
+def give_up_ocr(catalog: Catalog, doc_id: str, failed: Sequence[FailedPage]) -> None:
+    """Note pages that OCR cannot read; `failures.reopen` says which of them are tried again."""
+    earlier = failures_of(catalog, doc_id)
     with catalog.transaction() as connection:
         connection.executemany(
             "UPDATE pages SET needs_ocr = 0, error = ? WHERE doc_id = ? AND page = ?",
-            [(reason, doc_id, page) for page in pages],
+            [(ocr_error(page.reason), doc_id, page.page) for page in failed],
         )
+        record(connection, doc_id, [add_tries(page, earlier) for page in failed])
+        _close_ocr(connection, doc_id)
+
+
+def ocr_error(reason: str) -> str:
+    """What stands as the error of a page that OCR gave up."""
+    return f"OCR failed: {reason}"
+
+
+def needs_no_ocr(catalog: Catalog, doc_id: str, pages: Sequence[int]) -> None:
+    """OCR has passed over these pages: there is nothing on them for it."""
+    with catalog.transaction() as connection:
+        connection.executemany(
+            "UPDATE pages SET needs_ocr = 0, error = '' WHERE doc_id = ? AND page = ?",
+            [(doc_id, page) for page in pages],
+        )
+        forget(connection, doc_id, STAGE_OCR, pages)
         _close_ocr(connection, doc_id)
 
 
 def ask_for_images(catalog: Catalog) -> None:
-    """Put every document without a single image on the ledger."""
+    """Put every document without a single image on the ledger, unless all of its pages were given up."""
     with catalog.transaction() as connection:
         connection.execute(
-            "INSERT OR IGNORE INTO ledger SELECT doc_id, ? FROM pages GROUP BY doc_id HAVING MAX(image) = 0",
-            (STAGE_IMAGES,),
+            "INSERT OR IGNORE INTO ledger SELECT doc_id, ? FROM pages GROUP BY doc_id HAVING MAX(image) = 0"
+            " AND COUNT(*) > (SELECT COUNT(DISTINCT page) FROM failed_pages f WHERE f.doc_id = pages.doc_id"
+            " AND stage IN (?, ?)) AND NOT EXISTS (SELECT 1 FROM failed_pages f WHERE f.doc_id = pages.doc_id"
+            " AND stage = ? AND page = ?)",
+            (STAGE_IMAGES, STAGE_READ, STAGE_IMAGES, STAGE_IMAGES, WHOLE),
         )
 
 
-def mark_drawn(catalog: Catalog, doc_id: str, pages: Sequence[int], *, published: int) -> None:
-    """The pages' image files are in place. `published`: the last vector that the collections have."""
+def mark_drawn(
+    catalog: Catalog, doc_id: str, pages: Sequence[int], *, published: int, failed: Sequence[FailedPage] = ()
+) -> None:
+    """The pages' image files are in place, `failed` were given up. `published`: the last vector that the collections
+    have."""
+    earlier = failures_of(catalog, doc_id)
     with catalog.transaction() as connection:
+        tried = [page.page for page in earlier if page.stage == STAGE_IMAGES and not waits(page)]
+        forget(connection, doc_id, STAGE_IMAGES, [*pages, *tried])
+        record(connection, doc_id, [add_tries(page, earlier) for page in failed])
         connection.executemany(
             "UPDATE pages SET image = 1 WHERE doc_id = ? AND page = ?", [(doc_id, page) for page in pages]
         )

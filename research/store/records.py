@@ -43,6 +43,17 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedPage:
+    """A page that a stage gave up; page 0 is the whole document. `code` is a stable word for scripts."""
+
+    page: int
+    stage: str
+    code: str
+    reason: str
+    tries: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """One line that OCR read, with its place on the page."""
 

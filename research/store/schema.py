@@ -121,6 +121,34 @@ _STEPS: tuple[str, ...] = (
     INSERT INTO meta SELECT 'visual_encoder', 'regions:' || value FROM meta WHERE key = 'text_encoder';
     INSERT INTO meta SELECT 'visual_dim', value FROM meta WHERE key = 'text_dim';
     """,
+    """
+    -- Pages that a stage gave up, and why. Page 0 stands for the whole document.
+    CREATE TABLE failed_pages (
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        page INTEGER NOT NULL,
+        stage TEXT NOT NULL,
+        code TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        tries INTEGER NOT NULL,
+        PRIMARY KEY (doc_id, page, stage)
+    ) WITHOUT ROWID;
+
+    -- Files of which nothing could be read in the time they have; without a document there is no page to name.
+    CREATE TABLE failed_files (
+        path TEXT PRIMARY KEY,
+        sha256 TEXT NOT NULL,
+        reader_version INTEGER NOT NULL,
+        code TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        tries INTEGER NOT NULL
+    ) WITHOUT ROWID;
+
+    -- Until now nobody knew whether such a page hung, crashed or was killed: each is tried once more.
+    INSERT INTO failed_pages SELECT doc_id, page, 'read', 'killed', error, 1 FROM pages
+        WHERE error = 'the page was skipped';
+    INSERT INTO failed_pages SELECT doc_id, page, 'ocr', 'killed', error, 1 FROM pages
+        WHERE error = 'OCR failed: the PDF library crashed on it';
+    """,
 )
 
 VERSION = len(_STEPS)

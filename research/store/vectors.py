@@ -94,6 +94,18 @@ def count_chunks(catalog: Catalog) -> int:
     return int(catalog.connection.execute("SELECT COUNT(*) FROM chunks").fetchone()[0])
 
 
+def count_embedded(catalog: Catalog, chunk_ids: Sequence[int]) -> int:
+    """How many of these chunks are in the catalog, with their vectors."""
+    return sum(
+        int(
+            catalog.connection.execute(
+                f"SELECT COUNT(*) FROM vectors WHERE chunk_id IN ({marks(part)})", tuple(part)
+            ).fetchone()[0]
+        )
+        for part in slices(chunk_ids)
+    )
+
+
 def longest_chunk(catalog: Catalog) -> int:
     """Tokens of the longest chunk; 0 in an empty index."""
     return int(catalog.connection.execute("SELECT COALESCE(MAX(tokens), 0) FROM chunks").fetchone()[0])

@@ -110,6 +110,15 @@ def test_quiet_tells_failures_only(call, mixed: Path, tmp_path: Path) -> None:
     assert rf"ctx: failed: {mixed}/b\n.pdf" in ran.err
 
 
+def test_a_link_that_leads_nowhere_is_named(call, make_pdf: MakePdf, tmp_path: Path) -> None:
+    folder = make_pdf("a.pdf", ["Boats in the harbour."], tmp_path / "docs").parent
+    (folder / "gone.pdf").symlink_to(tmp_path / "nothing")
+    where = ("--no-images", "--index", str(tmp_path / "index"))
+    ran = call("ingest", str(folder), "--json", *where)
+    assert (ran.code, ran.document["dangling_links"]) == (0, [f"{folder}/gone.pdf"])
+    assert f"warning: links lead nowhere ({folder}/gone.pdf)\n" in call("ingest", str(folder), *where).out
+
+
 @pytest.mark.parametrize("options", [["--wait"], ["--wait", "60"]])
 def test_a_second_ingest_waits_for_the_first(call, make_pdf: MakePdf, tmp_path: Path, options: list[str]) -> None:
     paths, document = IndexPaths(tmp_path / "index"), make_pdf("a.pdf", ["Boats in the harbour."])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pymupdf
 import pytest
 
+from ingest.jobs import Task
+from ingest.pool import Limits
 from ingest.report import FileOutcome, IngestSummary, Observer, SilentObserver
 from ingest.run import ingest
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
@@ -318,3 +320,18 @@ def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, 
         catalog.connection.execute("INSERT INTO ledger SELECT doc_id, 'vectors' FROM documents")
     with pytest.raises(CtxError, match="up to 5000 tokens"):
         ingest([docs], index, settings=Settings(), observer=SilentObserver())
+
+
+def test_a_document_beyond_its_time_is_tried_in_two_runs_and_then_waits(
+    make_pdf: MakePdf, docs: Path, index: IndexPaths
+) -> None:
+    make_pdf("slow.pdf", [f"Page {n} " + "word " * 300 for n in range(100)], docs)
+    none: Mapping[Task, Limits] = {"read": Limits(60.0, 60.0, 0.0)}
+    given: list[tuple[str, bool]] = []
+    for _ in range(3):
+        summary = ingest([docs], index, settings=Settings(images=False), observer=SilentObserver(), limits=none)
+        [file] = summary.files
+        given.append((file.code, "not tried again" in file.reason))
+    assert given == [("timeout", False), ("timeout", False), ("timeout", True)]
+    again = ingest([docs], index, settings=Settings(images=False), observer=SilentObserver(), retry=True)
+    assert [file.result for file in again.files] == ["added"]

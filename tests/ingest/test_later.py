@@ -14,6 +14,7 @@ from research.context.builder import ContextBuilder
 from research.errors import CtxError
 from research.search.engine import SearchEngine
 from research.settings import Settings
+from research.store import vectors
 from research.store.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.documents import remove_document, unfinished
@@ -104,6 +105,19 @@ def test_a_scan_waits_for_ocr_and_is_then_found_by_its_words(tmp_path: Path, ind
         assert "ten metres" in second.markdown_content
         assert unfinished(client.catalog) == {}
         assert client.text_collection.count() == 2
+
+
+def test_chunks_are_counted_as_the_catalog_has_them(tmp_path: Path, index: IndexPaths) -> None:
+    """OCR replaces the few words of a page's text layer, which had their vector already."""
+    path = scan(tmp_path / "letter.pdf", ["The harbour fee is 42 euros."])
+    with pymupdf.open(path) as document:
+        document[0].insert_text((5, 155), "Copy 7", fontsize=5)
+        document.saveIncr()
+    summary = run(path, index, AUTO)
+    assert summary.ocr_pages == 1
+    with Catalog(index) as catalog:
+        assert summary.chunks == vectors.count_chunks(catalog) == 1
+        assert vectors.last_sequence(catalog) == 2, "embedded twice, and counted once"
 
 
 def test_ocr_goes_on_where_it_was_interrupted(tmp_path: Path, index: IndexPaths) -> None:

@@ -153,6 +153,20 @@ def test_a_folder_of_links_alone_says_how_to_take_them(tmp_path: Path) -> None:
     assert "--follow-links" in caught.value.hint
 
 
+def test_links_that_lead_nowhere_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").touch()
+    for name in ("gone.pdf", "gone.txt"):
+        (tmp_path / name).symlink_to(tmp_path / "nothing")
+    found = scan([tmp_path])
+    assert (found.files, found.dangling, found.leaving) == ([tmp_path / "a.pdf"], [tmp_path / "gone.pdf"], [])
+    (tmp_path / "a.pdf").unlink()
+    with pytest.raises(NothingFoundError) as caught:
+        scan([tmp_path])
+    assert caught.value.hint == f"its links lead nowhere: {tmp_path}/gone.pdf"
+    with pytest.raises(UsageError, match="the link leads nowhere"):
+        scan([tmp_path / "gone.pdf"])
+
+
 def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deeper than a path may be long: even the superuser cannot list it."""
     _touch(tmp_path / "a.pdf")

@@ -232,6 +232,10 @@ def test_a_damaged_page_image_costs_one_page(tiny: Tiny, docs: Path, plain_index
     seen = run(docs, index, model(tiny("ColIdefics3")))
     assert len(seen.visual_failures) == 1
     assert "page 1" in seen.visual_failures[0]
+    assert [(failed.page, failed.stage) for failed in seen.failed_pages] == [(1, "visual")]
+    later = run(docs, index, model(tiny("ColIdefics3")))
+    assert (later.visual_pages, later.failed_pages) == (0, [])
+    assert [(waiting.page, waiting.stage) for waiting in later.waiting_pages] == [(1, "visual")]
     hybrid = search(index, "hybrid")
     assert hybrid.coverage.pages_without_visual == 1
     assert not hybrid.coverage.complete

@@ -236,7 +236,7 @@ def test_a_page_that_fails_costs_only_itself(fake_tesseract: FakeTesseract, tmp_
     path = scan(tmp_path / "scan.pdf", images, width=300, height=100)
     tasks = [OcrTask(Page(number, ""), WHOLE) for number in (1, 2)]
     first, second = ocr_document(path, tasks, TesseractEngine())
-    assert first == OcrFailure(1, "tesseract failed: exit code 3")
+    assert first == OcrFailure(1, "ocr_failed", "tesseract failed: exit code 3")
     assert second == OcrResult(Page(2, ""), (), "tesseract 5.9.9")
 
 
@@ -244,13 +244,27 @@ def test_a_hanging_page_costs_only_itself(fake_tesseract: FakeTesseract, tmp_pat
     fake_tesseract.write("sleep 30")
     path = scan(tmp_path / "scan.pdf", [draw(300, 100, [(20, 50, "Harbour master")])], width=300, height=100)
     (failure,) = ocr_document(path, [OcrTask(Page(1, ""), WHOLE)], TesseractEngine(seconds=0.3))
-    assert failure == OcrFailure(1, "tesseract took more than 0.3 seconds")
+    assert failure == OcrFailure(1, "timeout", "tesseract took more than 0.3 seconds", tries=2)
+
+
+def test_an_engine_that_is_killed_once_costs_nothing(fake_tesseract: FakeTesseract, tmp_path: Path) -> None:
+    fake_tesseract.write(f'if [ -e "{tmp_path}/once" ]; then exit 0; fi; : > "{tmp_path}/once"; kill -9 $$')
+    path = scan(tmp_path / "scan.pdf", [draw(300, 100, [(20, 50, "Harbour master")])], width=300, height=100)
+    (read,) = ocr_document(path, [OcrTask(Page(1, ""), WHOLE)], TesseractEngine())
+    assert isinstance(read, OcrResult)
+
+
+def test_an_engine_that_is_killed_again_is_told_as_killed(fake_tesseract: FakeTesseract, tmp_path: Path) -> None:
+    fake_tesseract.write("kill -9 $$")
+    path = scan(tmp_path / "scan.pdf", [draw(300, 100, [(20, 50, "Harbour master")])], width=300, height=100)
+    (failure,) = ocr_document(path, [OcrTask(Page(1, ""), WHOLE)], TesseractEngine())
+    assert failure == OcrFailure(1, "killed", "tesseract was killed by signal 9", tries=2)
 
 
 def test_a_page_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
     path = scan(tmp_path / "scan.pdf", [Image.new("L", (30, 30), 255)])
     assert list(ocr_document(path, [OcrTask(Page(9, ""), WHOLE)], choose_engine("rapidocr"))) == [
-        OcrFailure(9, "the page cannot be rendered")
+        OcrFailure(9, "ocr_failed", "the page cannot be rendered")
     ]
 
 

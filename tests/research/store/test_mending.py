@@ -62,6 +62,7 @@ def _leftovers(made: Making) -> None:
         (_execute("UPDATE vectors SET vector = x'0000' WHERE seq = 1"), "vectors", False),
         (_execute("DELETE FROM vectors WHERE seq = 1"), "ledger", True),
         (_execute("UPDATE pages SET needs_ocr = 1 WHERE page = 3"), "ledger", True),
+        (_execute("UPDATE pages SET error = 'the page was skipped' WHERE page = 2"), "given up", True),
         (_lost_image, "images", True),
         (_execute("DELETE FROM page_words WHERE rowid = 1"), "full text", True),
         (_execute("UPDATE page_words SET body = 'penguin' WHERE rowid = 1"), "full text", False),

@@ -1,0 +1,122 @@
+"""A copy of ctx with traps in it: pages on which its reading process dies, hangs or meets a mistake of ours.
+
+The traps are files, so that a test can set and clear them between runs of the real command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+
+_TRAP = """
+import os, signal, time
+from pathlib import Path
+
+def trap(stage, page):
+    folder = Path(os.environ["TRAPS"])
+    try:
+        what = (folder / f"{stage}-{page}").read_text()
+    except FileNotFoundError:
+        return
+    with (folder / "met").open("a") as met:
+        met.write(f"{stage}-{page}\\n")
+    if what.endswith("once"):
+        (folder / f"{stage}-{page}").unlink()
+    if what.startswith("kill"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif what.startswith("crash"):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif what.startswith("hang"):
+        time.sleep(600)
+    elif what.startswith("exit"):
+        os._exit(3)
+    else:
+        {}["a key that is not there"]
+"""
+
+# Where the traps are, and the time a page has there.
+_PLANTED = {
+    "pdf/reader.py": ("            return extract_page(", '            trap("read", number)\n'),
+    "images.py": ("    picture = raster(", '    trap("images", number)\n'),
+    "ocr/job.py": ("            return read_page(", '            trap("ocr", number)\n'),
+}
+_LIMITS = {
+    "Limits(60.0, 30.0, 600.0)": "Limits(60.0, 3.0, 600.0)",
+    "Limits(60.0, 30.0, 900.0)": "Limits(60.0, 3.0, 900.0)",
+    "Limits(60.0, 90.0, 7200.0)": "Limits(60.0, 20.0, 7200.0)",
+}
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+class FaultyCtx:
+    """The command, from a copy of its sources in `home`, on one index."""
+
+    def __init__(self, home: Path, index: Path) -> None:
+        self._home, self._index, self._traps = home, index, index.with_name("traps")
+        self._traps.mkdir()
+
+    def set(self, **traps: str) -> None:
+        """`set(read_2="kill")`: a trap of that kind at page 2 in reading; "kill once" clears itself."""
+        for place, what in traps.items():
+            (self._traps / place.replace("_", "-")).write_text(what)
+
+    def clear(self) -> None:
+        for file in self._traps.iterdir():
+            file.unlink()
+
+    def met(self) -> int:
+        """How often a process walked into a trap."""
+        met = self._traps / "met"
+        return len(met.read_text().splitlines()) if met.exists() else 0
+
+    def run(self, *args: str) -> Said:
+        done = subprocess.run(
+            [sys.executable, "-m", "cli.main", *args, "--index", str(self._index)],
+            cwd=self._home,
+            env={**os.environ, "PYTHONPATH": str(self._home), "TRAPS": str(self._traps)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+
+
+def make_faulty(home: Path) -> Path:
+    """A folder to run the faulty copy from."""
+    home.mkdir()
+    for package in ("cli", "research"):
+        (home / package).symlink_to(ROOT / package)
+    shutil.copytree(ROOT / "ingest", home / "ingest", ignore=shutil.ignore_patterns("__pycache__"))
+    (home / "ingest" / "trap.py").write_text(_TRAP)
+    for name, (before, planted) in _PLANTED.items():
+        source = (home / "ingest" / name).read_text()
+        assert source.count(before) == 1, f"{name} has changed; the trap needs another place"
+        source = source.replace(before, planted + before)
+        head = "from __future__ import annotations\n"
+        (home / "ingest" / name).write_text(source.replace(head, f"{head}\nfrom ingest.trap import trap\n", 1))
+    pool = (home / "ingest" / "pool.py").read_text()
+    for usual, short in _LIMITS.items():
+        assert usual in pool
+        pool = pool.replace(usual, short)
+    (home / "ingest" / "pool.py").write_text(pool)
+    return home

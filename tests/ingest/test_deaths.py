@@ -1,0 +1,250 @@
+"""Reading processes that are killed, crash, hang or meet a mistake of ours: what it costs, and what is told of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+from faulty import FaultyCtx, Said, make_faulty
+
+from research.store.catalog import Catalog
+from research.store.pages import document_markdown
+from research.store.paths import IndexPaths
+from tests.conftest import write_pdf
+
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
+TEXTS = ["The walrus has tusks.", "The penguin cannot fly.", "The heron stands in the reeds."]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_faulty(tmp_path_factory.mktemp("faulty") / "home")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def ctx(home: Path, index: Path) -> FaultyCtx:
+    return FaultyCtx(home, index)
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A document of three pages, the last a scan, and one of a single page."""
+    folder = tmp_path / "docs"
+    path = write_pdf(folder / "animals.pdf", TEXTS[:2])
+    with pymupdf.open(path) as document, pymupdf.open() as written:
+        page: Any = written.new_page(width=420, height=160)
+        page.insert_textbox(pymupdf.Rect(30, 30, 400, 150), TEXTS[2], fontsize=22)
+        document.new_page(width=420, height=160).insert_image(page.rect, pixmap=page.get_pixmap(dpi=110))
+        document.saveIncr()
+    write_pdf(folder / "single.pdf", ["One page alone."])
+    return folder
+
+
+def ingest(ctx: FaultyCtx, docs: Path, *options: str) -> Said:
+    said = ctx.run("ingest", str(docs), "--ocr-engine", "rapidocr", "--json", *options)
+    assert "Traceback" not in said.err, said.err
+    return said
+
+
+def failures(said: Said, part: str = "failed_pages") -> list[tuple[str, int, str, str]]:
+    return [(Path(p["path"]).name, p["page"], p["stage"], p["code"]) for p in said.document[part]]
+
+
+def assert_whole(ctx: FaultyCtx, index: Path) -> None:
+    """Every page has its text and its image, nothing is given up, and doctor finds nothing."""
+    with Catalog(IndexPaths(index)) as catalog:
+        rows = catalog.connection.execute("SELECT doc_id, page, error, image, needs_ocr FROM pages").fetchall()
+        texts = {text for (doc_id,) in {(row[0],) for row in rows} for _, text in document_markdown(catalog, doc_id)}
+    assert [tuple(row[2:]) for row in rows] == [("", 1, 0)] * 4
+    assert all(any(word in text for text in texts) for word in ("walrus", "penguin", "reeds", "alone"))
+    assert ctx.run("status", "--json").document["given_up"] == []
+    checks = ctx.run("doctor", "--json").document["checks"]
+    assert [check for check in checks if check["severity"] != "ok"] == []
+
+
+# Which page of animals.pdf each stage has to do with.
+STAGES = [("read", 2), ("images", 2), ("ocr", 3)]
+
+
+@pytest.mark.parametrize("place", [f"{stage}_{page}" for stage, page in STAGES])
+@pytest.mark.parametrize("how", ["kill once", "crash once", "hang once", "exit once"])
+def test_a_process_that_dies_once_costs_nothing(ctx: FaultyCtx, docs: Path, index: Path, how: str, place: str) -> None:
+    ctx.set(**{place: how})
+    said = ingest(ctx, docs)
+    assert (said.code, failures(said), ctx.met()) == (0, [], 1), said.err
+    assert_whole(ctx, index)
+
+
+@pytest.mark.parametrize(("stage", "page"), STAGES)
+def test_a_page_that_was_killed_is_named_and_tried_again(
+    ctx: FaultyCtx, docs: Path, index: Path, stage: str, page: int
+) -> None:
+    ctx.set(**{f"{stage}_{page}": "kill"})
+    said = ingest(ctx, docs)
+    assert said.code == 4
+    assert failures(said) == [("animals.pdf", page, stage, "killed")]
+    assert f"animals.pdf, page {page}: " in said.err
+    assert "the reading process was killed (SIGKILL)" in said.err
+    assert f"1 page (animals.pdf p. {page}) given up; the rest of the documents is in the index" in said.err
+    assert f"hint: what was killed is tried again by: ctx ingest {docs}" in said.err
+    status = ctx.run("status").out
+    assert f"given up     1 page (animals.pdf p. {page}); try again with: ctx ingest PATH\n" in status
+    [noted] = ctx.run("status", "--json").document["given_up"]
+    assert (noted["page"], noted["stage"], noted["code"], noted["waits"]) == (page, stage, "killed", False)
+    [check] = [c for c in ctx.run("doctor", "--json").document["checks"] if c["name"] == "given up"]
+    assert (check["severity"], check["remedy"]) == ("warn", "try again with: ctx ingest PATH")
+
+    assert ingest(ctx, docs).code == 4, "killed again, told again"
+    ctx.clear()
+    mended = ingest(ctx, docs)
+    assert (mended.code, mended.document["failed_pages"], mended.document["waiting_pages"]) == (0, [], []), mended.err
+    assert mended.document["replaced"] == (1 if stage == "read" else 0)
+    assert_whole(ctx, index)
+    assert ingest(ctx, docs).document["unchanged"] == 2
+
+
+@pytest.mark.parametrize(("stage", "page"), STAGES)
+def test_a_page_that_hung_twice_waits_for_retry(ctx: FaultyCtx, docs: Path, index: Path, stage: str, page: int) -> None:
+    ctx.set(**{f"{stage}_{page}": "hang"})
+    said = ingest(ctx, docs)
+    assert (said.code, ctx.met()) == (4, 2)
+    assert failures(said) == [("animals.pdf", page, stage, "timeout")]
+    assert f"for: ctx ingest {docs} --index {index} --retry" in said.err
+    later = ingest(ctx, docs)
+    assert (later.code, later.document["unchanged"], failures(later)) == (0, 2, [])
+    assert failures(later, "waiting_pages") == [("animals.pdf", page, stage, "timeout")]
+    assert ctx.met() == 2, "it was not tried"
+    assert "ctx ingest PATH --retry" in ctx.run("status").out
+    assert f"animals.pdf p. {page}) given up earlier" in ctx.run("ingest", str(docs)).out
+
+    ctx.clear()
+    mended = ingest(ctx, docs, "--retry")
+    assert (mended.code, mended.document["waiting_pages"]) == (0, []), mended.err
+    assert_whole(ctx, index)
+
+
+def test_what_waits_goes_on_waiting_while_another_page_is_tried_again(ctx: FaultyCtx, docs: Path, index: Path) -> None:
+    ctx.set(read_1="kill", read_2="hang", ocr_3="hang")
+    said = ingest(ctx, docs / "animals.pdf")
+    assert sorted(failures(said)) == [
+        ("animals.pdf", 1, "read", "killed"),
+        ("animals.pdf", 2, "read", "timeout"),
+        ("animals.pdf", 3, "ocr", "timeout"),
+    ]
+    ctx.clear()
+    ctx.set(read_2="hang", ocr_3="hang")
+    again = ingest(ctx, docs / "animals.pdf")
+    assert (again.code, again.document["replaced"], ctx.met()) == (0, 1, 0)
+    assert failures(again, "waiting_pages") == [
+        ("animals.pdf", 2, "read", "timeout"),
+        ("animals.pdf", 3, "ocr", "timeout"),
+    ]
+    with Catalog(IndexPaths(index)) as catalog:
+        errors = [row[0] for row in catalog.connection.execute("SELECT error FROM pages ORDER BY page")]
+    assert errors == ["", "the page was skipped", "OCR failed: a page took more than 20 seconds"]
+
+
+def test_a_file_that_hangs_as_a_whole_costs_its_time_once(ctx: FaultyCtx, docs: Path, index: Path) -> None:
+    path = docs / "single.pdf"
+    ctx.set(read_1="hang")
+    said = ingest(ctx, path)
+    assert (said.code, said.document["files"][0]["code"], ctx.met()) == (4, "timeout", 2)
+    later = ingest(ctx, path)
+    assert (later.code, later.document["files"][0]["code"], ctx.met()) == (4, "timeout", 2), "not tried"
+    assert "it was not tried again" in later.err
+    assert "given up     1 file (single.pdf); try again with: ctx ingest PATH --retry\n" in ctx.run("status").out
+    ctx.set(read_1="hang once")
+    retried = ingest(ctx, path, "--retry")
+    assert (retried.code, retried.document["added"], ctx.met()) == (0, 1, 3), retried.err
+    assert ctx.run("status", "--json").document["given_up"] == []
+
+
+def test_a_file_that_hung_is_tried_again_once_it_changes(ctx: FaultyCtx, docs: Path) -> None:
+    path = docs / "single.pdf"
+    ctx.set(read_1="hang")
+    assert ingest(ctx, path).code == 4
+    ctx.clear()
+    write_pdf(path, ["Another page."])
+    assert ingest(ctx, path).code == 0
+    assert ctx.run("status", "--json").document["given_up"] == []
+
+
+def test_a_page_that_crashes_is_tried_in_two_runs_and_then_waits(ctx: FaultyCtx, docs: Path) -> None:
+    ctx.set(read_2="crash")
+    for tries in (2, 4):
+        said = ingest(ctx, docs)
+        assert (said.code, ctx.met()) == (4, tries)
+        assert said.document["failed_pages"][0]["reason"] == "the PDF library crashed on it (SIGSEGV)"
+    waiting = ingest(ctx, docs)
+    assert (waiting.code, ctx.met(), failures(waiting, "waiting_pages")) == (
+        0,
+        4,
+        [("animals.pdf", 2, "read", "crashed")],
+    )
+
+
+@pytest.mark.parametrize(("stage", "page"), STAGES)
+def test_a_mistake_of_ours_is_told_as_ours(ctx: FaultyCtx, docs: Path, index: Path, stage: str, page: int) -> None:
+    ctx.set(**{f"{stage}_{page}": "bug"})
+    said = ingest(ctx, docs)
+    assert (said.code, ctx.met()) == (4, 1), "it would do the same again"
+    assert failures(said) == [("animals.pdf", page, stage, "internal")]
+    [failed] = said.document["failed_pages"]
+    assert failed["reason"] == "ctx itself failed on it: KeyError: 'a key that is not there'"
+    assert "this is a bug in ctx, please report it" in said.err
+    assert "crashed" not in said.err
+    assert ingest(ctx, docs).code == 0
+    assert ctx.met() == 1
+    shown = ctx.run("ingest", str(docs), "--ocr-engine", "rapidocr", "--retry", "--debug")
+    assert shown.code == 4
+    assert f"ctx: log: {docs}/animals.pdf, page {page}: ctx itself failed on it" in shown.err
+    assert "Traceback (most recent call last):" in shown.err
+    assert "in trap\n" in shown.err
+    ctx.clear()
+    assert ingest(ctx, docs, "--retry").code == 0
+    assert_whole(ctx, index)
+
+
+def test_a_mistake_of_ours_on_the_only_page_fails_the_file_as_ours(ctx: FaultyCtx, docs: Path) -> None:
+    ctx.set(read_1="bug")
+    said = ingest(ctx, docs / "single.pdf")
+    [file] = said.document["files"]
+    assert (said.code, file["result"], file["code"]) == (4, "failed", "internal")
+    assert file["reason"].startswith("ctx itself failed on it: KeyError")
+    assert "this is a bug in ctx, please report it" in said.err
+
+
+def test_a_mistake_of_ours_on_many_pages_costs_only_those(ctx: FaultyCtx, tmp_path: Path) -> None:
+    path = write_pdf(tmp_path / "long.pdf", [f"Page {n}" for n in range(1, 9)])
+    ctx.set(**{f"read_{page}": "bug" for page in range(2, 8)})
+    said = ingest(ctx, path)
+    assert (said.code, said.document["added"], len(said.document["failed_pages"])) == (4, 1, 6)
+
+
+def test_four_pages_that_die_cost_the_document_until_the_next_run(ctx: FaultyCtx, tmp_path: Path, index: Path) -> None:
+    path = write_pdf(tmp_path / "long.pdf", [f"Page {n}" for n in range(1, 9)])
+    ctx.set(**{f"read_{page}": "kill" for page in range(2, 6)})
+    said = ingest(ctx, path)
+    assert (said.code, said.document["files"][0]["code"], ctx.met()) == (4, "killed", 8)
+    ctx.clear()
+    assert ingest(ctx, path).code == 0
+
+
+def test_a_copy_keeps_its_name_when_the_document_is_read_again(ctx: FaultyCtx, docs: Path, index: Path) -> None:
+    copy = docs.with_name("elsewhere") / "copy.pdf"
+    copy.parent.mkdir()
+    copy.write_bytes((docs / "animals.pdf").read_bytes())
+    ctx.set(read_2="kill")
+    ctx.run("ingest", str(docs), str(copy), "--ocr", "off")
+    ctx.clear()
+    assert ingest(ctx, copy, "--ocr", "off").document["replaced"] == 1
+    assert "animals.pdf" in ctx.run("list").out, "it still goes by its first name"
+    assert ingest(ctx, docs, "--ocr", "off").document["unchanged"] == 2
