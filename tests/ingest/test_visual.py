@@ -11,8 +11,8 @@ import pytest
 from ingest.report import IngestSummary, SilentObserver
 from ingest.run import ingest
 from research.context.builder import ContextBuilder
+from research.encoders.quiet import quiet
 from research.encoders.visual.loading import engine as colpali_classes
-from research.encoders.visual.loading import quiet
 from research.encoders.visual.packing import unpack
 from research.errors import UsageError
 from research.search.engine import SearchEngine, SearchOutcome
