@@ -15,11 +15,15 @@ def chosen_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> 
     that the user has not allowed is refused: another in its place would embed everything anew, unasked."""
     known = vectors.encoder_of(catalog)
     if settings.text_encoder:
-        name = identify_text_encoder(settings.text_encoder)
+        name = identify_text_encoder(settings.text_encoder, fetching=lambda model: _note_fetching(model, observer))
         keep_permission(name, observer)
         return name
     check_allowed(known, settings.named_encoders)
     return known or DEFAULT
+
+
+def _note_fetching(model: str, observer: Observer) -> None:
+    observer.noted(f"the weights of {model} are not on this machine; asking the model hub for them")
 
 
 def keep_permission(name: str, observer: Observer) -> None:

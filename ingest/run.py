@@ -168,8 +168,7 @@ class _Run:
         by_path = {step.path: step for step in work}
         force = self._settings.ocr == "force"
         jobs = [
-            Job("read", step.path, step.doc_id, spool / f"{step.doc_id}.jsonl", counter, force=force)
-            for step in work
+            Job("read", step.path, step.doc_id, spool / f"{step.doc_id}.jsonl", counter, force=force) for step in work
         ]
         with self._encoder_loading(), Pool(min(len(jobs), _cores())) as pool:
             for event in pool.read(jobs):

@@ -61,14 +61,17 @@ def check_allowed(name: str, named: Sequence[str] = ()) -> None:
 
 def remember(name: str) -> None:
     """Keep the permission that lies in naming an encoder to an ingest. Raises OSError where nothing can be kept."""
-    if is_embedded(name) or name in _remembered():
+    if is_embedded(name):
         return
     from filelock import FileLock
 
     path = _file()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with FileLock(path.with_name(f"{path.name}.lock")):  # of two ingests at once, neither loses its line
-        lines = "".join(f"{line}\n" for line in [*_remembered(), name])
+        known = _remembered()
+        if name in known:
+            return
+        lines = "".join(f"{line}\n" for line in [*known, name])
         new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(lines)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from research.encoders.base import EncoderUnavailable
+from research.encoders.quiet import quiet
 
 WEIGHTS = "model.safetensors"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
@@ -21,11 +22,6 @@ TIMEOUT = 10  # seconds for the hub to answer at all
 
 _WHAT_IT_IS = "name a folder with config.json and weights, or a hub name such as ModernVBERT/colmodernvbert"
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
-
-
-def no_telemetry() -> None:
-    """To be called before the hub's client is imported: it reads these once, then."""
-    os.environ.update(HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
 
 
 def locate(checkpoint: str, *, download: bool) -> Path:
@@ -113,6 +109,8 @@ def complete(folder: Path) -> bool:
     """Whether the weights a folder speaks of are all there (a download may have stopped half-way)."""
     if (folder / "adapter_config.json").is_file():
         return (folder / ADAPTER_WEIGHTS).is_file()
+    if not weight_files(folder) and (folder / "modules.json").is_file():
+        return any(folder.glob(f"*/{WEIGHTS}"))  # a text model may keep them in a module's folder
     return bool(weight_files(folder)) and all(path.is_file() for path in weight_files(folder))
 
 
@@ -144,13 +142,10 @@ def offline() -> bool:
 
 
 def _fetch(name: str, *, hint: str) -> Path:
-    no_telemetry()
-    from huggingface_hub import snapshot_download
-
-    from research.encoders.quiet import quiet
-
     try:
         with quiet():
+            from huggingface_hub import snapshot_download
+
             return Path(snapshot_download(name, allow_patterns=list(PATTERNS), etag_timeout=TIMEOUT))
     except Exception as error:  # the hub client raises its own, its HTTP library's and the system's
         reason = str(error).strip().partition("\n")[0] or type(error).__name__

@@ -89,6 +89,8 @@ def _check_settings(path: Path) -> None:
     for key, value in _entries(content):
         if key in _SWITCHES and value:
             raise _refused(path, f"sets {key}")
+        if key == "activation_function" and "." in str(value) and not str(value).startswith("torch."):
+            raise _refused(path, f"names the class {value!r}, which is code of its own")
         if "_implementation" in key and "/" in json.dumps(value):
             raise _refused(path, f"asks for compute kernels from elsewhere ({key})")
     for kind in _routes(content).values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,9 @@ from typing import Any
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing these libraries say on the way is for the user: no bars, no warnings, no log lines."""
+    """Nothing these libraries say on the way is for the user: no bars, no warnings, no log lines. Nor is anything for
+    their makers: the hub's client reads once, when it is imported, that it is to report nothing."""
+    os.environ.update(HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
     before = logging.root.manager.disable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

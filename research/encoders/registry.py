@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from research.encoders.base import EncoderUnavailable, TextEncoder
 from research.encoders.minilm.encoder import MiniLMEncoder
@@ -54,11 +54,14 @@ def check_text_encoder(name: str) -> None:
         find_remembered(name)
 
 
-def identify_text_encoder(wanted: str) -> str:
+def identify_text_encoder(wanted: str, *, fetching: Callable[[str], None] = lambda _: None) -> str:
     """The name an index would remember an encoder by that the user typed, told without loading it. A hub name that is
-    not on this machine is fetched, for the user has asked for it by name."""
+    not on this machine is fetched, for the user has asked for it by name; `fetching` hears of it first."""
     if is_embedded(wanted):
         return DEFAULT
-    from research.encoders.sentence_transformers import identify
+    from research.encoders.sentence_transformers import identify, to_fetch
 
+    missing = to_fetch(wanted)
+    if missing:
+        fetching(missing)
     return identify(wanted)

@@ -28,6 +28,7 @@ OLDEST = 6  # its major version; those before import Python files from a model's
 INSTALL = "pip install 'ctx-research[encoders]'"
 BATCH = 32
 FALLBACK_WINDOW = 512
+_ENDLESS = 1_000_000  # tokens; a window beyond that says that none is known
 
 _NAME = re.compile(rf"{KIND}:(?P<model>.+?)(?:@(?P<mark>[0-9a-f]{{{DIGITS}}}))?")
 _BARE_NAME = re.compile(r"\w[\w.-]*")
@@ -47,6 +48,14 @@ def identify(wanted: str) -> str:
     _check_package(wanted)
     model, _ = split(wanted)
     return _find(model, typed=True).name
+
+
+def to_fetch(wanted: str) -> str:
+    """The hub name for which `identify` would ask the hub; empty if it need not or must not."""
+    model = _completed(split(wanted)[0], typed=True)
+    if hub.as_folder(model, typed=True) is not None or hub.at_hand(model) or hub.offline():
+        return ""
+    return model
 
 
 def split(name: str) -> tuple[str, str]:
@@ -82,7 +91,8 @@ class SentenceTransformersEncoder:
         self.name = found.name
         self._model = _load(found.folder, threads)
         self.dim = int(self._model.get_embedding_dimension())
-        self.max_tokens = int(self._model.max_seq_length or FALLBACK_WINDOW)
+        window = self._model.max_seq_length
+        self.max_tokens = int(window) if window and window < _ENDLESS else FALLBACK_WINDOW
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, (len(texts), dim). A text beyond the window raises ValueError; nothing is cut."""
@@ -107,7 +117,7 @@ class SentenceTransformersEncoder:
 
     def tokenizer_json(self) -> str:
         """The tokenizer as the `tokenizers` package writes it; empty if it is of another kind."""
-        backend: Any = getattr(self._model.tokenizer, "backend_tokenizer", None)
+        backend: Any = getattr(self._model.tokenizer, "backend_tokenizer", self._model.tokenizer)
         return str(backend.to_str()) if hasattr(backend, "to_str") else ""
 
     @property
@@ -116,8 +126,12 @@ class SentenceTransformersEncoder:
 
     def _tokens(self, text: str, *, special: bool) -> list[int]:
         # verbose=False: the tokenizer's own warning about long input; embed() refuses such text anyway.
-        encoded = self._model.tokenizer(text, add_special_tokens=special, truncation=False, verbose=False)
-        ids: list[int] = encoded["input_ids"]
+        tokenizer = self._model.tokenizer
+        if callable(tokenizer):
+            encoded = tokenizer(text, add_special_tokens=special, truncation=False, verbose=False)["input_ids"]
+        else:  # a model of word vectors alone has the bare one
+            encoded = tokenizer.encode(text, add_special_tokens=special).ids
+        ids: list[int] = encoded
         return ids
 
     def _encode(self, texts: list[str], *, query: bool) -> NDArray[np.float32]:
@@ -144,8 +158,7 @@ def _missing(name: str, why: str) -> EncoderUnavailable:
 
 
 def _find(model: str, *, typed: bool = False) -> Found:
-    if _BARE_NAME.fullmatch(model) and not (typed and Path(model).exists()):
-        model = f"{KIND}/{model}"  # as the library itself completes it
+    model = _completed(model, typed=typed)
     own = hub.as_folder(model, typed=typed)
     folder = own or hub.locate(model, download=typed)
     base = hub.locate_base(folder, download=typed and own is None)
@@ -153,6 +166,12 @@ def _find(model: str, *, typed: bool = False) -> Found:
     for place in places:
         check_files(place)
     return Found(f"{KIND}:{own or model}@{_fingerprint(places)}", folder)
+
+
+def _completed(model: str, *, typed: bool) -> str:
+    """A bare name as the library itself completes it, unless it is a folder."""
+    bare = _BARE_NAME.fullmatch(model) and not (typed and Path(model).exists())
+    return f"{KIND}/{model}" if bare else model
 
 
 def _fingerprint(folders: Sequence[Path]) -> str:
@@ -174,7 +193,6 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _load(folder: Path, threads: int | None) -> Any:
-    hub.no_telemetry()
     try:
         allow_torchvision()
         with quiet():

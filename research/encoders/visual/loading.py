@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from research.encoders.base import EncoderUnavailable
-from research.encoders.hub import no_telemetry
 from research.encoders.quiet import is_there, quiet
 from research.encoders.torchvision_shim import allow_torchvision
 
@@ -25,7 +24,6 @@ def engine() -> Any:
         raise EncoderUnavailable(
             f"the visual encoder colpali needs packages that are not installed: {', '.join(missing)}", hint=INSTALL
         )
-    no_telemetry()
     with quiet():
         try:
             allow_torchvision()

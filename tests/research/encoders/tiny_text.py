@@ -36,6 +36,19 @@ def make_tiny_text(folder: Path, *, seed: int = 0, dense: bool = False) -> Path:
     return folder
 
 
+def make_tiny_static(folder: Path) -> Path:
+    """Write a model that is a table of word vectors, with its weights in a folder of their own."""
+    allow_torchvision()
+    with quiet(), TemporaryDirectory() as made:
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(_bert(Path(made), 0) / "tokenizer.json"))
+        SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=DIM)], device="cpu").save(str(folder))
+    return folder
+
+
 def edit_json(path: Path, **changes: object) -> None:
     """Change some entries of a model's settings file, which may not be there yet."""
     content = json.loads(path.read_text()) if path.exists() else {}

@@ -189,7 +189,7 @@ def test_folders_that_are_no_model(tiny: Tiny, tmp_path: Path) -> None:
             load_visual_encoder(f"colpali:{folder}")
 
     refused(tmp_path, "is no model")
-    refused(tmp_path / "missing", "no such checkpoint folder")
+    refused(tmp_path / "missing", "no such model folder")
     (tmp_path / "file").write_text("")
     refused(tmp_path / "file", "is a file")
 
