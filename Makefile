@@ -50,6 +50,6 @@ clean:
 	@touch $@
 
 .venv/dev: .venv/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,visual]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,encoders,visual]'
 	@$(COMPILE)
 	@touch $@ .venv/base

@@ -90,7 +90,7 @@ def command(
     )
     with open_index(given, settings, doc) as opened:
         builder = ContextBuilder(
-            SearchEngine(opened.client, device=settings.device),
+            SearchEngine(opened.client, device=settings.device, named_encoders=settings.named_encoders),
             opened.client,
             max_sources=settings.max_sources,
             max_tokens=settings.max_tokens,

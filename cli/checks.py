@@ -6,7 +6,7 @@ import os
 import shlex
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -32,8 +32,8 @@ class Check:
     remedy: str = ""
 
 
-def run_checks(paths: IndexPaths) -> list[Check]:
-    """All checks in order; those of the index only where there is one."""
+def run_checks(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> list[Check]:
+    """All checks in order; those of the index only where there is one. `named_encoders` are those the user allows."""
     found = [*_of_installation()]
     if not paths.exists:
         found.append(Check("index", "warn", f"there is no index at {paths.root}", "ctx ingest PATH"))
@@ -44,7 +44,8 @@ def run_checks(paths: IndexPaths) -> list[Check]:
         return found  # whatever stands on it would only say the same again
     for name, check in (
         ("collections", _collections),
-        ("visual", _visual),
+        ("text", lambda catalog: _text(catalog, named_encoders)),
+        ("visual", lambda catalog: _visual(catalog, named_encoders)),
         ("unfinished", _unfinished),
         ("given up", _given_up),
         ("consistency", _consistency),
@@ -202,9 +203,25 @@ def _consistency(catalog: Catalog) -> Iterator[Check]:
         yield Check("consistency", "ok", "pages, words, images and ledger agree; nothing was left behind")
 
 
-def _visual(catalog: Catalog) -> Iterator[Check]:
-    """Whether what filled the visual side can still be asked, told without loading it."""
-    from research.encoders.visual import hub
+def _text(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
+    """Whether what filled the text side may and can still be asked, told without loading it."""
+    from research.encoders.allowed import check_allowed
+    from research.encoders.registry import check_text_encoder
+    from research.store import vectors
+
+    name = vectors.encoder_of(catalog)
+    try:
+        check_allowed(name, named_encoders)
+        check_text_encoder(name)
+    except CtxError as error:
+        yield Check("text", "warn", error.message, error.hint)
+    else:
+        yield Check("text", "ok", name or "nothing has filled it yet")
+
+
+def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
+    """Whether what filled the visual side may and can still be asked, told without loading it."""
+    from research.encoders import hub
     from research.encoders.visual.loading import INSTALL, installed
     from research.encoders.visual.registry import checkpoint_of
     from research.store import page_vectors
@@ -216,6 +233,8 @@ def _visual(catalog: Catalog) -> Iterator[Check]:
         )
     elif name in ("", page_vectors.OFF) or name.startswith(page_vectors.REGIONS):
         yield Check("visual", "ok", name or "nothing has filled it yet")
+    elif refused := _refusal(name, named_encoders):
+        yield Check("visual", "warn", refused.message, refused.hint)
     elif not installed():
         yield Check("visual", "warn", f"{name} filled it, and the packages behind it are not installed", INSTALL)
     elif not hub.at_hand(checkpoint_of(name)):
@@ -224,6 +243,16 @@ def _visual(catalog: Catalog) -> Iterator[Check]:
         )
     else:
         yield Check("visual", "ok", name)
+
+
+def _refusal(name: str, named_encoders: Sequence[str]) -> CtxError | None:
+    from research.encoders.allowed import EncoderNotAllowed, check_allowed
+
+    try:
+        check_allowed(name, named_encoders)
+    except EncoderNotAllowed as error:
+        return error
+    return None
 
 
 def _unfinished(catalog: Catalog) -> Iterator[Check]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common
+from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -47,9 +47,10 @@ def command(
     from cli.location import locate
     from cli.output import on_terminal, paint, write_document
 
-    paths = locate(common(ctx, index, quiet)).paths
+    given = common(ctx, index, quiet)
+    paths = locate(given).paths
     repairs = _mend(paths) if fix else []
-    checks = run_checks(paths)
+    checks = run_checks(paths, settings_for(given).named_encoders)
     if as_json:
         counts = Counter(check.severity for check in checks)
         summary = {severity: counts[severity] for severity in ("ok", "warn", "fail")}

@@ -142,7 +142,8 @@ def _ask(
             names = _listed(list(check.missing))
             raise NothingFoundError(f"no gold document is indexed: {names}", hint="add them: ctx ingest PATH")
         asked: list[Asked] = []
-        running = ask_all(SearchEngine(opened.client), check.askable, settings.mode, per_doc=per_doc)
+        engine = SearchEngine(opened.client, device=settings.device, named_encoders=settings.named_encoders)
+        running = ask_all(engine, check.askable, settings.mode, per_doc=per_doc)
         for one in counted(running, len(check.askable), "asking", "questions", quiet=given.quiet):
             check_legs(one.coverage)
             asked.append(one)

@@ -70,10 +70,14 @@ def check_legs(coverage: Coverage) -> None:
 
 def notes_on(coverage: Coverage) -> list[str]:
     """What the answer could not see, a line each, with what to do about it."""
+    failed: dict[str, list[str]] = {}
+    for leg in coverage.legs:
+        if leg.status == "failed":
+            failed.setdefault(leg.reason, []).append(leg.name)
     notes = [
-        f"the {leg.name} leg failed ({leg.reason}); the answer rests on the others; see: ctx doctor"
-        for leg in coverage.legs
-        if leg.status == "failed"
+        f"the {' and '.join(names)} {'legs' if len(names) > 1 else 'leg'} failed ({reason}); the answer rests on the"
+        " others; see: ctx doctor"
+        for reason, names in failed.items()
     ]
     if coverage.pages_without_vectors:
         notes.append(

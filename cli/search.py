@@ -85,7 +85,7 @@ def command(
     asked = read_question(question)
     settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
     with open_index(given, settings, doc) as opened:
-        engine = SearchEngine(opened.client, device=settings.device)
+        engine = SearchEngine(opened.client, device=settings.device, named_encoders=settings.named_encoders)
         outcome = engine.run(asked, settings.num_results, settings.mode, documents=opened.documents)
         check_legs(outcome.coverage)
         results = _results(opened.client.catalog, asked, outcome)

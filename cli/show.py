@@ -129,7 +129,8 @@ def _regions(client: ChromaClient, settings: Settings, page: StoredPage, questio
     from cli.question import read_question
     from research.search.engine import SearchEngine
 
-    regions, problem = SearchEngine(client, device=settings.device).places(read_question([question]), page.page_id)
+    engine = SearchEngine(client, device=settings.device, named_encoders=settings.named_encoders)
+    regions, problem = engine.places(read_question([question]), page.page_id)
     if problem:
         say(f"ctx: note: the visual model cannot look ({problem}); the places are found by text")
     return regions

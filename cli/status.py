@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common
+from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from cli.location import Location
+    from research.store.catalog import Catalog
     from research.store.failures import GivenUp
 
 DETAILS = ""
@@ -45,6 +47,7 @@ class Status:
     size_bytes: int = 0
     text_encoder: str = ""
     visual_encoder: str = ""
+    encoders_not_allowed: tuple[str, ...] = ()  # named by the index alone, so not loaded
     pages_without_visual: int = 0
     collections_behind: bool = False
     collections_missing: int = 0
@@ -64,7 +67,8 @@ def command(
     from cli.output import write, write_document
     from cli.terminal import one_line
 
-    status = _status(locate(common(ctx, index, quiet)))
+    given = common(ctx, index, quiet)
+    status = _status(locate(given), settings_for(given).named_encoders)
     if as_json:
         write_document("ctx.status/1", asdict(status))
     else:
@@ -101,7 +105,7 @@ def size_of(folder: Path) -> int:
     return total
 
 
-def _status(location: Location) -> Status:
+def _status(location: Location, named_encoders: Sequence[str]) -> Status:
     from research.search.coverage import measure
     from research.store import collections, page_vectors, vectors
     from research.store.catalog import Catalog
@@ -133,12 +137,26 @@ def _status(location: Location) -> Status:
             size_bytes=size_of(paths.root),
             text_encoder=vectors.encoder_of(catalog),
             visual_encoder=page_vectors.encoder_of(catalog),
+            encoders_not_allowed=_not_allowed(catalog, named_encoders),
             pages_without_visual=coverage.pages_without_visual,
             collections_behind=state.behind and (state.generation is not None or state.missing > 0),
             collections_missing=state.missing,
             collections_surplus=state.surplus,
             writer_pid=writer_of(paths.lock),
         )
+
+
+def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
+    from research.encoders.allowed import EncoderNotAllowed, check_allowed
+    from research.store import page_vectors, vectors
+
+    found = []
+    for name in (vectors.encoder_of(catalog), page_vectors.encoder_of(catalog)):
+        try:
+            check_allowed(name, named)
+        except EncoderNotAllowed:
+            found.append(name.removeprefix(f"{page_vectors.REGIONS}:"))
+    return tuple(dict.fromkeys(found))
 
 
 def _lines(status: Status) -> Iterator[tuple[str, str]]:
@@ -156,6 +174,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     yield "encoder", status.text_encoder or "none yet"
     unseen = f", {status.pages_without_visual:,} pages not seen yet" if status.pages_without_visual else ""
     yield "visual", f"{status.visual_encoder or 'none yet'}{unseen}"
+    for name in status.encoders_not_allowed:
+        yield "not allowed", f"{name} is not loaded; allow it with CTX_ALLOWED_ENCODERS={shlex.quote(name)}"
     if status.unfinished_documents:
         yield (
             "unfinished",

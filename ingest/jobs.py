@@ -24,7 +24,7 @@ class Job:
     path: Path
     doc_id: str
     spool: Path  # "read": a file to write pages to; "draw": a folder for images
-    encoder: str = ""  # whose tokens chunks are measured in
+    encoder: str = ""  # whose tokens chunks are measured in, as research.encoders.counting names it
     pages: tuple[int, ...] = ()  # "ocr": which pages
     engine: str = "auto"  # "ocr": what reads them
     force: bool = False  # OCR is to read pages whatever their text layer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ingest.giving_up import report_failure, whole_document
@@ -90,11 +90,11 @@ class LaterStages:
                 done += 1
                 self._observer.drawing(done, len(jobs))
 
-    def recognise(self, encoder: str, cores: int) -> None:
-        """OCR, page by page; each page is committed as it comes."""
+    def recognise(self, token_counter: Callable[[], str], cores: int) -> None:
+        """OCR, page by page; each page is committed as it comes. Chunks are measured by `token_counter`."""
         if self._settings.ocr == "off":
             return
-        jobs = list(self._ocr_jobs(encoder, cores))
+        jobs = list(self._ocr_jobs(token_counter, cores))
         if jobs or self._settings.ocr_engine != "auto":
             choose_engine(self._settings.ocr_engine)  # a missing engine is one error now, not one a document later
         total, done = sum(len(job.pages) for job in jobs), 0
@@ -122,16 +122,18 @@ class LaterStages:
                 self._observer.recognising(done, total)
         self._settle(jobs)
 
-    def _ocr_jobs(self, encoder: str, cores: int) -> Iterator[Job]:
+    def _ocr_jobs(self, token_counter: Callable[[], str], cores: int) -> Iterator[Job]:
         force = self._settings.ocr == "force"
+        counter = ""
         for doc_id, path in self._files(STAGE_OCR):
+            counter = counter or token_counter()
             pages = pages_for_ocr(self._catalog, doc_id)
             skip = self._left_out(doc_id, STAGE_OCR)
             size = max(_LEAST_PAGES_A_JOB, math.ceil(len(pages) / cores))
             for start in range(0, len(pages), size):
                 part = tuple(pages[start : start + size])
                 engine = self._settings.ocr_engine
-                yield Job("ocr", path, doc_id, Path(), encoder, part, engine=engine, force=force, skip=skip)
+                yield Job("ocr", path, doc_id, Path(), counter, part, engine=engine, force=force, skip=skip)
 
     def _settle(self, jobs: list[Job]) -> None:
         """Pages that a finished job passed over need no OCR after all."""

@@ -21,6 +21,7 @@ from ingest.giving_up import kept_failures, report_failure, without_hopeless_ocr
 from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted, Task
 from ingest.later import LaterStages
 from ingest.pdf.version import READER_VERSION
+from ingest.permission import chosen_encoder
 from ingest.plan import ToRead, plan, read_again
 from ingest.pool import LIMITS, Limits, Pool
 from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, Result
@@ -28,7 +29,9 @@ from ingest.scan import Scanned, scan, stamp_of, storable
 from ingest.visual import VisualStage
 from ingest.wire import read_pages
 from research.encoders.base import TextEncoder
+from research.encoders.counting import hand_over, is_light
 from research.encoders.registry import DEFAULT, load_text_encoder
+from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import CtxError, DocumentError
 from research.settings import Settings
 from research.store import collections, images, vectors
@@ -77,7 +80,7 @@ def ingest(
     with write_lock(index, wait=wait), Catalog(index, writable=True) as catalog:
         run = _Run(catalog, settings, observer, limits)
         try:
-            run.visual.choose()
+            run.choose()
             run.account(found)
             run.read(found.files, retry=retry)
             run.reopen(retry=retry)
@@ -105,7 +108,7 @@ class _Run:
         self._catalog = catalog
         self._observer = observer
         self._settings = settings
-        self._encoder_name = settings.text_encoder or vectors.encoder_of(catalog) or DEFAULT
+        self._encoder_name = DEFAULT
         self.summary = IngestSummary()
         self._limits = limits
         self._later = LaterStages(catalog, settings, observer, self.summary, limits)
@@ -113,6 +116,11 @@ class _Run:
         self._encoder: TextEncoder | None = None
         self._embedded = array("q")  # chunks that were given a vector
         self._failed: dict[str, dict[int, FailedPage]] = {}  # document → its pages that reading gave up
+
+    def choose(self) -> None:
+        """Settle which encoders work, before anything is read."""
+        self._encoder_name = chosen_encoder(self._catalog, self._settings, self._observer)
+        self.visual.choose()
 
     def account(self, found: Scanned) -> None:
         """What the search came upon and did not bring."""
@@ -176,7 +184,7 @@ class _Run:
         images.sweep(self._catalog.paths, {document.doc_id for document in all_documents(self._catalog)})
 
     def recognise(self) -> None:
-        self._later.recognise(self._encoder_name, _cores())
+        self._later.recognise(self._token_counter, _cores())
         if self.summary.ocr_pages:
             self.embed()
 
@@ -194,6 +202,7 @@ class _Run:
 
     def _read_all(self, work: list[ToRead]) -> None:
         spool = self._catalog.paths.open_spool()
+        counter = self._token_counter()
         by_path = {step.path: step for step in work}
         force = self._settings.ocr == "force"
         jobs = [
@@ -202,7 +211,7 @@ class _Run:
                 step.path,
                 step.doc_id,
                 spool / f"{step.doc_id}.jsonl",
-                self._encoder_name,
+                counter,
                 force=force,
                 skip=tuple(page.page for page in step.failed if page.stage == STAGE_READ and waits(page)),
             )
@@ -310,6 +319,18 @@ class _Run:
         if self._encoder is None:
             self._encoder = load_text_encoder(self._encoder_name)
         return self._encoder
+
+    def _token_counter(self) -> str:
+        """What reading processes are to count tokens by."""
+        if is_light(self._encoder_name):
+            return self._encoder_name
+        encoder = self._text_encoder()
+        tokenizer = encoder.tokenizer_json() if isinstance(encoder, SentenceTransformersEncoder) else ""
+        if not tokenizer:
+            return self._encoder_name
+        spool = self._catalog.paths.spool
+        spool.mkdir(mode=0o700, exist_ok=True)
+        return hand_over(tokenizer, encoder.max_tokens, spool / "tokens.json")
 
     def _finish(self, outcome: FileOutcome) -> None:
         self.summary.files.append(outcome)

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.giving_up import report_failure
+from ingest.permission import keep_permission
 from ingest.report import IngestSummary, Observer
+from research.encoders import hub
+from research.encoders.allowed import check_allowed
 from research.encoders.base import TextEncoder, fitting
-from research.encoders.visual import hub
 from research.encoders.visual.boxes import box_bytes
 from research.encoders.visual.first_stage import first_stage
 from research.encoders.visual.packing import SKETCH, pack
@@ -64,6 +66,8 @@ class VisualStage:
         except CtxError as error:
             self._fail(error)
             return
+        if self.by_model and (self._settings.visual != "auto" or not known):
+            keep_permission(self._name, self._observer)
         if self.by_model and not self._settings.images:
             raise UsageError(
                 "a visual model looks at page images, and images are switched off",
@@ -103,13 +107,16 @@ class VisualStage:
     def _chosen(self, known: str) -> str:
         wanted = self._settings.visual
         if wanted == "auto":
+            if known.startswith(REGIONS):
+                return REGIONS  # whose text encoder is the text side's to choose
             if known:
-                return REGIONS if known.startswith(REGIONS) else known
+                check_allowed(known, self._settings.named_encoders)
+                return known
             return f"colpali:{DEFAULT_CHECKPOINT}" if colpali_ready() else REGIONS
         if wanted in (REGIONS, OFF):
             return wanted
         checkpoint = checkpoint_of(wanted)
-        if hub.as_folder(checkpoint) is None and not hub.at_hand(checkpoint) and not hub.offline():
+        if hub.as_folder(checkpoint, typed=True) is None and not hub.at_hand(checkpoint) and not hub.offline():
             self._observer.noted(f"the weights of {checkpoint} are not on this machine; asking the model hub for them")
         return identify(wanted)
 

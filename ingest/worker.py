@@ -23,8 +23,8 @@ from ingest.jobs import NO_SPACE
 from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
 from ingest.pdf import PdfReader, open_pdf
 from ingest.wire import lines_out, page_line
-from research.encoders.base import TextEncoder
-from research.encoders.registry import DEFAULT, load_text_encoder
+from research.encoders.base import TokenCounter
+from research.encoders.counting import is_light, token_counter
 from research.errors import CtxError, DocumentError
 from research.store.failures import INTERNAL
 from research.store.orphans import die_with_parent
@@ -45,7 +45,7 @@ class Worker:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._encoder: TextEncoder | None = None
+        self._counter: TokenCounter | None = None
         self._engine: OcrEngine | None = None
 
     def run(self, job: dict[str, Any]) -> None:
@@ -150,10 +150,10 @@ class Worker:
         return ocr_need(page, PageFacts(drawn=page.painted), force=force)
 
     def _chunks(self, page: Page, title: str, job: dict[str, Any]) -> list[Chunk]:
-        if self._encoder is None:
-            self._encoder = load_text_encoder(job["encoder"], threads=1)
-        encoder = self._encoder
-        return chunk_page(page, title=title, count=encoder.count_tokens, window=encoder.max_tokens)
+        if self._counter is None:
+            self._counter = token_counter(job["encoder"])
+        counter = self._counter
+        return chunk_page(page, title=title, count=counter.count_tokens, window=counter.max_tokens)
 
     def _watch(self, pages: int) -> Callable[[int], None]:
         """Reports every page before it is touched: the last one named is the one that crashed or hangs."""
@@ -193,7 +193,7 @@ def _confine() -> None:
 
 
 def _bound_memory(job: dict[str, Any]) -> None:
-    small = job["task"] != "ocr" and job["encoder"] in ("", DEFAULT)
+    small = job["task"] != "ocr" and is_light(job["encoder"])
     limit = _READING_LIMIT if small else _MEMORY_LIMIT
     with suppress(ImportError, ValueError, OSError):
         import resource

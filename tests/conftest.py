@@ -18,6 +18,7 @@ from research.settings import Settings
 from research.store.client import ChromaClient
 from research.store.paths import IndexPaths
 from research.telemetry import switch_off
+from tests.research.encoders.tiny_text import make_tiny_text
 from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter
 
 switch_off()
@@ -76,6 +77,16 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert not summary.failed
 
     return _made_once(tmp_path_factory, "sample-index", make)
+
+
+@pytest.fixture(scope="session")
+def tiny_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny sentence-transformers model. Tests that change it take a copy."""
+
+    def make(folder: Path) -> None:
+        make_tiny_text(folder, dense=True)
+
+    return _made_once(tmp_path_factory, "tiny-text", make)
 
 
 @pytest.fixture

@@ -5,12 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from research.errors import CtxError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-class TextEncoder(Protocol):
+class EncoderUnavailable(CtxError):  # noqa: N818 - a state of the machine more than a failure
+    """An encoder cannot run here: a package, its weights, its device or the user's permission is missing, or its files
+    would not be safe to load. `hint` says how to get it."""
+
+
+class TokenCounter(Protocol):
+    """What cutting text into chunks needs of an encoder."""
+
+    @property
+    def max_tokens(self) -> int:
+        """The window, special tokens included."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, special tokens not counted."""
+        ...
+
+
+class TextEncoder(TokenCounter, Protocol):
     """Turns text into unit vectors; the dot product of two is their cosine."""
 
     @property
@@ -21,21 +41,12 @@ class TextEncoder(Protocol):
     @property
     def dim(self) -> int: ...
 
-    @property
-    def max_tokens(self) -> int:
-        """The window, special tokens included."""
-        ...
-
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of passages, (len(texts), dim). A passage beyond the window raises ValueError."""
         ...
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """The vector of a question of any length, (dim,)."""
-        ...
-
-    def count_tokens(self, text: str) -> int:
-        """Tokens of a text, special tokens not counted."""
         ...
 
 

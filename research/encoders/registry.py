@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from research.encoders.base import TextEncoder
+from collections.abc import Callable, Sequence
+
+from research.encoders.base import EncoderUnavailable, TextEncoder
 from research.encoders.minilm.encoder import MiniLMEncoder
 
 DEFAULT = MiniLMEncoder.name
@@ -10,13 +12,56 @@ ALIASES = ("", "default", "minilm", "all-MiniLM-L6-v2")
 """Short names of the embedded encoder. "sentence-transformers/all-MiniLM-L6-v2" is the fp32 one from a hub."""
 
 
+def is_embedded(name: str) -> bool:
+    return name == DEFAULT or name in ALIASES
+
+
 def load_text_encoder(name: str = DEFAULT, *, threads: int | None = None) -> TextEncoder:
-    """The encoder an index or a user names: the embedded one, or any sentence-transformers name or folder.
+    """The encoder of a name: the embedded one, or a sentence-transformers model by its hub name, its folder's full path
+    or the name an index remembers. It must be on this machine: nothing is fetched.
 
     `threads` is how many cores embedding may use; None takes all this process may run on.
     """
-    if name == DEFAULT or name in ALIASES:
+    if is_embedded(name):
         return MiniLMEncoder(threads=threads)
     from research.encoders.sentence_transformers import SentenceTransformersEncoder
 
     return SentenceTransformersEncoder(name, threads=threads)
+
+
+def load_remembered(name: str, *, dim: int, named: Sequence[str] = ()) -> TextEncoder:
+    """The encoder that an index names, if it is the embedded one or the user allowed it; `named` are those the user
+    names now. `dim` is the length of the index's vectors."""
+    if is_embedded(name):
+        return MiniLMEncoder()
+    from research.encoders.allowed import check_allowed
+
+    check_allowed(name, named)
+    encoder = load_text_encoder(name)
+    if encoder.dim != dim:
+        raise EncoderUnavailable(
+            f"{name} gives vectors of {encoder.dim} dimensions, and this index has {dim}",
+            hint="embed all documents anew: CTX_TEXT_ENCODER=MODEL ctx ingest PATH",
+        )
+    return encoder
+
+
+def check_text_encoder(name: str) -> None:
+    """Raise what loading the encoder that an index names would raise, as far as its files tell."""
+    if not is_embedded(name):
+        from research.encoders.sentence_transformers import find_remembered
+
+        find_remembered(name)
+
+
+def identify_text_encoder(wanted: str, *, fetching: Callable[[str], None] = lambda _: None) -> str:
+    """The name an index would remember an encoder by that the user typed, told without loading it. A hub name that is
+    not on this machine is fetched, for the user has asked for it by name; `fetching` hears of it first."""
+    if is_embedded(wanted):
+        return DEFAULT
+    from research.encoders.sentence_transformers import identify, to_fetch
+
+    missing = to_fetch(wanted)
+    if missing:
+        fetching(missing)
+    return identify(wanted)

@@ -2,34 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from research.encoders import hub
+from research.encoders.base import EncoderUnavailable
+from research.encoders.fingerprint import DIGITS, add_file, add_weights
+from research.encoders.inspection import check_files, places_of
+from research.encoders.quiet import quiet
 from research.encoders.torchvision_shim import allow_torchvision
-from research.errors import CtxError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+KIND = "sentence-transformers"
+PACKAGE = "sentence-transformers"
+OLDEST = 6  # its major version; those before import Python files from a model's folder unasked
+INSTALL = "pip install 'ctx-research[encoders]'"
 BATCH = 32
 FALLBACK_WINDOW = 512
+_ENDLESS = 1_000_000  # tokens; a window beyond that says that none is known
+
+_NAME = re.compile(rf"{KIND}:(?P<model>.+?)(?:@(?P<mark>[0-9a-f]{{{DIGITS}}}))?")
+_BARE_NAME = re.compile(r"\w[\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A model on this machine whose files are safe to load. `name` is what an index remembers it by."""
+
+    name: str
+    folder: Path
+
+
+def identify(wanted: str) -> str:
+    """The name an index would remember a model by that the user typed, told from its files without loading it. A hub
+    name that is not on this machine is fetched, for the user has asked for it by name."""
+    _check_package(wanted)
+    model, _ = split(wanted)
+    return _find(model, typed=True).name
+
+
+def to_fetch(wanted: str) -> str:
+    """The hub name for which `identify` would ask the hub; empty if it need not or must not."""
+    model = _completed(split(wanted)[0], typed=True)
+    if hub.as_folder(model, typed=True) is not None or hub.at_hand(model) or hub.offline():
+        return ""
+    return model
+
+
+def split(name: str) -> tuple[str, str]:
+    """The hub name or folder that a name means, and the fingerprint it carries; empty if it has none."""
+    match = _NAME.fullmatch(name)
+    return (match["model"], match["mark"] or "") if match else (name, "")
+
+
+def find_remembered(name: str) -> Found:
+    """The model of a folder's full path, a hub name, or the whole name an index remembers. One whose fingerprint no
+    longer fits is refused, for its vectors would not fit the index. Nothing is fetched."""
+    _check_package(name)
+    model, mark = split(name)
+    if mark and Path(model).is_absolute() and not Path(model).is_dir():
+        raise EncoderUnavailable(
+            f"the encoder that filled this index is no longer at {model}",
+            hint="put it back, or embed all documents anew: CTX_TEXT_ENCODER=FOLDER ctx ingest PATH",
+        )
+    found = _find(model)
+    if mark and not found.name.endswith(f"@{mark}"):
+        raise EncoderUnavailable(
+            f"the encoder {model} is not the one that filled this index: its files have changed",
+            hint=f"embed all documents anew: CTX_TEXT_ENCODER={shlex.quote(model)} ctx ingest PATH",
+        )
+    return found
 
 
 class SentenceTransformersEncoder:
-    """Loads at once, so that a wrong name fails before any document is read."""
+    """Loads at once, so that a wrong name fails before any document is read, and from this machine's files only."""
 
-    def __init__(self, model: str, *, threads: int | None = None) -> None:
-        self._model = _load(model, threads)
-        # A folder is known by its full path: the same relative name elsewhere may be another model.
-        self.name = f"sentence-transformers:{Path(model).resolve() if Path(model).is_dir() else model}"
-        # Before 5.0 these methods had other names or none.
-        dimension = (
-            getattr(self._model, "get_embedding_dimension", None) or self._model.get_sentence_embedding_dimension
-        )
-        self.dim = int(dimension())
-        self.max_tokens = int(self._model.max_seq_length or FALLBACK_WINDOW)
+    def __init__(self, name: str, *, threads: int | None = None) -> None:
+        found = find_remembered(name)
+        self.name = found.name
+        self._model = _load(found.folder, threads)
+        self.dim = int(self._model.get_embedding_dimension())
+        window = self._model.max_seq_length
+        self.max_tokens = int(window) if window and window < _ENDLESS else FALLBACK_WINDOW
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, (len(texts), dim). A text beyond the window raises ValueError; nothing is cut."""
@@ -52,42 +115,105 @@ class SentenceTransformersEncoder:
     def count_tokens(self, text: str) -> int:
         return len(self._tokens(text, special=False))
 
+    def tokenizer_json(self) -> str:
+        """The tokenizer as the `tokenizers` package writes it; empty if it is of another kind."""
+        backend: Any = getattr(self._model.tokenizer, "backend_tokenizer", self._model.tokenizer)
+        return str(backend.to_str()) if hasattr(backend, "to_str") else ""
+
     @property
     def _special_tokens(self) -> int:
         return len(self._tokens("", special=True))
 
     def _tokens(self, text: str, *, special: bool) -> list[int]:
         # verbose=False: the tokenizer's own warning about long input; embed() refuses such text anyway.
-        encoded = self._model.tokenizer(text, add_special_tokens=special, truncation=False, verbose=False)
-        ids: list[int] = encoded["input_ids"]
+        tokenizer = self._model.tokenizer
+        if callable(tokenizer):
+            encoded = tokenizer(text, add_special_tokens=special, truncation=False, verbose=False)["input_ids"]
+        else:  # a model of word vectors alone has the bare one
+            encoded = tokenizer.encode(text, add_special_tokens=special).ids
+        ids: list[int] = encoded
         return ids
 
     def _encode(self, texts: list[str], *, query: bool) -> NDArray[np.float32]:
-        encode = getattr(self._model, "encode_query" if query else "encode_document", self._model.encode)
-        vectors: NDArray[np.float32] = encode(
-            texts, batch_size=BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
-        )
+        encode = self._model.encode_query if query else self._model.encode_document
+        with quiet():
+            vectors: NDArray[np.float32] = encode(
+                texts, batch_size=BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+            )
         return vectors
 
 
-def _load(model: str, threads: int | None) -> Any:
-    folder = Path(model).is_dir()
-    if not folder and (model.startswith((".", "~")) or Path(model).is_absolute()):
-        raise CtxError(f"no such encoder folder: {model}")
+def _check_package(name: str) -> None:
+    """Told from the package's metadata: an older one is not even imported."""
+    try:
+        found = version(PACKAGE)
+    except PackageNotFoundError:
+        raise _missing(name, "is not installed") from None
+    if int(re.match(r"\d*", found)[0] or 0) < OLDEST:  # type: ignore[index]
+        raise _missing(name, f"is here in version {found}: those before {OLDEST} run code from a model's folder")
+
+
+def _missing(name: str, why: str) -> EncoderUnavailable:
+    return EncoderUnavailable(f"the encoder {name!r} needs the package {PACKAGE}, which {why}", hint=INSTALL)
+
+
+def _find(model: str, *, typed: bool = False) -> Found:
+    model = _completed(model, typed=typed)
+    own = hub.as_folder(model, typed=typed)
+    folder = own or hub.locate(model, download=typed)
+    base = hub.locate_base(folder, download=typed and own is None)
+    places = [folder, *([base] if base else [])]
+    for place in places:
+        check_files(place)
+    return Found(f"{KIND}:{own or model}@{_fingerprint(places)}", folder)
+
+
+def _completed(model: str, *, typed: bool) -> str:
+    """A bare name as the library itself completes it, unless it is a folder."""
+    bare = _BARE_NAME.fullmatch(model) and not (typed and Path(model).exists())
+    return f"{KIND}/{model}" if bare else model
+
+
+def _fingerprint(folders: Sequence[Path]) -> str:
+    """Twelve digits that change when a setting, the vocabulary or the weights do."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(_files(folder)):
+            if path.suffix == ".safetensors":
+                add_weights(digest, path)
+            else:
+                add_file(digest, str(path.relative_to(folder)), path)
+    return digest.hexdigest()[:DIGITS]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for place in places_of(folder):
+        for pattern in ("*.json", "*.txt", "*.model", "*.safetensors"):
+            yield from place.glob(pattern)
+
+
+def _load(folder: Path, threads: int | None) -> Any:
     try:
         allow_torchvision()
-        from sentence_transformers import SentenceTransformer
+        with quiet():
+            from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise CtxError(
-            f"the encoder {model!r} needs the package sentence-transformers, which cannot be imported: {error}",
-            hint="pip install sentence-transformers",
-        ) from error
+        raise _missing(str(folder), f"cannot be imported: {error}") from error
     if threads:
         import torch
 
         torch.set_num_threads(threads)
     try:
-        return SentenceTransformer(model, local_files_only=folder)
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+        with quiet():
+            return SentenceTransformer(
+                str(folder),
+                backend="torch",
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
+            )
+    except (OSError, ValueError, TypeError, RuntimeError, KeyError, AttributeError, ImportError) as error:
         reason = str(error).strip().splitlines()
-        raise CtxError(f"cannot load the encoder {model!r}: {reason[0] if reason else type(error).__name__}") from error
+        raise EncoderUnavailable(
+            f"cannot load the encoder {str(folder)!r}: {reason[0] if reason else type(error).__name__}"
+        ) from error

@@ -23,9 +23,12 @@ class QuestionVectors:
     """Embeds questions with the encoder that filled the index; loads it with the first one, and another if the index
     was filled anew since. A `given` encoder is kept."""
 
-    def __init__(self, client: ChromaClient, given: TextEncoder | None = None) -> None:
+    def __init__(
+        self, client: ChromaClient, given: TextEncoder | None = None, named_encoders: Sequence[str] = ()
+    ) -> None:
         self._client = client
         self._given = given
+        self._named_encoders = named_encoders
         self._loaded: tuple[str, TextEncoder] | None = None
         self._last: tuple[TextEncoder, str, NDArray[np.float32]] | None = None
 
@@ -43,9 +46,10 @@ class QuestionVectors:
         if not name:
             raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
         if self._loaded is None or self._loaded[0] != name:
-            from research.encoders.registry import load_text_encoder
+            from research.encoders.registry import load_remembered
 
-            self._loaded = (name, load_text_encoder(name))
+            dim = vectors.dim_of(self._client.catalog)
+            self._loaded = (name, load_remembered(name, dim=dim, named=self._named_encoders))
         return self._loaded[1]
 
 

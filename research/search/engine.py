@@ -107,13 +107,19 @@ class SearchEngine:
     """Searches an open index. Safe to use for many questions; loads what it needs with the first."""
 
     def __init__(
-        self, chroma_client: ChromaClient, *, encoder: TextEncoder | None = None, device: str = "auto"
+        self,
+        chroma_client: ChromaClient,
+        *,
+        encoder: TextEncoder | None = None,
+        device: str = "auto",
+        named_encoders: Sequence[str] = (),
     ) -> None:
-        """`device` is where a visual model runs, if one filled the index."""
+        """`device` is where a visual model runs, if one filled the index. `named_encoders` are those the user names,
+        and so allows to be loaded, beside those named to an earlier ingest."""
         self.client = chroma_client
-        questions = QuestionVectors(chroma_client, encoder)
+        questions = QuestionVectors(chroma_client, encoder, named_encoders)
         dense = DenseLeg(chroma_client, questions)
-        self._visual = VisualLeg(chroma_client, dense, questions, device)
+        self._visual = VisualLeg(chroma_client, dense, questions, device, named_encoders)
         self._lexical = LexicalLeg(chroma_client.catalog)
         self._legs: dict[str, Leg] = {
             "lexical": self._lexical,

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from research.encoders.allowed import check_allowed
 from research.encoders.visual.first_stage import CANDIDATES, EXACT_PAGES, first_stage
 from research.encoders.visual.registry import load_visual_encoder
 from research.errors import CtxError
@@ -35,9 +36,10 @@ _BLOCK = 1000  # sketches at once
 class ModelLeg:
     name = "visual"
 
-    def __init__(self, client: ChromaClient, device: str = "auto") -> None:
+    def __init__(self, client: ChromaClient, device: str = "auto", named_encoders: Sequence[str] = ()) -> None:
         self._client = client
         self._device = device
+        self._named_encoders = named_encoders
         self._encoder: VisualEncoder | None = None
         self._last: tuple[str, NDArray[np.float32]] | None = None
         self._all: tuple[tuple[int, int], list[int], PackedPages] | None = None
@@ -75,7 +77,8 @@ class ModelLeg:
         name, dim = page_vectors.encoder_of(catalog), page_vectors.dim_of(catalog)
         if self._encoder is None or self._encoder.name != name:  # an ingest may have changed it meanwhile
             self._encoder = self._last = self._all = None
-            encoder = load_visual_encoder(name, device=self._device, download=False)
+            check_allowed(name, self._named_encoders)
+            encoder = load_visual_encoder(name, device=self._device)
             if encoder.dim != dim:
                 raise CtxError(
                     f"{name} gives vectors of {encoder.dim} dimensions, and this index has {dim}",

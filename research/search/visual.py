@@ -22,12 +22,20 @@ if TYPE_CHECKING:
 class VisualLeg:
     name = "visual"
 
-    def __init__(self, client: ChromaClient, dense: DenseLeg, questions: QuestionVectors, device: str = "auto") -> None:
+    def __init__(
+        self,
+        client: ChromaClient,
+        dense: DenseLeg,
+        questions: QuestionVectors,
+        device: str = "auto",
+        named_encoders: Sequence[str] = (),
+    ) -> None:
         self._catalog = client.catalog
         self._questions = questions
         self._regions = RegionsLeg(client.catalog, dense, questions)
         self._client = client
         self._device = device
+        self._named_encoders = named_encoders
         self._loaded: ModelLeg | None = None
 
     @property
@@ -73,7 +81,7 @@ class VisualLeg:
         if self._loaded is None:
             from research.search.late import ModelLeg  # what it imports would slow every other question
 
-            self._loaded = ModelLeg(self._client, self._device)
+            self._loaded = ModelLeg(self._client, self._device, self._named_encoders)
         return self._loaded
 
     def _check(self) -> None:

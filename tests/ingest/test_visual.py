@@ -11,9 +11,10 @@ import pytest
 from ingest.report import IngestSummary, SilentObserver
 from ingest.run import ingest
 from research.context.builder import ContextBuilder
+from research.encoders.quiet import quiet
 from research.encoders.visual.loading import engine as colpali_classes
-from research.encoders.visual.loading import quiet
 from research.encoders.visual.packing import unpack
+from research.encoders.visual.registry import checkpoint_of
 from research.errors import UsageError
 from research.search.engine import SearchEngine, SearchOutcome
 from research.settings import Settings
@@ -323,3 +324,41 @@ def test_pooling_belongs_to_the_name(tiny: Tiny, docs: Path, seen_index: IndexPa
     with Catalog(index) as catalog:
         assert page_vectors.encoder_of(catalog).endswith("+pool3")
     assert len(search(index, "visual").found) == 3
+
+
+def test_a_model_that_only_the_index_names_is_not_loaded(
+    seen_index: IndexPaths, docs: Path, make_pdf: MakePdf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As somebody else would get the index, who has never named that model."""
+    index = copy(seen_index, tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    hybrid = search(index, "hybrid")
+    assert [leg.status for leg in hybrid.coverage.legs] == ["ok", "ok", "failed"]
+    assert "which you have not allowed" in hybrid.coverage.legs[2].reason
+    with Catalog(index) as catalog:
+        name = page_vectors.encoder_of(catalog)
+    # New documents get their text, the visual side waits and says why.
+    extra = make_pdf("extra.pdf", ["Order intake rose in every region."])
+    summary = run(extra, index, Settings(ocr="off", device="cpu"))
+    assert summary.count("added") == 1
+    assert name in summary.visual_error
+    assert "allowed_encoders" in summary.visual_hint
+    allowed = Settings(ocr="off", device="cpu", allowed_encoders=(name,))
+    assert run(extra, index, allowed).visual_pages == 1
+    with ChromaClient(index.root) as client:
+        engine = SearchEngine(client, named_encoders=allowed.named_encoders)
+        assert [leg.status for leg in engine.run(QUESTION, 10, "hybrid").coverage.legs] == ["ok", "ok", "ok"]
+    assert search(index, "visual").coverage.legs[0].status == "failed", "it holds while it is said"
+    # Naming it to an ingest is remembered.
+    run(docs, index, model(Path(checkpoint_of(name))))
+    assert search(index, "visual").coverage.legs[0].status == "ok"
+
+
+def test_permission_that_cannot_be_kept_is_told(
+    tiny: Tiny, docs: Path, plain_index: IndexPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "state").write_text("a file where a folder should be")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    notes = Notes()
+    assert run(docs, copy(plain_index, tmp_path), model(tiny("ColIdefics3")), notes).visual_pages == 3
+    assert any("cannot be remembered" in note for note in notes.said)

@@ -97,14 +97,69 @@ def test_a_wrong_variable_is_told_by_name(project: Path, value: str) -> None:
         load_settings(folder=project, environment={"CTX_MAX_TOKENS": value})
 
 
-def test_a_relative_index_in_a_file_belongs_to_the_file(project: Path, tmp_path: Path) -> None:
+def test_a_relative_index_in_a_file_belongs_to_the_file(project: Path, config: Path, tmp_path: Path) -> None:
     _write(project.parent / "ctx.toml", "index = 'here/index'")
     settings = load_settings(folder=project, environment={})
     assert index_folder(settings, project) == project.parent / "here" / "index"
-    _write(project.parent / "ctx.toml", f"index = '{tmp_path}'")
-    assert index_folder(load_settings(folder=project, environment={}), project) == tmp_path
-    _write(project.parent / "ctx.toml", "index = '~/index'")
-    assert index_folder(load_settings(folder=project, environment={}), project) == Path.home() / "index"
+    _write(project.parent / "ctx.toml", f"index = '{project.parent / 'absolute'}'")
+    assert index_folder(load_settings(folder=project, environment={}), project) == project.parent / "absolute"
+    (project.parent / "ctx.toml").unlink()
+    for own, place in ((f"{tmp_path}", tmp_path), ("~/index", Path.home() / "index"), ("x", config.parent / "x")):
+        _write(config, f"index = '{own}'")
+        assert index_folder(load_settings(folder=project, environment={}), project) == place
+
+
+@pytest.mark.parametrize("index", ["/elsewhere", "..", "../other", "a/../../x", "~/index", "out/index", "out", "loop"])
+def test_an_index_outside_the_folder_is_not_taken_from_a_file_found_there(project: Path, index: str) -> None:
+    (project.parent / "out").symlink_to(project.parent.parent)
+    (project.parent / "loop").symlink_to("../loop/..")
+    _write(project.parent / "ctx.toml", f"index = '{index}'")
+    with pytest.raises(UsageError, match="index leads out of that folder") as caught:
+        load_settings(folder=project, environment={})
+    assert str(project.parent / "ctx.toml") in caught.value.message
+    for remedy in ("--index", "CTX_INDEX=", str(user_config())):
+        assert remedy in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "remedies"),
+    [
+        ("text_encoder = './model'", ["CTX_TEXT_ENCODER="]),
+        ("visual = 'some/model'", ["--visual", "CTX_VISUAL="]),
+        ("visual = 'regions'", ["--visual", "CTX_VISUAL="]),
+        ("device = 'cuda'", ["--device", "CTX_DEVICE="]),
+        ("allowed_encoders = ['some/model']", ["CTX_ALLOWED_ENCODERS="]),
+    ],
+)
+def test_what_loads_code_is_not_taken_from_a_file_found_in_a_folder(
+    project: Path, config: Path, line: str, remedies: list[str]
+) -> None:
+    key = line.partition(" ")[0]
+    _write(config, line)
+    mine = load_settings(folder=project, environment={})
+    assert getattr(mine, key) != getattr(Settings(), key), "the user's own file may"
+    config.unlink()
+    _write(project.parent / "ctx.toml", line)
+    with pytest.raises(UsageError, match=f"{key} is the user's own to set") as caught:
+        load_settings(folder=project, environment={})
+    assert caught.value.exit_code == 2
+    assert str(project.parent / "ctx.toml") in caught.value.message
+    for remedy in (*remedies, str(user_config())):
+        assert remedy in caught.value.hint
+    variable = f"CTX_{key.upper()}"
+    with pytest.raises(UsageError):  # said elsewhere too, the file is still wrong
+        load_settings(folder=project, environment={variable: "x"})
+
+
+def test_lists(project: Path, config: Path) -> None:
+    given = {"CTX_ALLOWED_ENCODERS": " one/model, ,/a/folder "}
+    assert load_settings(folder=project, environment=given).allowed_encoders == ("one/model", "/a/folder")
+    _write(config, "allowed_encoders = ['one/model', '/with, comma']")
+    assert load_settings(folder=project, environment={}).allowed_encoders == ("one/model", "/with, comma")
+    for wrong in ("'one/model'", "[1]", "['']", "true"):
+        _write(config, f"allowed_encoders = {wrong}")
+        with pytest.raises(UsageError, match="allowed_encoders must be a list of texts"):
+            load_settings(folder=project, environment={})
 
 
 def test_a_relative_index_elsewhere_belongs_to_the_folder_one_stands_in(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from research.errors import CtxError
 from research.store.records import Box
 
 if TYPE_CHECKING:
@@ -15,10 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WHOLE_PAGE: Box = (0.0, 0.0, 1.0, 1.0)
-
-
-class EncoderUnavailable(CtxError):  # noqa: N818 - a state of the machine more than a failure
-    """A visual encoder cannot run here: a package, its weights or its device is missing. `hint` says how to get it."""
 
 
 @dataclass(frozen=True, slots=True)

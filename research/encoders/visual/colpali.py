@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from research.encoders.quiet import quiet
 from research.encoders.visual import boxes as places
 from research.encoders.visual.base import WHOLE_PAGE, PageVectors
 from research.encoders.visual.device import choose_device, choose_dtype, free_memory
 from research.encoders.visual.families import find_checkpoint
-from research.encoders.visual.loading import engine, quiet
+from research.encoders.visual.loading import engine
 from research.encoders.visual.model import load_model, load_processor
 from research.errors import CtxError, UsageError
 from research.store.records import Box
@@ -32,7 +33,7 @@ def full_name(checkpoint: str, *, int8: bool, pool_factor: int) -> str:
 
 
 class ColpaliEncoder:
-    """Loads at once, so that a wrong checkpoint fails before any document is read.
+    """Loads at once, so that a wrong checkpoint fails before any document is read, and from this machine's files only.
 
     `pool_factor` 3 keeps a third of the vectors; `int8` quantises on the CPU. Both change vectors, so both are part
     of the name. `threads` bounds the cores used on a CPU.
@@ -47,12 +48,11 @@ class ColpaliEncoder:
         pool_factor: int = 1,
         batch_size: int | None = None,
         threads: int | None = None,
-        download: bool = True,
     ) -> None:
         if pool_factor < 1 or (batch_size is not None and batch_size < 1):
             raise UsageError("pool factor and batch size are 1 or more")
         models = engine()
-        found = find_checkpoint(checkpoint, download=download)
+        found = find_checkpoint(checkpoint)
         self._device = choose_device("cpu" if int8 and device == "auto" else device)
         if int8 and self._device != "cpu":
             raise UsageError(f"int8 is for the CPU, not for {self._device}")

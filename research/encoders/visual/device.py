@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from research.encoders.visual.base import EncoderUnavailable
+from research.encoders.base import EncoderUnavailable
 from research.errors import UsageError
 
 BF16_FLAGS = {"amx_bf16", "avx512_bf16", "bf16"}

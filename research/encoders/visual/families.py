@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from research.encoders.visual import hub
-from research.encoders.visual.base import EncoderUnavailable
+from research.encoders import hub
+from research.encoders.base import EncoderUnavailable
+from research.encoders.fingerprint import DIGITS, add_weights
+from research.encoders.inspection import check_files
 
 Layout = Literal["tiles", "grid", "square"]
 """How image vectors lie on a page: tiles with a patch grid each, the grid the processor reports, or one square grid."""
@@ -38,10 +40,6 @@ FAMILIES = (
 _BY_ARCHITECTURE = {family.model: family for family in FAMILIES}
 _BY_TYPE = {family.model_type: family for family in FAMILIES}
 
-# Pieces of a weights file that enter its fingerprint: enough to notice another training, quick on gigabytes.
-SAMPLES = 64
-SAMPLE = 4096
-
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
@@ -59,18 +57,23 @@ class Checkpoint:
         return self.folder if self.base is None or has_own else self.base
 
 
-def find_checkpoint(checkpoint: str, *, download: bool = True) -> Checkpoint:
-    """Locate a checkpoint and tell its family. With `download` a hub name that is not in the cache is fetched; for a
-    folder nothing ever is, not even the base model of an adapter."""
-    named_folder = hub.as_folder(checkpoint) is not None
-    folder = hub.locate(checkpoint, download=download)
-    base_name = hub.base_of(folder)
-    base = None if base_name is None else hub.locate(base_name, download=download and not named_folder)
+def find_checkpoint(checkpoint: str, *, typed: bool = False) -> Checkpoint:
+    """Locate a checkpoint on this machine, see that its files are safe to load, and tell its family.
+
+    One that the user `typed` may be a relative folder, and a hub name that is not in the cache is fetched; for a folder
+    nothing ever is, not even the base model of an adapter.
+    """
+    own = hub.as_folder(checkpoint, typed=typed)
+    folder = own or hub.locate(checkpoint, download=typed)
+    base = hub.locate_base(folder, download=typed and own is None)
+    places = [folder, *([base] if base else [])]
+    for place in places:
+        check_files(place)
     family = _family(folder, base)
-    for place in (folder, *([base] if base else [])):
+    for place in places:
         if not hub.complete(place):
             raise EncoderUnavailable(f"{place} has no weights, or not all that its index names")
-    name = f"{folder}@{_fingerprint(folder, base)}" if named_folder else checkpoint
+    name = checkpoint if own is None else f"{folder}@{_fingerprint(folder, base)}"
     return Checkpoint(name, folder, base, family)
 
 
@@ -108,10 +111,5 @@ def _fingerprint(folder: Path, base: Path | None) -> str:
             if (place / name).is_file():
                 digest.update((place / name).read_bytes())
         for path in hub.weight_files(place):
-            size = path.stat().st_size
-            digest.update(f"{path.name}:{size}".encode())
-            with path.open("rb") as file:
-                for number in range(SAMPLES):
-                    file.seek(size * number // SAMPLES)
-                    digest.update(file.read(SAMPLE))
-    return digest.hexdigest()[:12]
+            add_weights(digest, path)
+    return digest.hexdigest()[:DIGITS]

@@ -6,13 +6,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from research.encoders.visual import hub
-from research.encoders.visual.base import EncoderUnavailable
+from research.encoders import hub
+from research.encoders.base import EncoderUnavailable
 from research.encoders.visual.families import Checkpoint
 
 HEADS = ("custom_text_proj", "linear")
 """What colpali-engine calls the layer that makes vectors of a backbone's states. Missing in the files, it would be
 filled with random numbers, other ones each time."""
+
+_SAFE = {"local_files_only": True, "trust_remote_code": False}
 
 _NESTED_HEAD = re.compile(r"^(base_model\.model\.)?model\.custom_text_proj\.")
 
@@ -25,7 +27,7 @@ def load_model(models: Any, checkpoint: Checkpoint, dtype: Any, *, int8: bool) -
         raise EncoderUnavailable(
             f"{checkpoint.folder} is a backbone, no late-interaction checkpoint: its weights have no projection layer"
         )
-    options: dict[str, Any] = {"dtype": dtype, "local_files_only": True, "output_loading_info": True}
+    options: dict[str, Any] = {**_SAFE, "use_safetensors": True, "dtype": dtype, "output_loading_info": True}
     if any(_NESTED_HEAD.match(key) for key in keys):
         # Some published checkpoints keep the projection inside the backbone, where colpali-engine does not look.
         options["key_mapping"] = {
@@ -49,7 +51,7 @@ def load_model(models: Any, checkpoint: Checkpoint, dtype: Any, *, int8: bool) -
 def load_processor(models: Any, checkpoint: Checkpoint) -> Any:
     kind = _class(models, checkpoint.family.processor)
     try:
-        return kind.from_pretrained(str(checkpoint.processor), local_files_only=True)
+        return kind.from_pretrained(str(checkpoint.processor), **_SAFE)
     except Exception as error:  # as above
         raise _unloadable(checkpoint.processor, error) from error
 
@@ -82,8 +84,6 @@ def _keys(checkpoint: Checkpoint) -> list[str]:
     keys: list[str] = []
     for folder in (checkpoint.base, checkpoint.folder):
         for path in hub.weight_files(folder) if folder else []:
-            if path.suffix != ".safetensors":
-                return list(HEADS)  # pickled: not worth reading twice, and from_pretrained tells what is missing
             try:
                 with safe_open(path, framework="numpy") as file:
                     keys += file.keys()

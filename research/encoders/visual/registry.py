@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 
-from research.encoders.visual import hub
-from research.encoders.visual.base import EncoderUnavailable, VisualEncoder
+from research.encoders import hub
+from research.encoders.base import EncoderUnavailable
+from research.encoders.visual.base import VisualEncoder
 from research.encoders.visual.colpali import KIND, ColpaliEncoder, full_name
 from research.encoders.visual.device import accelerator_there
 from research.encoders.visual.families import find_checkpoint
@@ -32,7 +33,7 @@ def identify(wanted: str) -> str:
     match = _parse(wanted)
     if not installed():
         engine()  # says which packages are missing, and how to get them
-    found = find_checkpoint(match["checkpoint"] or DEFAULT_CHECKPOINT)
+    found = find_checkpoint(match["checkpoint"] or DEFAULT_CHECKPOINT, typed=True)
     return full_name(found.name, int8=match["int8"] is not None, pool_factor=int(match["pool"] or 1))
 
 
@@ -49,10 +50,10 @@ def load_visual_encoder(
     pool_factor: int = 1,
     batch_size: int | None = None,
     threads: int | None = None,
-    download: bool = True,
 ) -> VisualEncoder:
     """The encoder of "colpali", "colpali:CHECKPOINT" or the full name an index remembers, whose own int8 and pooling
-    then hold. A folder whose weights changed since is refused: its vectors would not fit the index."""
+    then hold. It must be on this machine: nothing is fetched. A folder whose weights changed since is refused: its
+    vectors would not fit the index."""
     match = _parse(name)
     encoder = ColpaliEncoder(
         match["checkpoint"] or DEFAULT_CHECKPOINT,
@@ -61,7 +62,6 @@ def load_visual_encoder(
         pool_factor=int(match["pool"] or pool_factor),
         batch_size=batch_size,
         threads=threads,
-        download=download,
     )
     if match["mark"] and encoder.name != name:
         raise EncoderUnavailable(

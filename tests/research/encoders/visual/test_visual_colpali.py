@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from research.encoders.visual.base import WHOLE_PAGE, EncoderUnavailable
-from research.encoders.visual.loading import engine, quiet
+from research.encoders.base import EncoderUnavailable
+from research.encoders.quiet import quiet
+from research.encoders.visual.base import WHOLE_PAGE
+from research.encoders.visual.loading import engine
 from research.encoders.visual.maxsim import score
 from research.encoders.visual.packing import pack, stack
 from research.encoders.visual.registry import DEFAULT_CHECKPOINT, colpali_ready, load_visual_encoder
@@ -187,7 +189,7 @@ def test_folders_that_are_no_model(tiny: Tiny, tmp_path: Path) -> None:
             load_visual_encoder(f"colpali:{folder}")
 
     refused(tmp_path, "is no model")
-    refused(tmp_path / "missing", "no such checkpoint folder")
+    refused(tmp_path / "missing", "no such model folder")
     (tmp_path / "file").write_text("")
     refused(tmp_path / "file", "is a file")
 

@@ -1,4 +1,8 @@
-"""Where a checkpoint's files are: a folder the user named, or the local cache of the model hub."""
+"""Where a model's files are: a folder, or the local cache of the model hub.
+
+Only `locate(…, download=True)` reaches the network, and only ingest asks for that, for a name the user gave in that
+run. Weights are safetensors: pickled ones can run code, so they are neither fetched nor read.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,21 @@ import re
 from pathlib import Path
 from typing import Any
 
-from research.encoders.visual.base import EncoderUnavailable
+from research.encoders.base import EncoderUnavailable
+from research.encoders.quiet import quiet
 
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
-PATTERNS = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "pytorch_model*.bin", "adapter_model.bin")
+WEIGHTS = "model.safetensors"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+PATTERNS = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 TIMEOUT = 10  # seconds for the hub to answer at all
 
 _WHAT_IT_IS = "name a folder with config.json and weights, or a hub name such as ModernVBERT/colmodernvbert"
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
 def locate(checkpoint: str, *, download: bool) -> Path:
-    """The folder of a checkpoint, complete with weights. Only a hub name may be fetched, and only with `download`."""
+    """The folder of a checkpoint: its own, absolute, or the hub's snapshot, complete with weights. Only a hub name may
+    be fetched, and only with `download`."""
     folder = as_folder(checkpoint)
     if folder is not None:
         return folder
@@ -38,15 +44,20 @@ def locate(checkpoint: str, *, download: bool) -> Path:
     return _fetch(checkpoint, hint=fetch)
 
 
-def as_folder(checkpoint: str) -> Path | None:
-    """The folder this names, None for a hub name. Something that can only be a path and is no folder is an error."""
-    path = Path(checkpoint).expanduser()
-    if path.is_dir():
-        return path.resolve()
-    if path.exists():
-        raise EncoderUnavailable(f"{checkpoint} is a file, and a checkpoint is a folder", hint=_WHAT_IT_IS)
-    if not _HUB_NAME.fullmatch(checkpoint) or checkpoint.startswith((".", "~")):
-        raise EncoderUnavailable(f"no such checkpoint folder: {checkpoint}", hint=_WHAT_IT_IS)
+def as_folder(checkpoint: str, *, typed: bool = False) -> Path | None:
+    """The folder this names, None for a hub name. Something that can only be a path and is no folder is an error.
+
+    A name that the user `typed` may be relative to where they stand. One that an index or a file remembers may not:
+    a folder that somebody planted there would take the place of the hub's model of that name.
+    """
+    path = Path(checkpoint).expanduser() if typed else Path(checkpoint)
+    if typed or path.is_absolute():
+        if path.is_dir():
+            return path.resolve()
+        if path.exists():
+            raise EncoderUnavailable(f"{checkpoint} is a file, and a model is a folder", hint=_WHAT_IT_IS)
+    if not _HUB_NAME.fullmatch(checkpoint):
+        raise EncoderUnavailable(f"no such model folder: {checkpoint}", hint=_WHAT_IT_IS)
     return None
 
 
@@ -83,24 +94,34 @@ def base_of(folder: Path) -> str | None:
     return base
 
 
+def locate_base(folder: Path, *, download: bool) -> Path | None:
+    """Where the checkpoint lies that an adapter folder builds on; None as `base_of`."""
+    base = base_of(folder)
+    if base is not None and not Path(base).is_absolute() and Path(base).exists():
+        # The libraries would take this folder for the base model, whatever it holds.
+        raise EncoderUnavailable(
+            f"{folder} builds on {base}, and a folder of that name lies where you stand", hint="run ctx elsewhere"
+        )
+    return None if base is None else locate(base, download=download)
+
+
 def complete(folder: Path) -> bool:
     """Whether the weights a folder speaks of are all there (a download may have stopped half-way)."""
     if (folder / "adapter_config.json").is_file():
-        return any((folder / name).is_file() for name in ADAPTER_WEIGHTS)
+        return (folder / ADAPTER_WEIGHTS).is_file()
+    if not weight_files(folder) and (folder / "modules.json").is_file():
+        return any(folder.glob(f"*/{WEIGHTS}"))  # a text model may keep them in a module's folder
     return bool(weight_files(folder)) and all(path.is_file() for path in weight_files(folder))
 
 
 def weight_files(folder: Path) -> list[Path]:
     """The files with a checkpoint's weights, as its index names them. An adapter's own are among them."""
-    own = [folder / name for name in ADAPTER_WEIGHTS if (folder / name).is_file()][:1]
-    for name in WEIGHTS:
-        index = folder / f"{name}.index.json"
-        if index.is_file():
-            parts = read_json(index).get("weight_map")
-            return own + sorted({folder / str(part) for part in (parts or {}).values()})
-        if (folder / name).is_file():
-            return [*own, folder / name]
-    return own
+    own = [folder / ADAPTER_WEIGHTS] if (folder / ADAPTER_WEIGHTS).is_file() else []
+    index = folder / f"{WEIGHTS}.index.json"
+    if index.is_file():
+        parts = read_json(index).get("weight_map")
+        return own + sorted({folder / str(part) for part in (parts or {}).values()})
+    return [*own, folder / WEIGHTS] if (folder / WEIGHTS).is_file() else own
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -121,12 +142,10 @@ def offline() -> bool:
 
 
 def _fetch(name: str, *, hint: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    from research.encoders.visual.loading import quiet
-
     try:
         with quiet():
+            from huggingface_hub import snapshot_download
+
             return Path(snapshot_download(name, allow_patterns=list(PATTERNS), etag_timeout=TIMEOUT))
     except Exception as error:  # the hub client raises its own, its HTTP library's and the system's
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
