@@ -1,6 +1,6 @@
 """The lexical leg: BM25 over words and word pairs of a page, and question words in the file name.
 
-    words = BM25(words) / Σ idf                    at most 1
+    words = BM25(words) / Σ idf                    at most 1; of rare words at least what search/rare.py says
     pairs = 0.2 · BM25(adjacent words) / Σ idf     at most 0.2
     name  = Σ idf(words in file name or title) / Σ idf  at most 0.5
     score = (words + pairs + name) / 1.7           0 to 1
@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
+from research.search import rare
 from research.search.legs import Hit, Hits
 from research.store import lexical
 from research.store.catalog import Catalog
-from research.store.lexical import Term
+from research.store.lexical import Floors, Term
 from research.store.pages import documents_of, page_ids_of
 from research.store.words import name_words, words
 
@@ -37,6 +38,7 @@ class _Question:
     terms: list[Term]  # its words with their weights
     ordered: list[str]  # the same words as they stand in it, for pairs
     documents: dict[str, float]  # doc_id → weight of its words in the file name
+    floors: Floors  # the least that its rare words count
     pairs: dict[int, float] | None = None  # page_id → score of its pairs, where all of them are known
 
 
@@ -58,6 +60,8 @@ class LexicalLeg:
         pages = lexical.find_words(self._catalog, asked.terms, limit=depth)
         paired, complete = lexical.find_pairs(self._catalog, asked.ordered, limit=depth)
         pages |= set(islice(paired, depth))
+        # Short pages with the question's other words may be more than the depth, and each before the one that is meant.
+        pages.update(page_id for least in asked.floors.values() for page_id in least)
         asked.pairs = paired if complete else None
         if not pages:  # words that stand on no page may still name a document
             pages = set(sorted(page_ids_of(self._catalog, asked.documents))[:depth])
@@ -73,13 +77,14 @@ class LexicalLeg:
         if len(terms) > _MOST_WORDS:
             terms = sorted(terms, key=lambda term: -term.idf)[:_MOST_WORDS]
         kept = {term.word for term in terms}
-        return _Question(question, terms, [word for word in ordered if word in kept], self._named(question))
+        floors = rare.floors(self._catalog, question, terms)
+        return _Question(question, terms, [word for word in ordered if word in kept], self._named(question), floors)
 
     def _score(self, asked: _Question, page_ids: Sequence[int]) -> Hits:
         most = sum(term.idf for term in asked.terms)
         if most <= 0 or not page_ids:
             return {}
-        by_words = lexical.score_words(self._catalog, asked.terms, page_ids)
+        by_words = lexical.score_words(self._catalog, asked.terms, page_ids, asked.floors)
         by_pairs = asked.pairs
         if by_pairs is None:
             by_pairs = lexical.score_pairs(self._catalog, asked.ordered, page_ids)

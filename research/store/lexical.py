@@ -22,6 +22,10 @@ _WORTH_PRUNING = 10
 _MOST_PAIR_PAGES = 1000  # whose pairs are scored at once; few questions have more
 
 
+Floors = dict[str, dict[int, float]]
+"""word → page_id → the least share of its weight that the word counts there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """A question word and how rare it is among the pages."""
@@ -58,16 +62,28 @@ def find_words(catalog: Catalog, terms: Sequence[Term], *, limit: int) -> set[in
     return set(_score(catalog, _any(present), limit))
 
 
-def score_words(catalog: Catalog, terms: Sequence[Term], page_ids: Sequence[int]) -> dict[int, float]:
+def score_words(
+    catalog: Catalog, terms: Sequence[Term], page_ids: Sequence[int], floors: Floors | None = None
+) -> dict[int, float]:
     """page_id → BM25 of the words with the weights of `terms`; at most the sum of their idf."""
     scores: dict[int, float] = {}
     for term in terms:
         if not term.pages:
             continue
+        least = (floors or {}).get(term.word, {})
         # One word at a time, so that FTS5's own weight can be divided out and ours put in.
         for page_id, score in _score_pages(catalog, _quote(term.word), page_ids).items():
-            scores[page_id] = scores.get(page_id, 0.0) + score / term.fts_idf * term.idf
+            share = max(score / term.fts_idf, least.get(page_id, 0.0))
+            scores[page_id] = scores.get(page_id, 0.0) + share * term.idf
     return scores
+
+
+def few_pages(catalog: Catalog, words: Sequence[str], *, most: int) -> list[int]:
+    """The pages where the words stand in a row; none if those are more than `most`."""
+    rows = catalog.connection.execute(
+        "SELECT rowid FROM page_words WHERE page_words MATCH ? LIMIT ?", (_quote(" ".join(words)), most + 1)
+    ).fetchall()
+    return [int(row[0]) for row in rows] if len(rows) <= most else []
 
 
 def find_pairs(catalog: Catalog, words: Sequence[str], *, limit: int) -> tuple[dict[int, float], bool]:
