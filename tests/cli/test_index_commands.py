@@ -116,6 +116,7 @@ def test_doctor_of_a_sound_index(call, filled: Path) -> None:
         "folder": "ok",
         "catalog": "ok",
         "collections": "ok",
+        "text": "ok",
         "visual": "ok",
         "unfinished": "ok",
         "given up": "ok",

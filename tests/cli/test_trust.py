@@ -37,7 +37,7 @@ def command(tmp_path: Path) -> Command:
     (tmp_path / "watch" / "sitecustomize.py").write_text(WATCH)
     path = os.pathsep.join((str(tmp_path / "watch"), HOME))
 
-    def run(*args: str, cwd: Path = tmp_path, **variables: str) -> Ran:
+    def run(*args: str, cwd: Path = tmp_path, connects: bool = False, **variables: str) -> Ran:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "cli.main", *args],
             cwd=cwd,
@@ -47,7 +47,7 @@ def command(tmp_path: Path) -> Command:
             timeout=300,
             check=False,
         )
-        assert not (tmp_path / "TRIED").exists(), "it tried to reach the network"
+        assert (tmp_path / "TRIED").exists() == connects, "whether it tried to reach the network"
         assert "Traceback" not in done.stderr
         return Ran(done.returncode, done.stdout, done.stderr)
 
@@ -134,6 +134,18 @@ def test_a_hub_name_in_an_index_contacts_nobody(command: Command, copied: Path) 
     allowed = command(*asked, CTX_ALLOWED_ENCODERS="evil/model,colpali:evil/other")
     assert legs_of(allowed) == {"lexical": "ok", "dense": "failed", "visual": "failed"}
     assert allowed.err.count("are not on this machine") == 2
+
+
+@pytest.mark.parametrize(("name", "code"), [("CTX_TEXT_ENCODER", 1), ("CTX_VISUAL", 1)])
+def test_only_an_ingest_asks_the_hub_and_only_for_what_it_was_told(
+    command: Command, tmp_path: Path, name: str, code: int
+) -> None:
+    write_pdf(tmp_path / "docs" / "a.pdf", ["Herring prices rose."])
+    ingest = ("ingest", "docs", "--index", "index")
+    offline = command(*ingest, HF_HUB_OFFLINE="1", **{name: "some/model"})
+    assert (offline.code, "HF_HUB_OFFLINE forbids fetching them" in offline.err) == (code, True)
+    ran = command(*ingest, connects=True, **{name: "some/model"})
+    assert (ran.code, "asking the model hub for them" in ran.err) == (code, True)
 
 
 def test_the_embedded_encoder_needs_no_permission(command: Command, filled: Path, tmp_path: Path) -> None:
