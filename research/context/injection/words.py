@@ -1,0 +1,165 @@
+"""From text to the classes of its words: one symbol a word, so that rules can be regular expressions over words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+
+from research.context.injection.folding import fold
+from research.context.injection.lexicon import CLASSES
+
+OTHER = "-"  # a word of no class
+LETTER = "."  # a letter by itself
+BREAK = "|"  # the end of a sentence
+LINK = "@"
+MARKS = {"colon": ":", "comma": ",", "quote": '"', "link": LINK, "number": "#"}
+
+_FIRST_SYMBOL = 0xE000  # private use: no symbol is ever mistaken for anything else
+_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"  # scripts whose words are not parted by blanks, or not there
+_DOMAINS = "com|net|org|io|example|xyz|info|ru|cn|dev|app|site|online"
+_TOKEN = re.compile(
+    r"(?:https?:/|www\.)\S+"  # an address is one word
+    rf"|[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:\.(?:{_DOMAINS})\b\S*)?"
+    r"|\n\s*\n|\n(?=\s*[#>*|-])|[.!?](?=\s|$|[\"')\]*])|[;|。！？；…]|[:,(\"：，、“”„«»「」\[]|\B'\b"
+)
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+")
+_PUNCTUATION = {
+    **dict.fromkeys(".!?;|。！？；…", BREAK),
+    **dict.fromkeys("\"“”„«»「」'", '"'),
+    **dict.fromkeys(":：", ":"),
+    **dict.fromkeys(",，、([", ","),
+}
+_LEET = str.maketrans("013457", "oieast")
+_MOST_TOKENS = 1 << 16
+_LONG = 14  # a word this long may be several, run together
+_SHORTEST_PREFIX, _SHORTEST_JUMBLED = 3, 6
+
+
+@dataclass
+class _Lexicon:
+    """The classes, laid out for looking up. A word of several classes has a symbol of its own."""
+
+    words: dict[str, str] = field(default_factory=dict)
+    prefixes: dict[str, str] = field(default_factory=dict)
+    phrases: dict[str, list[tuple[list[str], str]]] = field(default_factory=dict)  # by their first word
+    jumbled: dict[str, str] = field(default_factory=dict)  # by first letter, sorted letters, last letter
+    symbols_of: dict[str, str] = field(default_factory=dict)  # class → every symbol that stands for it
+    parts: re.Pattern[str] = re.compile("")  # words inside a run without blanks
+    sought: re.Pattern[str] = re.compile("")  # words worth taking a long run of letters apart for
+
+
+def symbols(text: str) -> str:
+    """The classes of a folded text's words, a symbol each, beginning and ending with a break."""
+    tokens = _TOKEN.findall(_MAIL.sub(" www.mail ", text) if "@" in text else text)
+    found = [_SYMBOLS[token] for token in tokens]
+    phrases = _lexicon().phrases
+    for at in [at for at, token in enumerate(tokens) if token in phrases]:
+        for rest, symbol in phrases[tokens[at]]:
+            end = at + 1 + len(rest)
+            if found[at] and tokens[at + 1 : end] == rest:
+                found[at:end] = [symbol, *[""] * len(rest)]
+                break
+    return f"{BREAK}{''.join(found)}{BREAK}"
+
+
+def class_pattern(name: str) -> str:
+    """A regular expression for one word of a class."""
+    return MARKS.get(name) or f"[{_lexicon().symbols_of[name]}]"
+
+
+class _Symbols(dict[str, str]):
+    """token → its symbols, worked out once a token: words repeat, and this is the quickest way to look one up."""
+
+    def __missing__(self, token: str) -> str:
+        if len(self) > _MOST_TOKENS:
+            self.clear()
+        self[token] = found = _symbols_of(token)
+        return found
+
+
+_SYMBOLS = _Symbols()
+
+
+def _symbols_of(token: str) -> str:
+    lexicon = _lexicon()
+    known = lexicon.words.get(token) or _PUNCTUATION.get(token)
+    if known:
+        return known
+    if token[0] == "\n":
+        return BREAK
+    if "." in token or token.startswith(("http:/", "https:/")):
+        return LINK
+    if "\u3040" <= token[0] <= "\ud7a3":
+        return _taken_apart(token)
+    if token.isdigit():
+        return MARKS["number"]
+    if len(token) == 1:
+        return LETTER
+    return _symbol_of_word(token) or (_taken_apart(token) if _is_run_together(token) else OTHER)
+
+
+def _symbol_of_word(token: str) -> str:
+    """The symbol of a word that is inflected, or spelt with digits, or jumbled so that it still reads the same."""
+    lexicon = _lexicon()
+    for length in range(len(token), _SHORTEST_PREFIX, -1):
+        if token[:length] in lexicon.prefixes:
+            return lexicon.prefixes[token[:length]]
+    if not token.isalpha() and not token.isdigit() and token.isascii():
+        plain = token.translate(_LEET)
+        return lexicon.words.get(plain, "") or lexicon.words.get(plain.replace("i", "l"), "")
+    if len(token) >= _SHORTEST_JUMBLED and token.isascii():
+        return lexicon.jumbled.get(_jumbled(token), "")
+    return ""
+
+
+def _is_run_together(token: str) -> bool:
+    return len(token) >= _LONG and _lexicon().sought.search(token) is not None
+
+
+def _taken_apart(token: str) -> str:
+    """The symbols of the words in a run; what lies between two of them counts as one."""
+    found, end = [], 0
+    for match in _lexicon().parts.finditer(token):
+        if match.start() > end:
+            found.append(OTHER)
+        found.append(_lexicon().words[match[0]])
+        end = match.end()
+    return "".join(found) + (OTHER if end < len(token) else "")
+
+
+def _jumbled(word: str) -> str:
+    return word[0] + "".join(sorted(word[1:-1])) + word[-1]
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    classes: dict[str, set[str]] = {}
+    for name, entries in CLASSES.items():
+        for entry in fold(entries).split():
+            classes.setdefault(entry, set()).add(name)
+    found, numbers = _Lexicon(), dict[frozenset[str], str]()
+    for entry, names in classes.items():
+        symbol = numbers.setdefault(frozenset(names), chr(_FIRST_SYMBOL + len(numbers)))
+        _enter(found, entry, symbol)
+    for names, symbol in numbers.items():
+        for name in names:
+            found.symbols_of[name] = found.symbols_of.get(name, "") + symbol
+    for phrases in found.phrases.values():
+        phrases.sort(key=lambda phrase: -len(phrase[0]))
+    longest_first = sorted((word for word in found.words if len(word) > 2 or not word.isascii()), key=len, reverse=True)
+    found.parts = re.compile("|".join(map(re.escape, longest_first)))
+    found.sought = re.compile("instruction|prompt|ignore|disregard|override")
+    return found
+
+
+def _enter(lexicon: _Lexicon, entry: str, symbol: str) -> None:
+    if entry.endswith("*"):
+        lexicon.prefixes[entry[:-1]] = symbol
+    elif "_" in entry or "-" in entry or "'" in entry:
+        first, *rest = _TOKEN.findall(entry.replace("_", " "))
+        lexicon.phrases.setdefault(first, []).append((rest, symbol))
+    else:
+        lexicon.words[entry] = symbol
+        if len(entry) >= _SHORTEST_JUMBLED and entry.isascii():
+            lexicon.jumbled.setdefault(_jumbled(entry), symbol)
