@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
-from typing import NamedTuple
+from functools import cache, lru_cache
 
 from research.context.injection.disguises import decoded, joined
 from research.context.injection.folding import IGNORED, fold
+from research.context.injection.lexicon import CLASSES
 from research.context.injection.rules import DESCRIPTIONS, RULES, STARTS, Rule
-from research.context.injection.words import BREAK, LETTER, class_pattern, symbols
+from research.context.injection.words import BREAK, LETTER, MARKS, symbols, symbols_of
 
 BEGIN = "!"
 ENOUGH = 2  # points that make a mark
@@ -19,6 +19,8 @@ _NEAR = 45  # words within which points add up
 _IN_CAPITALS = ("AI", "A.I", "KI", "IA", "ИИ", "DAN")  # in small letters these are words of other languages
 _NAMES = re.compile(r"\b(?:A\.?I|KI|IA|ИИ|DAN)\b\.?")
 _UNSEEN = re.compile(rf"[{IGNORED}*`~\\\U0001f000-\U0001faff]+")
+_CHOICE = re.compile(r"\((?:\?:|\?<?[!=])[^()]*\)\??|<[a-z ]+>\?")
+_NAME = re.compile(r"<([a-z ]+)>")
 _PLACEHOLDER = re.compile(r"<([a-z ]+)>|~(\d+)|@")
 
 
@@ -57,39 +59,57 @@ def totals(text: str) -> list[tuple[int, list[str]]]:
 
 def _hits(line: str) -> Iterator[tuple[int, int, str]]:
     """(place, weight, rule) of every sign."""
-    rules = _compiled()
-    for sentence in rules.sentence.finditer(line):
-        present = set(sentence[0])
-        marked, discount = "", 0
-        for keys, rule, pattern in rules.patterns:
-            if keys.isdisjoint(present):
-                continue
-            if not marked:
-                marked = rules.start.sub(rf"\g<0>{BEGIN}", sentence[0])
-                discount = any(description.search(marked) for description in rules.descriptions)
-            if rule.weight > discount and (match := pattern.search(marked)) is not None:
-                yield sentence.start() + match.start(), rule.weight - discount, rule.pattern
-
-
-class _Compiled(NamedTuple):
-    sentence: re.Pattern[str]  # with a word that some rule asks for
-    start: re.Pattern[str]
-    descriptions: list[re.Pattern[str]]
-    patterns: list[tuple[frozenset[str], Rule, re.Pattern[str]]]
+    bits = _bits()
+    place = 0
+    for sentence in line.split(BREAK):
+        present = 0
+        for symbol in set(sentence):
+            present |= bits.get(symbol, 0)
+        if tried := _rules_for(present):
+            marked = _pattern(STARTS).sub(rf"\g<0>{BEGIN}", BREAK + sentence)
+            matches = [(rule, match) for rule in tried if (match := _pattern(rule.pattern).search(marked)) is not None]
+            less = any(_pattern(description).search(marked) for description in DESCRIPTIONS) if matches else 0
+            for rule, match in matches:
+                if rule.weight > less:
+                    yield place + match.start(), rule.weight - less, rule.pattern
+        place += len(sentence) + 1
 
 
 @cache
-def _compiled() -> _Compiled:
-    keys = "".join({symbol for rule in RULES for symbol in class_pattern(rule.key).strip("[]")})
-    return _Compiled(
-        re.compile(rf"\{BREAK}[^{BREAK}]*[{keys}][^{BREAK}]*"),
-        re.compile(_expanded(STARTS)),
-        [re.compile(_expanded(description)) for description in DESCRIPTIONS],
-        [
-            (frozenset(class_pattern(rule.key).strip("[]")), rule, re.compile(_expanded(rule.pattern)))
-            for rule in RULES
-        ],
-    )
+def _bits() -> dict[str, int]:
+    """symbol → the classes it stands for, a bit each."""
+    found: dict[str, int] = {}
+    for number, name in enumerate((*CLASSES, *MARKS)):
+        for symbol in symbols_of(name):
+            found[symbol] = found.get(symbol, 0) | 1 << number
+    return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _rules_for(present: int) -> list[Rule]:
+    """The rules that can hold in a sentence with words of these classes."""
+    return [rule for needed, rule in _needs() if needed & present == needed]
+
+
+@cache
+def _needs() -> list[tuple[int, Rule]]:
+    """Every rule with the classes it cannot do without: those outside of choices and options."""
+    number = {name: 1 << at for at, name in enumerate((*CLASSES, *MARKS))}
+    found = []
+    for rule in RULES:
+        plain = rule.pattern
+        while (shorter := _CHOICE.sub("", plain)) != plain:
+            plain = shorter
+        needed = 0
+        for name in _NAME.findall(plain):
+            needed |= number[name]
+        found.append((needed, rule))
+    return found
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(_expanded(pattern))
 
 
 def _expanded(pattern: str) -> str:
@@ -97,7 +117,7 @@ def _expanded(pattern: str) -> str:
 
     def replace(match: re.Match[str]) -> str:
         if match[1]:
-            found = class_pattern(match[1])
+            found = f"[{symbols_of(match[1])}]"
             return found if match.start() == 0 or pattern[match.start() - 1] in "@=!" else f"{BEGIN}?{found}"
         return f"(?:{BEGIN}?[^{BREAK}{BEGIN}]){{0,{match[2]}}}?" if match[2] else BEGIN
 

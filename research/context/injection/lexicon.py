@@ -254,6 +254,7 @@ CLASSES: dict[str, str] = {
     "prompt": "prompt prompts system_prompt systemprompt промпт* 提示词 プロンプト 프롬프트 invite_système",
     "everything": "everything all_text all_the_text all_words all_content all_of_the_text entire_text",
     "the": "the",
+    "of": "of",
     "that": "that dass que che dat что",
     "with": "with mit avec con com met",
     "as": "as als",

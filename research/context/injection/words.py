@@ -16,14 +16,16 @@ LINK = "@"
 MARKS = {"colon": ":", "comma": ",", "quote": '"', "link": LINK, "number": "#"}
 
 _FIRST_SYMBOL = 0xE000  # private use: no symbol is ever mistaken for anything else
-_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"  # scripts whose words are not parted by blanks, or not there
-_DOMAINS = "com|net|org|io|example|xyz|info|ru|cn|dev|app|site|online"
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")  # scripts whose words run on without blanks
 _TOKEN = re.compile(
-    r"(?:https?:/|www\.)\S+"  # an address is one word
-    rf"|[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:\.(?:{_DOMAINS})\b\S*)?"
-    r"|\n\s*\n|\n(?=\s*[#>*|-])|[.!?](?=\s|$|[\"')\]*])|[;|。！？；…]|[:,(\"：，、“”„«»「」\[]|\B'\b"
+    r"\w+|\n\s*\n|\n(?=\s*[#>*|-])|[.!?](?=\s|$|[\"')\]*])|[;|。！？；…:,(\"：，、“”„«»「」\[]|\B'\b"
 )
-_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+")
+# An address, of a page or of a person, is one word.
+_LINK_SIGNS = ("://", "www.", "@", ".com", ".net", ".org", ".io", ".example")
+_LINK = re.compile(
+    r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|net|org|io|example)\b\S*"
+)
+_LINK_WORD = "0link0"
 _PUNCTUATION = {
     **dict.fromkeys(".!?;|。！？；…", BREAK),
     **dict.fromkeys("\"“”„«»「」'", '"'),
@@ -32,7 +34,8 @@ _PUNCTUATION = {
 }
 _LEET = str.maketrans("013457", "oieast")
 _MOST_TOKENS = 1 << 16
-_LONG = 14  # a word this long may be several, run together
+_LONG = 14  # a word this long may be several, run together; these are worth taking it apart for
+_SOUGHT = ("instruction", "prompt", "ignore", "disregard", "override")
 _SHORTEST_PREFIX, _SHORTEST_JUMBLED = 3, 6
 
 
@@ -45,13 +48,13 @@ class _Lexicon:
     phrases: dict[str, list[tuple[list[str], str]]] = field(default_factory=dict)  # by their first word
     jumbled: dict[str, str] = field(default_factory=dict)  # by first letter, sorted letters, last letter
     symbols_of: dict[str, str] = field(default_factory=dict)  # class → every symbol that stands for it
-    parts: re.Pattern[str] = re.compile("")  # words inside a run without blanks
-    sought: re.Pattern[str] = re.compile("")  # words worth taking a long run of letters apart for
 
 
 def symbols(text: str) -> str:
-    """The classes of a folded text's words, a symbol each, beginning and ending with a break."""
-    tokens = _TOKEN.findall(_MAIL.sub(" www.mail ", text) if "@" in text else text)
+    """The classes of a folded text's words, a symbol each; sentences are parted by breaks."""
+    if any(sign in text for sign in _LINK_SIGNS):
+        text = _LINK.sub(_LINK_WORD, text)
+    tokens = _TOKEN.findall(text.replace("_", " "))
     found = [_SYMBOLS[token] for token in tokens]
     phrases = _lexicon().phrases
     for at in [at for at, token in enumerate(tokens) if token in phrases]:
@@ -60,12 +63,12 @@ def symbols(text: str) -> str:
             if found[at] and tokens[at + 1 : end] == rest:
                 found[at:end] = [symbol, *[""] * len(rest)]
                 break
-    return f"{BREAK}{''.join(found)}{BREAK}"
+    return "".join(found)
 
 
-def class_pattern(name: str) -> str:
-    """A regular expression for one word of a class."""
-    return MARKS.get(name) or f"[{_lexicon().symbols_of[name]}]"
+def symbols_of(name: str) -> str:
+    """Every symbol that stands for a word of a class."""
+    return MARKS.get(name) or _lexicon().symbols_of[name]
 
 
 class _Symbols(dict[str, str]):
@@ -88,15 +91,15 @@ def _symbols_of(token: str) -> str:
         return known
     if token[0] == "\n":
         return BREAK
-    if "." in token or token.startswith(("http:/", "https:/")):
+    if token == _LINK_WORD:
         return LINK
-    if "\u3040" <= token[0] <= "\ud7a3":
-        return _taken_apart(token)
+    if not token.isascii() and _UNSPACED.search(token):
+        return _taken_apart(token, _unspaced_words())
     if token.isdigit():
         return MARKS["number"]
     if len(token) == 1:
         return LETTER
-    return _symbol_of_word(token) or (_taken_apart(token) if _is_run_together(token) else OTHER)
+    return _symbol_of_word(token) or (_taken_apart(token, _spaced_words()) if _is_run_together(token) else OTHER)
 
 
 def _symbol_of_word(token: str) -> str:
@@ -114,18 +117,32 @@ def _symbol_of_word(token: str) -> str:
 
 
 def _is_run_together(token: str) -> bool:
-    return len(token) >= _LONG and _lexicon().sought.search(token) is not None
+    return len(token) >= _LONG and any(word in token for word in _SOUGHT)
 
 
-def _taken_apart(token: str) -> str:
+def _taken_apart(token: str, words: re.Pattern[str]) -> str:
     """The symbols of the words in a run; what lies between two of them counts as one."""
     found, end = [], 0
-    for match in _lexicon().parts.finditer(token):
+    for match in words.finditer(token):
         if match.start() > end:
             found.append(OTHER)
         found.append(_lexicon().words[match[0]])
         end = match.end()
     return "".join(found) + (OTHER if end < len(token) else "")
+
+
+@cache
+def _unspaced_words() -> re.Pattern[str]:
+    return _any_of([word for word in _lexicon().words if _UNSPACED.search(word)])
+
+
+@cache
+def _spaced_words() -> re.Pattern[str]:
+    return _any_of([word for word in _lexicon().words if word.isascii() and len(word) > 2])
+
+
+def _any_of(words: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(sorted(words, key=len, reverse=True)))
 
 
 def _jumbled(word: str) -> str:
@@ -147,9 +164,6 @@ def _lexicon() -> _Lexicon:
             found.symbols_of[name] = found.symbols_of.get(name, "") + symbol
     for phrases in found.phrases.values():
         phrases.sort(key=lambda phrase: -len(phrase[0]))
-    longest_first = sorted((word for word in found.words if len(word) > 2 or not word.isascii()), key=len, reverse=True)
-    found.parts = re.compile("|".join(map(re.escape, longest_first)))
-    found.sought = re.compile("instruction|prompt|ignore|disregard|override")
     return found
 
 
