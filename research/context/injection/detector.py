@@ -10,12 +10,11 @@ from functools import cache, lru_cache
 from research.context.injection.disguises import decoded, joined
 from research.context.injection.folding import IGNORED, fold
 from research.context.injection.lexicon import CLASSES
-from research.context.injection.rules import DESCRIPTIONS, RULES, STARTS, Rule
+from research.context.injection.rules import DESCRIPTIONS, ENOUGH, FAINT, RULES, STARTS, Rule
 from research.context.injection.words import BREAK, LETTER, MARKS, symbols, symbols_of
 
 BEGIN = "!"
-ENOUGH = 2  # points that make a mark
-_NEAR = 45  # words within which points add up
+_NEAR = 40  # words within which points add up
 _IN_CAPITALS = ("AI", "A.I", "KI", "IA", "ИИ", "DAN")  # in small letters these are words of other languages
 _NAMES = re.compile(r"\b(?:A\.?I|KI|IA|ИИ|DAN)\b\.?")
 _UNSEEN = re.compile(rf"[{IGNORED}*`~\\\U0001f000-\U0001faff]+")
@@ -53,7 +52,7 @@ def totals(text: str) -> list[tuple[int, list[str]]]:
     found = []
     for at, (place, _, _) in enumerate(hits):
         near = {rule: weight for start, weight, rule in hits[at:] if start - place <= _NEAR}
-        found.append((sum(near.values()), sorted(near)))
+        found.append((sum(near.values()) if max(near.values()) > FAINT else 0, sorted(near)))
     return found
 
 

@@ -141,9 +141,13 @@ CLASSES: dict[str, str] = {
     """,
     "question": "question questions query queries request requests input task frage question pregunta 问题 質問 질문",
     "conversation": """
-        conversation chat chat_history conversation_history dialogue dialog session history messages previous_messages
-        system_prompt context_window memory context api_key api_keys credentials passwords password secrets tokens
-        personal_data email_addresses gespräch conversación conversa
+        conversation chat chat_history conversation_history dialogue previous_messages system_prompt context_window
+        gespräch conversación conversa
+    """,
+    "context": "context conversation messages text content kontext contexte contexto contesto",
+    "private": """
+        api_key api_keys credentials passwords password secrets tokens personal_data email_addresses
+        sensitive_data private_data confidential_data user_data
     """,
     "tool": "tool tools function functions api browser shell terminal plugin plugins connector webhook endpoint",
     "act": """
@@ -180,7 +184,7 @@ CLASSES: dict[str, str] = {
         toda tutte tutti tutto wszystkie все всё 所有 全部 一切 すべて 全て 모든 모두
     """,
     "told": "told given instructed received taught dijeron gesagt dit dites detto verteld сказали dicho recibido ricevute",
-    "verbatim": "verbatim word_for_word exact_text exact_words code_block in_full wörtlich mot_à_mot literalmente",
+    "verbatim": "verbatim word_for_word exact_text exact_words inside_a_code_block wörtlich mot_à_mot literalmente",
     # How orders are given, and to whom they are addressed.
     "must": """
         must should shall has_to have_to need_to needs_to is_required_to are_required_to is_to are_to ought is_instructed_to
@@ -246,6 +250,10 @@ CLASSES: dict[str, str] = {
     "starting": "starting beginning start begin",
     "access": "have_access had_access has_access",
     "want": "want need require insist would_like",
+    "not after": "nicht nichts nada nulla niets nic ничего",
+    "not final": "ないで しない 않 마세요 말고 마십시오",
+    "send": "send post forward upload email transmit exfiltrate submit leak",
+    "approved": "approved authorised authorized granted permits permitted confirmed allows",
     "precedence": "precedence priority_over",
     "no longer": "no_longer nicht_mehr nie_już больше_не 不再",
     "bound": "bound limited restricted constrained required obliged",

@@ -30,7 +30,8 @@ _PUNCTUATION = {
     **dict.fromkeys(".!?;|。！？；…", BREAK),
     **dict.fromkeys("\"“”„«»「」'", '"'),
     **dict.fromkeys(":：", ":"),
-    **dict.fromkeys(",，、([", ","),
+    **dict.fromkeys(",，、", ","),
+    **dict.fromkeys("([", "("),
 }
 _LEET = str.maketrans("013457", "oieast")
 _MOST_TOKENS = 1 << 16
