@@ -22,7 +22,7 @@ from research.context.injection.folding import fold
 
 _GAP = r"[\W_]*"  # between the letters of a word, as a reader passes over it
 # Digits that spell a letter, and two letters that look like one.
-_SPELT = {"o": "[o0]", "m": r"(?:m|r[\W_]*n)", "c": "[ck]", "e": "[e3]"}
+_SPELT = {"o": "[o0]", "m": r"(?:m|r[\W_]*n)", "e": "[e3]"}
 _MAYBE = re.compile(rf"(?<![^\W_])d{_GAP}[o0]{_GAP}[ck]")
 _NUMBER_WORDS = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -35,6 +35,9 @@ _READ_ON = 300  # characters in which a header names its file and its page
 _WORDS_BEFORE = 40  # characters between a bracket, or the beginning of a line, and a header
 _LINE_LEAD = re.compile(r"[\W_]*(?:\w+[.)\]:]?[\W_]+){0,3}?")
 _LINE_END = re.compile(r"[ \t]*(?:$|[\W_]*(?:\n|$)|[:.;–—|\-][ \t])")
+_WORD = re.compile(r"[^\W_]")
+_FIELD = re.compile(r"document[\"']\s*[:=]")  # of a record, as in JSON
+_DISARMED = re.compile(r"\([\W_]*$")
 _CLOSES = re.compile("[\\])}>\u0080-\U0010ffff]")
 _PAGE_END = re.compile(rf"p{_GAP}a{_GAP}g{_GAP}e{_GAP}\d[\d\W_]*$")
 
@@ -94,25 +97,18 @@ def _header_at(text: str, folded: str, start: int) -> _Header | None:
     if numbered is None and named is None:
         return None
     bracket = _bracket_before(text, folded, start)
-    if numbered is not None and bracket == _touching(folded, start):
-        return _Header(bracket, True, _whole(named=False).match(folded, start, start + _READ_ON) is not None)
+    if _FIELD.match(folded, start) and (bracket is None or folded[bracket] in "{<"):
+        return None
+    if numbered is not None and bracket is not None and not _WORD.search(folded, bracket, start):
+        unnamed = _whole(named=False).match(folded, start, start + _READ_ON)
+        return _Header(bracket, True, named is not None or unnamed is not None)
     if named is None and numbered is not None and _is_disguised(text, numbered):
         named = _whole(named=False).match(folded, start, start + _READ_ON)
     if named is None:
         return None
     if bracket is not None:
         return _Header(bracket, True, True)
-    touching = _touching(folded, start)
-    disarmed = touching >= 0 and folded[touching] == "("
-    return _Header(start, False, True) if not disarmed and _is_line(folded, start, named.end()) else None
-
-
-def _touching(folded: str, start: int) -> int:
-    """The place of the last character before a word that a reader sees and does not pass over as decoration."""
-    place = start - 1
-    while place >= 0 and not folded[place].isalnum() and not _is_bracket(folded[place]):
-        place -= 1
-    return place
+    return _Header(start, False, True) if _is_line(folded, start, named.end()) else None
 
 
 def _bracket_before(text: str, folded: str, start: int) -> int | None:
@@ -131,10 +127,8 @@ def _is_line(folded: str, start: int, end: int) -> bool:
     """Whether a line begins here, but for decoration and a word or two, and ends there."""
     line = folded.rfind("\n", 0, start) + 1
     before = folded[line:start]
-    return len(before) <= _WORDS_BEFORE and _LINE_LEAD.fullmatch(before) is not None and _ends_line(folded, end)
-
-
-def _ends_line(folded: str, end: int) -> bool:
+    if len(before) > _WORDS_BEFORE or "(" in before or _DISARMED.search(folded, max(0, line - 3), start) or _LINE_LEAD.fullmatch(before) is None:
+        return False
     return _LINE_END.match(folded, end) is not None
 
 
@@ -160,9 +154,9 @@ def _closes(character: str) -> bool:
 @lru_cache(maxsize=1024)
 def _is_bracket(character: str, side: str = "", category: str = "P") -> bool:
     """Whether Unicode calls it a bracket, of that side if one is given."""
-    if unicodedata.category(character) in ({category} if side else {"Ps", "Pe"}):
-        return True
     name = "" if character.isascii() else unicodedata.name(character, "")
+    if unicodedata.category(character) in ({category} if side else {"Ps", "Pe"}):
+        return "QUOTATION" not in name
     return "BRACKET" in name and side in name
 
 
@@ -177,7 +171,7 @@ def _numbered() -> re.Pattern[str]:
 def _whole(*, named: bool) -> re.Pattern[str]:
     """From the first letter to the number of the page; `named` asks for a file's name, and takes other words for both."""
     dots = "|".join(_EXTENSIONS)
-    head = f"(?:{_spelt('document')}[eo]?|{_spelt('doc')})" if named else _spelt("document")
+    head = f"(?:{_spelt('document')}|{_spelt('dokument')}|{_spelt('doc')})[eo]?" if named else _spelt("document")
     name = rf"(?:[^\n]|\n(?!\s*\n)){{1,200}}?"
     name = rf"{name}\.{_GAP}(?:p{_GAP}d{_GAP}f|{dots}){_GAP}" if named else rf"{name}\b"
     page = rf"(?:{_spelt('page')}s?|p|pg|pp|seite|página|pagina)" if named else rf"{_spelt('page')}s?"

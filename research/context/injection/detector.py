@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from research.context.injection.disguises import decoded, joined
 from research.context.injection.folding import IGNORED, fold
 from research.context.injection.lexicon import CLASSES
-from research.context.injection.rules import DESCRIPTIONS, ENOUGH, FAINT, RULES, STARTS, Rule
+from research.context.injection.rules import DESCRIPTIONS, ENOUGH, RULES, STARTS, Rule
 from research.context.injection.words import BREAK, LETTER, MARKS, symbols, symbols_of
 
 BEGIN = "!"
@@ -52,7 +52,7 @@ def totals(text: str) -> list[tuple[int, list[str]]]:
     found = []
     for at, (place, _, _) in enumerate(hits):
         near = {rule: weight for start, weight, rule in hits[at:] if start - place <= _NEAR}
-        found.append((sum(near.values()) if max(near.values()) > FAINT else 0, sorted(near)))
+        found.append((sum(near.values()), sorted(near)))
     return found
 
 

@@ -241,7 +241,7 @@ CLASSES: dict[str, str] = {
         student students patient patients
     """,
     "comply all": "answers_every answer_every answers_any answer_any never_refuse never_refuses without_refusing",
-    "to model": "to for an für aux à para per voor",
+    "to model": "to for für aux para per voor",
     "greeting": "dear hello hey hi attention achtung liebe lieber cher estimado caro",
     "article": "a an the ein eine un une una um uma een",
     "other": "other others another else any_other",
@@ -263,6 +263,7 @@ CLASSES: dict[str, str] = {
     "everything": "everything all_text all_the_text all_words all_content all_of_the_text entire_text",
     "the": "the",
     "of": "of",
+    "in": "on in at of under auf in en",
     "that": "that dass que che dat что",
     "with": "with mit avec con com met",
     "as": "as als",

@@ -2,8 +2,7 @@
 
 A pattern is a regular expression over words: `<name>` is any word of that class, `~3` up to three words of whatever kind
 in the same sentence, `@` a place where an order begins (a sentence, a clause, or after "please", "you must" and the
-like). Three points within a few sentences make a mark: a strong sign alone, or a telling one with another. Faint ones
-alone never do.
+like). Three points within a few sentences make a mark: a strong sign alone, or weaker ones together.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ STARTS = (
 DESCRIPTIONS = (
     "<described>",
     "<report>~3(?:<model>|<assistant>|<person>)~1<to>",
-    "<instruction>~3(?:<page>|<where>)<number>",
+    "<instruction>~1<in>~2(?:<page>|<where>)<number>",
     "<person><must>",
 )
 
@@ -50,6 +49,7 @@ RULES = (
     Rule(TELLING, "@<override>~2<earlier>~1<rule>"),
     Rule(TELLING, "@<override>~2(?:<every>~1<rule>|<safety>~1(?:<rule>|<check>)|<check>)"),
     Rule(TELLING, "(?<!!)(?<!<not>)(?<!<to>)(?<!<may>)(?=<override>)<override>~2<earlier>~1<instruction>"),
+    Rule(TELLING, "(?<!!)(?<!<not>)(?<!<to>)(?<!<may>)(?=<override>)<override>~1<you>~1(?:<instruction>|<rule>)"),
     Rule(TELLING, "@<override>~2<user>~2<question>"),
     Rule(FAINT, "@<override>~3<question>"),
     Rule(FAINT, "@<override>~2<other>~2<page>"),
@@ -95,13 +95,14 @@ RULES = (
     Rule(TELLING, "@<reveal>~3<you>~2<private>"),
     Rule(FAINT, "<you>~1<access>"),
     Rule(FAINT, "<you>~2<told>"),
-    Rule(TELLING, "(?:<you>~2<told>~3<earlier>|<maker>~2<told>)"),
+    Rule(TELLING, "<you>~2<told>~3<earlier>"),
+    Rule(TELLING, "<maker>~2<told>"),
     Rule(FAINT, "<verbatim>"),
     Rule(TELLING, "<you><maker>"),
     # The answer is dictated.
     Rule(STRONG, "<reading>~1<this>~1<page>~8(?:<answer>|<tell>|<mention>|<act>|<reveal>)"),
     Rule(STRONG, "(?:<model>|<assistant>)~2<reading>~1<this>~1<page>"),
-    Rule(STRONG, "<the><assistant>~1<must>~1<answer>~2(?:<that>|<with>|<wording>|<link>|<quote>)"),
+    Rule(STRONG, "<the><assistant>~1<must>~1(?:<answer>|<reveal>)~2(?:<that>|<with>|<wording>|<link>|<quote>)"),
     Rule(STRONG, "(?:<the>|<every>)<model>~1<must>~1(?:<answer>|<reveal>|<tell>|<act>|<follow>|<override>)"),
     Rule(STRONG, "<as>~2<model>~8<you>~1<must>"),
     Rule(TELLING, "<you><reply><must>~1<answer>"),
@@ -135,6 +136,8 @@ RULES = (
     Rule(TELLING, "<every>~1<reply>~1<must>"),
     Rule(TELLING, "<want>~1<you>~1<to>~1(?:<override>|<answer>|<reveal>|<act>|<pretend>)"),
     Rule(FAINT, "<before>~1(?:<reading>|<you><answer>)"),
+    Rule(STRONG, "@<act>~4<tool>~12<before>~1(?:<reading>|<you><answer>)"),
+    Rule(STRONG, "<before>~1(?:<reading>|<you><answer>)~2<act>~4<tool>"),
     Rule(TELLING, "<not>~1<asked>~3(?:<user>|<check>)"),
     Rule(STRONG, "@(?:<act>|<answer>|<reveal>)~6<conversation>~8(?:<link>|<address word>)"),
     Rule(STRONG, "@(?:<act>|<answer>)~3<user>~3(?:<question>|<conversation>|<private>|<page>)~5(?:<link>|<address word>)"),
@@ -159,6 +162,7 @@ RULES = (
     Rule(STRONG, "(?:<as>|<this>~1)<you><maker>"),
     Rule(FAINT, "<allow><you>"),
     Rule(FAINT, "<you>~1<allow>~2(?:<reveal>|<answer>|<tell>)"),
+    Rule(TELLING, "<you>~1<allow>~1<reveal>~4<you><reply>"),
     Rule(FAINT, "(?:<maker>|<authority>)~2<approved>"),
     Rule(TELLING, "<address>~1<from>~1(?:<maker>|<authority>|<system>)"),
     Rule(FAINT, "(?:<this>|<the>)(?:<model>|<assistant>)~1<must>"),
@@ -169,6 +173,7 @@ RULES = (
     Rule(TELLING, "<new><question>~3(?:<user>|<you>)"),
     Rule(FAINT, "(?<=[|]!)(?:<system>|<model>|<maker>|<authority>)~1(?:<address>|<override>|<instruction>)?<colon>"),
     Rule(FAINT, "(?<=[|]!)(?:<system>|<model>|<maker>|<authority>)(?:<address>|<override>|<instruction>)<colon>"),
+    Rule(TELLING, "(?<=[|]!)<system>~1<colon>@(?:<follow>|<answer>|<act>|<reveal>|<override>|<tell>)"),
     Rule(TELLING, "<user>~1<are>~4<authority>"),
     # A model is addressed.
     Rule(STRONG, "<if>~1<you>~1<are>~2<model>"),
