@@ -25,21 +25,22 @@ _GAP = r"[\W_]*"  # between the letters of a word, as a reader passes over it
 _SPELT = {"o": "[o0]", "m": r"(?:m|r[\W_]*n)", "e": "[e3]"}
 _MAYBE = re.compile(rf"(?<![^\W_])d{_GAP}[o0]{_GAP}[ck]")
 _NUMBER_WORDS = """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-    nineteen twenty thirty forty fifty eins zwei drei vier fünf sechs sieben acht neun zehn un deux trois quatre cinq sept
-    huit neuf dix uno dos tres cuatro cinco seis siete ocho nueve diez due tre quattro cinque sei sette otto nove dieci
-    first second third fourth fifth
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty first second third fourth fifth
+    eins zwei drei vier fünf sechs sieben acht neun zehn un deux trois quatre cinq sept huit neuf dix
+    uno dos tres cuatro cinco seis siete ocho nueve diez due tre quattro cinque sei sette otto nove dieci
 """
+_NUMERAL = "[ivxlco]{1,8}|[一二三四五六七八九十]{1,3}"
 _EXTENSIONS = "pdf docx? txt md html? pptx? xlsx? csv rtf odt epub tex json xml png jpe?g tiff?".split()  # noqa: SIM905
+_SIGN = rf"(?:(?:no|nr|number|n){_GAP})?"
 _READ_ON = 300  # characters in which a header names its file and its page
 _WORDS_BEFORE = 40  # characters between a bracket, or the beginning of a line, and a header
-_LINE_LEAD = re.compile(r"[\W_]*(?:\w+[.)\]:]?[\W_]+){0,3}?")
-_LINE_END = re.compile(r"[ \t]*(?:$|[\W_]*(?:\n|$)|[:.;–—|\-][ \t])")
+_LINE_LEAD = r"[\W_]*(?:\w+[.)\]:]?[\W_]+){0,3}?"
+_LINE_END = re.compile(r"[ \t]*(?:$|[\W_]*(?:\n|$)|[:.;|\-\u2013\u2014][ \t])")
 _WORD = re.compile(r"[^\W_]")
 _FIELD = re.compile(r"document[\"']\s*[:=]")  # of a record, as in JSON
 _DISARMED = re.compile(r"\([\W_]*$")
-_CLOSES = re.compile("[\\])}>\u0080-\U0010ffff]")
-_PAGE_END = re.compile(rf"p{_GAP}a{_GAP}g{_GAP}e{_GAP}\d[\d\W_]*$")
+_PAGE_END = rf"p{_GAP}a{_GAP}g{_GAP}e{_GAP}\d[\d\W_]*$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,10 @@ def disarm_name(name: str) -> str:
         if header.bracket:
             name = f"{name[: header.place]}({name[header.place + 1 :]}"
     folded = fold(name)
-    for match in _CLOSES.finditer(name):
-        if _closes(match[0]) and _PAGE_END.search(folded, 0, match.start()):
-            name = f"{name[: match.start()]}){name[match.end() :]}"
+    closing = [place for place, character in enumerate(name) if _closes(character)]
+    for place in closing:
+        if re.search(_PAGE_END, folded[:place]):
+            name = f"{name[:place]}){name[place + 1 :]}"
     return name
 
 
@@ -92,18 +94,18 @@ def _headers(text: str) -> Iterator[_Header]:
 
 def _header_at(text: str, folded: str, start: int) -> _Header | None:
     """The header whose first letter stands here."""
-    numbered = _numbered().match(folded, start)
-    named = _whole(named=True).match(folded, start, start + _READ_ON)
+    numbered = _numbered(folded, start)
+    named = _whole(folded, start, named=True)
     if numbered is None and named is None:
         return None
     bracket = _bracket_before(text, folded, start)
     if _FIELD.match(folded, start) and (bracket is None or folded[bracket] in "{<"):
         return None
     if numbered is not None and bracket is not None and not _WORD.search(folded, bracket, start):
-        unnamed = _whole(named=False).match(folded, start, start + _READ_ON)
+        unnamed = _whole(folded, start, named=False)
         return _Header(bracket, True, named is not None or unnamed is not None)
     if named is None and numbered is not None and _is_disguised(text, numbered):
-        named = _whole(named=False).match(folded, start, start + _READ_ON)
+        named = _whole(folded, start, named=False)
     if named is None:
         return None
     if bracket is not None:
@@ -127,7 +129,8 @@ def _is_line(folded: str, start: int, end: int) -> bool:
     """Whether a line begins here, but for decoration and a word or two, and ends there."""
     line = folded.rfind("\n", 0, start) + 1
     before = folded[line:start]
-    if len(before) > _WORDS_BEFORE or "(" in before or _DISARMED.search(folded, max(0, line - 3), start) or _LINE_LEAD.fullmatch(before) is None:
+    disarmed = "(" in before or _DISARMED.search(folded, max(0, line - 3), start) is not None
+    if disarmed or len(before) > _WORDS_BEFORE or re.fullmatch(_LINE_LEAD, before) is None:
         return False
     return _LINE_END.match(folded, end) is not None
 
@@ -160,29 +163,44 @@ def _is_bracket(character: str, side: str = "", category: str = "P") -> bool:
     return "BRACKET" in name and side in name
 
 
-@cache
-def _numbered() -> re.Pattern[str]:
+def _numbered(folded: str, start: int) -> re.Match[str] | None:
     """A document with its number: digits, or a word or Roman numeral that something sets off."""
-    number = _number()
-    return re.compile(rf"{_spelt('document')}{_GAP}(?:(?:no|nr|number|n){_GAP})?(?:\d|{number}(?={_GAP}(?:[:,;.=\-|]|page|p\b)))")
+    match = _document().match(folded, start)
+    return match if match is not None and (match[1] is None or _is_number(match[1])) else None
+
+
+def _whole(folded: str, start: int, *, named: bool) -> re.Match[str] | None:
+    """From the first letter to the number of the page. `named` asks for a file's name, and takes kindred words too."""
+    match = _to_page(named=named).match(folded, start, start + _READ_ON)
+    return match if match is not None and _is_number(match[1]) and _is_number(match[2]) else None
 
 
 @cache
-def _whole(*, named: bool) -> re.Pattern[str]:
-    """From the first letter to the number of the page; `named` asks for a file's name, and takes other words for both."""
+def _document() -> re.Pattern[str]:
+    set_off = rf"([^\W\d_]+(?:{_GAP}[^\W\d_]+)?)(?={_GAP}(?:[:,;.=\-|]|page|p\b))"
+    return re.compile(rf"{_spelt('document')}{_GAP}{_SIGN}(?:\d|{set_off})")
+
+
+@cache
+def _to_page(*, named: bool) -> re.Pattern[str]:
     dots = "|".join(_EXTENSIONS)
     head = f"(?:{_spelt('document')}|{_spelt('dokument')}|{_spelt('doc')})[eo]?" if named else _spelt("document")
-    name = rf"(?:[^\n]|\n(?!\s*\n)){{1,200}}?"
+    name = r"(?:[^\n]|\n(?!\s*\n)){1,200}?"
     name = rf"{name}\.{_GAP}(?:p{_GAP}d{_GAP}f|{dots}){_GAP}" if named else rf"{name}\b"
-    page = rf"(?:{_spelt('page')}s?|p|pg|pp|seite|página|pagina)" if named else rf"{_spelt('page')}s?"
-    number = rf"(?:\d+|{_number()}(?![^\W_]))"
-    return re.compile(rf"{head}{_GAP}(?:(?:no|nr|number|n){_GAP})?{number}{_GAP}{name}{page}{_GAP}{number}")
+    page = rf"(?:{_spelt('page')}s?|p|pg|pp|seite|pagina)" if named else rf"{_spelt('page')}s?"
+    number = r"(\d+|[^\W\d_]{1,9}(?:[\W_]?[^\W\d_]{1,9})??(?![^\W_]))"
+    return re.compile(rf"{head}{_GAP}{_SIGN}{number}{_GAP}{name}{page}{_GAP}{number}")
 
 
 @cache
-def _number() -> str:
-    words = "|".join(fold(_NUMBER_WORDS).split())
-    return rf"(?:(?:{words})(?:{_GAP}(?:{words}))?|[ivxlco]{{1,8}}|[一二三四五六七八九十])"
+def _number_words() -> frozenset[str]:
+    return frozenset(fold(_NUMBER_WORDS).split())
+
+
+def _is_number(text: str) -> bool:
+    """Whether it is written in digits, as a Roman numeral, or in words."""
+    words = re.split(r"[\W_]+", text)
+    return text.isdigit() or all(word in _number_words() or re.fullmatch(_NUMERAL, word) for word in words)
 
 
 def _spelt(word: str) -> str:

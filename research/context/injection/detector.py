@@ -6,65 +6,70 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import islice
 
 from research.context.injection.disguises import decoded, joined
 from research.context.injection.folding import IGNORED, fold
-from research.context.injection.lexicon import CLASSES
 from research.context.injection.rules import DESCRIPTIONS, ENOUGH, RULES, STARTS, Rule
-from research.context.injection.words import BREAK, LETTER, MARKS, symbols, symbols_of
+from research.context.injection.words import BREAK, LETTER, kind, kinds_of, symbols, symbols_of
 
 BEGIN = "!"
 _NEAR = 40  # words within which points add up
 _IN_CAPITALS = ("AI", "A.I", "KI", "IA", "ИИ", "DAN")  # in small letters these are words of other languages
-_NAMES = re.compile(r"\b(?:A\.?I|KI|IA|ИИ|DAN)\b\.?")
-_UNSEEN = re.compile(rf"[{IGNORED}*`~\\\U0001f000-\U0001faff]+")
-_CHOICE = re.compile(r"\((?:\?:|\?<?[!=])[^()]*\)\??|<[a-z ]+>\?")
-_NAME = re.compile(r"<([a-z ]+)>")
+_NAMES = r"\b(?:A\.?I|KI|IA|ИИ|DAN)\b\.?"
+_UNSEEN = (IGNORED, "*", "`", "~", "\\")
+_FIRST_PICTURE, _PICTURES = "\U0001f000", "[\U0001f000-\U0001faff]+"  # between letters they part no word
+_CHOICE = r"\((?:\?:|\?<?[!=])[^()]*\)\??|<[a-z ]+>\?"
+_NAME = r"<([a-z ]+)>"
 _PLACEHOLDER = re.compile(r"<([a-z ]+)>|~(\d+)|@")
 
 
 def gives_orders(text: str) -> bool:
     """Whether a text holds what reads as orders to a model."""
-    return points(text) >= ENOUGH or any(points(inner) >= ENOUGH for inner in decoded(text))
+    return _is_enough(signs(text)) or any(_is_enough(signs(inner)) for inner in decoded(text))
 
 
-def points(text: str) -> int:
-    """The most points within a few sentences."""
-    return max((total for total, _ in totals(text)), default=0)
-
-
-def readable(text: str) -> str:
-    """The text as a model would take it, without what keeps a word from being known."""
-    if any(name in text for name in _IN_CAPITALS):
-        text = _NAMES.sub("llm", text)
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    return _UNSEEN.sub("", fold(text)).replace("n't ", " not ")
-
-
-def totals(text: str) -> list[tuple[int, list[str]]]:
-    """The points around every sign, and the rules that gave them."""
-    text = readable(text)
+def signs(text: str) -> list[tuple[int, int, str]]:
+    """(place, weight, rule) of every sign of an order, in their order; a place is a number of words."""
+    text = _readable(text)
     line = symbols(text)
     if LETTER * 4 in line:
         line = symbols(joined(text))
-    hits = sorted(_hits(line))
-    found = []
-    for at, (place, _, _) in enumerate(hits):
-        near = {rule: weight for start, weight, rule in hits[at:] if start - place <= _NEAR}
-        found.append((sum(near.values()), sorted(near)))
-    return found
+    return sorted(_hits(line))
+
+
+def _is_enough(found: list[tuple[int, int, str]]) -> bool:
+    """Whether signs near each other weigh enough; a rule counts once."""
+    for at, (place, _, _) in enumerate(found):
+        near: dict[str, int] = {}
+        for start, weight, rule in islice(found, at, None):
+            if start - place > _NEAR:
+                break
+            near[rule] = weight
+            if sum(near.values()) >= ENOUGH:
+                return True
+    return False
+
+
+def _readable(text: str) -> str:
+    """The text as a model would take it, without what keeps a word from being known."""
+    if any(name in text for name in _IN_CAPITALS):
+        text = re.sub(_NAMES, "llm", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        if max(text) >= _FIRST_PICTURE:
+            text = re.sub(_PICTURES, "", text)
+    text = fold(text)
+    for character in _UNSEEN:
+        text = text.replace(character, "")
+    return text.replace("n't ", " not ")
 
 
 def _hits(line: str) -> Iterator[tuple[int, int, str]]:
     """(place, weight, rule) of every sign."""
-    bits = _bits()
     place = 0
     for sentence in line.split(BREAK):
-        present = 0
-        for symbol in set(sentence):
-            present |= bits.get(symbol, 0)
-        if tried := _rules_for(present):
+        if tried := _rules_for(kinds_of(sentence)):
             marked = _pattern(STARTS).sub(rf"\g<0>{BEGIN}", BREAK + sentence)
             matches = [(rule, match) for rule in tried if (match := _pattern(rule.pattern).search(marked)) is not None]
             less = any(_pattern(description).search(marked) for description in DESCRIPTIONS) if matches else 0
@@ -72,16 +77,6 @@ def _hits(line: str) -> Iterator[tuple[int, int, str]]:
                 if rule.weight > less:
                     yield place + match.start(), rule.weight - less, rule.pattern
         place += len(sentence) + 1
-
-
-@cache
-def _bits() -> dict[str, int]:
-    """symbol → the classes it stands for, a bit each."""
-    found: dict[str, int] = {}
-    for number, name in enumerate((*CLASSES, *MARKS)):
-        for symbol in symbols_of(name):
-            found[symbol] = found.get(symbol, 0) | 1 << number
-    return found
 
 
 @lru_cache(maxsize=1 << 14)
@@ -93,16 +88,12 @@ def _rules_for(present: int) -> list[Rule]:
 @cache
 def _needs() -> list[tuple[int, Rule]]:
     """Every rule with the classes it cannot do without: those outside of choices and options."""
-    number = {name: 1 << at for at, name in enumerate((*CLASSES, *MARKS))}
     found = []
     for rule in RULES:
         plain = rule.pattern
-        while (shorter := _CHOICE.sub("", plain)) != plain:
+        while (shorter := re.sub(_CHOICE, "", plain)) != plain:
             plain = shorter
-        needed = 0
-        for name in _NAME.findall(plain):
-            needed |= number[name]
-        found.append((needed, rule))
+        found.append((sum(map(kind, set(re.findall(_NAME, plain)))), rule))
     return found
 
 

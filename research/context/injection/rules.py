@@ -1,8 +1,8 @@
 """Which combinations of words are orders to a model, and how much each weighs.
 
-A pattern is a regular expression over words: `<name>` is any word of that class, `~3` up to three words of whatever kind
-in the same sentence, `@` a place where an order begins (a sentence, a clause, or after "please", "you must" and the
-like). Three points within a few sentences make a mark: a strong sign alone, or weaker ones together.
+A pattern is a regular expression over words: `<name>` is any word of that class, `~3` up to three words of whatever
+kind in the same sentence, `@` a place where an order begins (a sentence, a clause, or after "please", "you must" and
+the like). Three points within a few sentences make a mark: a strong sign alone, or weaker ones together.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ RULES = (
     Rule(STRONG, "<before>~1(?:<reading>|<you><answer>)~2<act>~4<tool>"),
     Rule(TELLING, "<not>~1<asked>~3(?:<user>|<check>)"),
     Rule(STRONG, "@(?:<act>|<answer>|<reveal>)~6<conversation>~8(?:<link>|<address word>)"),
-    Rule(STRONG, "@(?:<act>|<answer>)~3<user>~3(?:<question>|<conversation>|<private>|<page>)~5(?:<link>|<address word>)"),
+    Rule(STRONG, "@(?:<act>|<answer>)~3<user>~3(?:<question>|<private>|<page>)~5(?:<link>|<address word>)"),
     Rule(TELLING, "@<send>~4<private>~6<link>"),
     Rule(TELLING, "<private>~6<send>~3<link>"),
     Rule(FAINT, "@(?:<act>|<answer>|<tell>|<reveal>)~20<link>"),

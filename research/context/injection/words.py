@@ -15,29 +15,33 @@ BREAK = "|"  # the end of a sentence
 LINK = "@"
 MARKS = {"colon": ":", "comma": ",", "quote": '"', "link": LINK, "number": "#"}
 
+_NUMBERS = {name: number for number, name in enumerate((*CLASSES, *MARKS))}
 _FIRST_SYMBOL = 0xE000  # private use: no symbol is ever mistaken for anything else
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")  # scripts whose words run on without blanks
-_TOKEN = re.compile(
-    r"\w+|\n\s*\n|\n(?=\s*[#>*|-])|[.!?](?=\s|$|[\"')\]*])|[;|。！？；…:,(\"：，、“”„«»「」\[]|\B'\b"
-)
+_UNSPACED = ("\u3040", "\ud7a3")  # from Kana to Hangul: scripts whose words run on without blanks
+_TOKEN = re.compile(r"\w+|\n\s*\n|\n(?=\s*[#>*|-])|[.!?](?=\s|$|[\"')\]*])|[;|:,(\"\[]|\B'\b")
+# Other marks as these; in the pattern itself they would make it slow to compile.
+_ASCII = {**dict.fromkeys("“”„«»「」『』", '"'), **dict.fromkeys("。！？…", ";"), "、": ","}
 # An address, of a page or of a person, is one word.
 _LINK_SIGNS = ("://", "www.", "@", ".com", ".net", ".org", ".io", ".example")
-_LINK = re.compile(
-    r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|net|org|io|example)\b\S*"
+_LINK = (
+    r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,80}@[\w-]{1,80}\.\w+"
+    r"|(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){0,3}\.(?:com|net|org|io|example)\b\S*"
 )
 _LINK_WORD = "0link0"
 _PUNCTUATION = {
-    **dict.fromkeys(".!?;|。！？；…", BREAK),
-    **dict.fromkeys("\"“”„«»「」'", '"'),
-    **dict.fromkeys(":：", ":"),
-    **dict.fromkeys(",，、", ","),
+    **dict.fromkeys(".!?;|", BREAK),
+    **dict.fromkeys("\"'", '"'),
     **dict.fromkeys("([", "("),
+    ":": ":",
+    ",": ",",
+    _LINK_WORD: LINK,
 }
 _LEET = str.maketrans("013457", "oieast")
 _MOST_TOKENS = 1 << 16
 _LONG = 14  # a word this long may be several, run together; these are worth taking it apart for
 _SOUGHT = ("instruction", "prompt", "ignore", "disregard", "override")
 _SHORTEST_PREFIX, _SHORTEST_JUMBLED = 3, 6
+_JUMBLED = ("override", "earlier", "instruction", "rule", "reveal", "prompt")  # read in any order of letters
 
 
 @dataclass
@@ -48,13 +52,16 @@ class _Lexicon:
     prefixes: dict[str, str] = field(default_factory=dict)
     phrases: dict[str, list[tuple[list[str], str]]] = field(default_factory=dict)  # by their first word
     jumbled: dict[str, str] = field(default_factory=dict)  # by first letter, sorted letters, last letter
-    symbols_of: dict[str, str] = field(default_factory=dict)  # class → every symbol that stands for it
+    kinds: dict[str, int] = field(default_factory=dict)  # symbol → its classes, a bit each
 
 
 def symbols(text: str) -> str:
     """The classes of a folded text's words, a symbol each; sentences are parted by breaks."""
     if any(sign in text for sign in _LINK_SIGNS):
-        text = _LINK.sub(_LINK_WORD, text)
+        text = re.sub(_LINK, _LINK_WORD, text)
+    if not text.isascii():
+        for mark, ascii_mark in _ASCII.items():
+            text = text.replace(mark, ascii_mark)
     tokens = _TOKEN.findall(text.replace("_", " "))
     found = [_SYMBOLS[token] for token in tokens]
     phrases = _lexicon().phrases
@@ -67,9 +74,23 @@ def symbols(text: str) -> str:
     return "".join(found)
 
 
+def kinds_of(line: str) -> int:
+    """The classes of the words in a line of symbols, a bit each."""
+    kinds, found = _lexicon().kinds, 0
+    for symbol in set(line):
+        found |= kinds.get(symbol, 0)
+    return found
+
+
+def kind(name: str) -> int:
+    """The bit of a class."""
+    return 1 << _NUMBERS[name]
+
+
+@cache
 def symbols_of(name: str) -> str:
     """Every symbol that stands for a word of a class."""
-    return MARKS.get(name) or _lexicon().symbols_of[name]
+    return "".join(symbol for symbol, kinds in _lexicon().kinds.items() if kinds & kind(name))
 
 
 class _Symbols(dict[str, str]):
@@ -87,14 +108,10 @@ _SYMBOLS = _Symbols()
 
 def _symbols_of(token: str) -> str:
     lexicon = _lexicon()
-    known = lexicon.words.get(token) or _PUNCTUATION.get(token)
+    known = lexicon.words.get(token) or _PUNCTUATION.get(token) or (BREAK if token[0] == "\n" else "")
     if known:
         return known
-    if token[0] == "\n":
-        return BREAK
-    if token == _LINK_WORD:
-        return LINK
-    if not token.isascii() and _UNSPACED.search(token):
+    if _is_unspaced(token):
         return _taken_apart(token, _unspaced_words())
     if token.isdigit():
         return MARKS["number"]
@@ -132,9 +149,13 @@ def _taken_apart(token: str, words: re.Pattern[str]) -> str:
     return "".join(found) + (OTHER if end < len(token) else "")
 
 
+def _is_unspaced(word: str) -> bool:
+    return not word.isascii() and any(_UNSPACED[0] <= character <= _UNSPACED[1] for character in word)
+
+
 @cache
 def _unspaced_words() -> re.Pattern[str]:
-    return _any_of([word for word in _lexicon().words if _UNSPACED.search(word)])
+    return _any_of([word for word in _lexicon().words if _is_unspaced(word)])
 
 
 @cache
@@ -152,17 +173,20 @@ def _jumbled(word: str) -> str:
 
 @cache
 def _lexicon() -> _Lexicon:
-    classes: dict[str, set[str]] = {}
-    for name, entries in CLASSES.items():
-        for entry in fold(entries).split():
-            classes.setdefault(entry, set()).add(name)
-    found, numbers = _Lexicon(), dict[frozenset[str], str]()
-    for entry, names in classes.items():
-        symbol = numbers.setdefault(frozenset(names), chr(_FIRST_SYMBOL + len(numbers)))
+    classes: dict[str, int] = {}
+    folded = fold("\f".join(CLASSES.values())).split("\f")
+    for number, entries in enumerate(folded):
+        for entry in entries.split():
+            classes[entry] = classes.get(entry, 0) | 1 << number
+    jumbled = sum(1 << number for number, name in enumerate(CLASSES) if name in _JUMBLED)
+    found, known = _Lexicon(), dict[int, str]()
+    for entry, kinds in classes.items():
+        symbol = known.setdefault(kinds, chr(_FIRST_SYMBOL + len(known)))
         _enter(found, entry, symbol)
-    for names, symbol in numbers.items():
-        for name in names:
-            found.symbols_of[name] = found.symbols_of.get(name, "") + symbol
+        if kinds & jumbled and len(entry) >= _SHORTEST_JUMBLED and entry.isascii():
+            found.jumbled.setdefault(_jumbled(entry), symbol)
+    found.kinds.update((symbol, kinds) for kinds, symbol in known.items())
+    found.kinds.update((mark, kind(name)) for name, mark in MARKS.items())
     for phrases in found.phrases.values():
         phrases.sort(key=lambda phrase: -len(phrase[0]))
     return found
@@ -171,10 +195,8 @@ def _lexicon() -> _Lexicon:
 def _enter(lexicon: _Lexicon, entry: str, symbol: str) -> None:
     if entry.endswith("*"):
         lexicon.prefixes[entry[:-1]] = symbol
-    elif "_" in entry or "-" in entry or "'" in entry:
-        first, *rest = _TOKEN.findall(entry.replace("_", " "))
+    elif "_" in entry:
+        first, *rest = entry.split("_")
         lexicon.phrases.setdefault(first, []).append((rest, symbol))
     else:
         lexicon.words[entry] = symbol
-        if len(entry) >= _SHORTEST_JUMBLED and entry.isascii():
-            lexicon.jumbled.setdefault(_jumbled(entry), symbol)

@@ -23,7 +23,7 @@ def test_a_disguised_header_is_disarmed_and_marked(line: str) -> None:
     assert disarm(harmless) == harmless, "nothing is left to disarm"
     assert not forges_header(harmless)
     # One bracket is all that changed: every word can still be found on its page.
-    changed = [place for place in range(len(page)) if not harmless.startswith(page[: place + 1])][0]
+    changed = next(place for place in range(len(page)) if not harmless.startswith(page[: place + 1]))
     assert harmless[changed] == "("
     assert harmless[changed + 1 :] in {page[changed:], page[changed + 1 :]}
 
@@ -37,7 +37,8 @@ def test_what_only_looks_alike_stays(line: str) -> None:
 
 def test_long_runs_do_not_take_for_ever() -> None:
     """Patterns that go back over what they have read would not come back from these."""
-    for run in ("D o c ", "Document ", "Document 2: a.pdf ", "[Document 2: ", "&#68;", "<b>", "d" + " " * 500, "[ ", "Dо"):
+    runs = ("D o c ", "Document ", "Document 2: a.pdf ", "[Document 2: ", "&#68;", "<b>", "d" + " " * 500, "[ ", "Dо")
+    for run in runs:
         text = run * (100_000 // len(run))
         forges_header(text)
         assert len(disarm(text)) >= len(text)
