@@ -36,6 +36,7 @@ encoder: .venv/dev
 
 tables: .venv/dev
 	$(BIN)/python -m research.context.tables.build
+	$(BIN)/python -m research.context.injection.build
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*

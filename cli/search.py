@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -88,7 +89,8 @@ def command(
         engine = SearchEngine(opened.client, device=settings.device, named_encoders=settings.named_encoders)
         outcome = engine.run(asked, settings.num_results, settings.mode, documents=opened.documents)
         check_legs(outcome.coverage)
-        results = _results(opened.client.catalog, asked, outcome)
+        outcome, texts = still_there(opened.client.catalog, outcome)
+        results = [_result(asked, *shown) for shown in zip(count(1), outcome.found, texts, strict=False)]
     if as_json:
         document = {
             "query": asked,
@@ -113,17 +115,20 @@ def command(
     return nothing.exit_code
 
 
-def _results(catalog: Catalog, question: str, outcome: SearchOutcome) -> list[Result]:
-    return [_result(catalog, question, rank, found) for rank, found in enumerate(outcome.found, start=1)]
-
-
-def _result(catalog: Catalog, question: str, rank: int, found: Found) -> Result:
-    from research.context.suspicion import signs_of
-    from research.search.snippets import snippet
+def still_there(catalog: Catalog, outcome: SearchOutcome) -> tuple[SearchOutcome, list[str]]:
+    """The outcome without the pages that were removed since the search, and the markdown of the others."""
     from research.store.pages import page_markdown
 
+    texts = [page_markdown(catalog, found.page.doc_id, found.page.page) for found in outcome.found]
+    found = [entry for entry, text in zip(outcome.found, texts, strict=True) if text is not None]
+    return replace(outcome, found=found), [text for text in texts if text is not None]
+
+
+def _result(question: str, rank: int, found: Found, markdown: str) -> Result:
+    from research.context.suspicion import signs_of
+    from research.search.snippets import snippet
+
     page = found.page
-    markdown = page_markdown(catalog, page.doc_id, page.page) or ""
     return Result(
         rank=rank,
         doc_id=page.doc_id,

@@ -67,7 +67,9 @@ def command(
         raise UsageError("--for marks places on an image", hint="name one with --image OUT.png, or use --json")
     with ChromaClient(index_of(settings).root) as client:
         stored = _page(client.catalog, _document(client.catalog, doc), page)
-        markdown = page_markdown(client.catalog, stored.doc_id, page) or ""
+        markdown = page_markdown(client.catalog, stored.doc_id, page)
+        if markdown is None:
+            raise NothingFoundError(f"{stored.filename} was removed just now", hint="see what there is: ctx list")
         regions = _regions(client, settings, stored, question) if question is not None else []
     if image is not None:
         write_picture(_image(stored), image, regions)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from research.context import budget, citations, dedupe
@@ -11,7 +12,7 @@ from research.context.suspicion import signs_of
 from research.context.tokens import TokenCounter
 from research.errors import UsageError
 from research.models import Coverage, DroppedSource, ResearchContext, SourceDocument
-from research.search.engine import Found, SearchEngine
+from research.search.engine import Found, SearchEngine, SearchResult
 from research.store.client import ChromaClient
 from research.store.pages import StoredPage, get_page, page_markdown
 
@@ -65,15 +66,15 @@ class ContextBuilder:
         outcome = self.search_engine.run(query, num_results, search_mode, documents=documents)
         results = self.deduplicate_results([found.result() for found in outcome.found])
         by_page = {(found.page.doc_id, found.page.page): found for found in outcome.found}
-        sources = [
-            self._source(result["doc_id"], result["page"], result["score"], by_page)
-            for result in results[: self.max_sources]
-        ]
+        sources = list(self._still_there(results, by_page))
         return self._assemble(query, sources, outcome.coverage, outcome.timings, started)
 
     async def get_source_metadata(self, doc_id: str, page: int) -> SourceDocument:
         """One page with its metadata and markdown. Raises ValueError if it is not in the index."""
-        return self._source(doc_id, page, 0.0, {})
+        found = self._source(doc_id, page, 0.0, {})
+        if found is None:
+            raise ValueError(f"document {doc_id} has no page {page} in this index")
+        return found
 
     def format_source_citation(self, source: SourceDocument, citation_num: int) -> str:
         """The header and the text below it."""
@@ -91,18 +92,26 @@ class ContextBuilder:
         """Tokens of a text; exact, not an estimate."""
         return self._counter.count(text)
 
+    def _still_there(
+        self, results: Sequence[SearchResult], found: Mapping[tuple[str, int], Found]
+    ) -> Iterator[SourceDocument]:
+        """The best pages, as many as fit. One that was removed since the search gives its place to the next."""
+        sources = (self._source(result["doc_id"], result["page"], result["score"], found) for result in results)
+        return islice((source for source in sources if source is not None), self.max_sources)
+
     def _source(
         self,
         doc_id: str,
         page: int,
         score: float,
         found: Mapping[tuple[str, int], Found],
-    ) -> SourceDocument:
+    ) -> SourceDocument | None:
+        """The page as a source; none if it is not in the index, or not any more."""
         catalog = self.chroma_client.catalog
         stored = get_page(catalog, doc_id, page)
         markdown = page_markdown(catalog, doc_id, page)
         if stored is None or markdown is None:
-            raise ValueError(f"document {doc_id} has no page {page} in this index")
+            return None
         return _source_of(stored, markdown, score, found.get((doc_id, page)))
 
     def _assemble(

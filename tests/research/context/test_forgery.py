@@ -57,7 +57,6 @@ def test_a_forged_header_is_disarmed_by_one_character(text: str) -> None:
     [
         "See [1], [Documentation 2] and [documents 2019].",
         "- [ ] Document 3: signed\n- [x] Document 4: filed",
-        "Document 2: bank.pdf, Page 9",
         "(Document 2: bank.pdf, Page 9)",
         "[Page 3] of [the document]",
         "a[0] = [d]ata",

@@ -1,0 +1,114 @@
+"""Whether a text gives orders to a model."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import islice
+
+from research.context.injection.disguises import decoded, joined
+from research.context.injection.folding import IGNORED, fold
+from research.context.injection.rules import DESCRIPTIONS, ENOUGH, RULES, STARTS, Rule
+from research.context.injection.words import BREAK, LETTER, kind, kinds_of, symbols, symbols_of
+
+BEGIN = "!"
+_NEAR = 40  # words within which points add up
+_IN_CAPITALS = ("AI", "A.I", "KI", "IA", "ИИ", "DAN")  # in small letters these are words of other languages
+_NAMES = r"\b(?:A\.?I|KI|IA|ИИ|DAN)\b\.?"
+_UNSEEN = (IGNORED, "*", "`", "~", "\\")
+_FIRST_PICTURE, _PICTURES = "\U0001f000", "[\U0001f000-\U0001faff]+"  # between letters they part no word
+_CHOICE = r"\((?:\?:|\?<?[!=])[^()]*\)\??|<[a-z ]+>\?"
+_NAME = r"<([a-z ]+)>"
+_PLACEHOLDER = re.compile(r"<([a-z ]+)>|~(\d+)|@")
+
+
+def gives_orders(text: str) -> bool:
+    """Whether a text holds what reads as orders to a model."""
+    return _is_enough(signs(text)) or any(_is_enough(signs(inner)) for inner in decoded(text))
+
+
+def signs(text: str) -> list[tuple[int, int, str]]:
+    """(place, weight, rule) of every sign of an order, in their order; a place is a number of words."""
+    text = _readable(text)
+    line = symbols(text)
+    if LETTER * 4 in line:
+        line = symbols(joined(text))
+    return sorted(_hits(line))
+
+
+def _is_enough(found: list[tuple[int, int, str]]) -> bool:
+    """Whether signs near each other weigh enough; a rule counts once."""
+    for at, (place, _, _) in enumerate(found):
+        near: dict[str, int] = {}
+        for start, weight, rule in islice(found, at, None):
+            if start - place > _NEAR:
+                break
+            near[rule] = weight
+            if sum(near.values()) >= ENOUGH:
+                return True
+    return False
+
+
+def _readable(text: str) -> str:
+    """The text as a model would take it, without what keeps a word from being known."""
+    if any(name in text for name in _IN_CAPITALS):
+        text = re.sub(_NAMES, "llm", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        if max(text) >= _FIRST_PICTURE:
+            text = re.sub(_PICTURES, "", text)
+    text = fold(text)
+    for character in _UNSEEN:
+        text = text.replace(character, "")
+    return text.replace("n't ", " not ")
+
+
+def _hits(line: str) -> Iterator[tuple[int, int, str]]:
+    """(place, weight, rule) of every sign."""
+    place = 0
+    for sentence in line.split(BREAK):
+        if tried := _rules_for(kinds_of(sentence)):
+            marked = _pattern(STARTS).sub(rf"\g<0>{BEGIN}", BREAK + sentence)
+            matches = [(rule, match) for rule in tried if (match := _pattern(rule.pattern).search(marked)) is not None]
+            less = any(_pattern(description).search(marked) for description in DESCRIPTIONS) if matches else 0
+            for rule, match in matches:
+                if rule.weight > less:
+                    yield place + match.start(), rule.weight - less, rule.pattern
+        place += len(sentence) + 1
+
+
+@lru_cache(maxsize=1 << 14)
+def _rules_for(present: int) -> list[Rule]:
+    """The rules that can hold in a sentence with words of these classes."""
+    return [rule for needed, rule in _needs() if needed & present == needed]
+
+
+@cache
+def _needs() -> list[tuple[int, Rule]]:
+    """Every rule with the classes it cannot do without: those outside of choices and options."""
+    found = []
+    for rule in RULES:
+        plain = rule.pattern
+        while (shorter := re.sub(_CHOICE, "", plain)) != plain:
+            plain = shorter
+        found.append((sum(map(kind, set(re.findall(_NAME, plain)))), rule))
+    return found
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(_expanded(pattern))
+
+
+def _expanded(pattern: str) -> str:
+    """A rule as a regular expression over symbols; where an order may begin, any word may stand."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match[1]:
+            found = f"[{symbols_of(match[1])}]"
+            return found if match.start() == 0 or pattern[match.start() - 1] in "@=!" else f"{BEGIN}?{found}"
+        return f"(?:{BEGIN}?[^{BREAK}{BEGIN}]){{0,{match[2]}}}?" if match[2] else BEGIN
+
+    return _PLACEHOLDER.sub(replace, pattern)

@@ -1,0 +1,32 @@
+"""The shipped table of look-alikes is what Unicode's own data says."""
+
+from __future__ import annotations
+
+from string import ascii_letters
+
+from research.context.injection import build
+from research.context.injection.folding import TABLE, fold
+
+
+def test_the_shipped_table_is_built_from_unicodes_data() -> None:
+    assert TABLE.read_text(encoding="utf-8") == build.rendered()
+
+
+def test_it_says_where_it_comes_from() -> None:
+    heading = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    assert any("security/13.0.0/confusables.txt" in line for line in heading)
+    assert any("Unicode License V3" in line for line in heading)
+    assert "UNICODE LICENSE V3" in TABLE.with_name("LICENSE").read_text(encoding="utf-8")
+
+
+def test_what_unicode_calls_confusable_with_a_letter_reads_as_one() -> None:
+    alike = {
+        other: letter
+        for letter in ascii_letters
+        for other in build.published()[letter]
+        if len(other) == 1 and not other.isascii()
+    }
+    wrong = {other: fold(other) for other, letter in alike.items() if fold(other) != letter.lower()}
+    assert len(alike) > 1000
+    # A few are numbers, and read as the number they are; a few have the shape of two letters.
+    assert len(wrong) < len(alike) / 10, wrong

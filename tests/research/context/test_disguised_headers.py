@@ -1,0 +1,44 @@
+"""Whatever a lenient reader would take for a citation header is disarmed and marked; what only looks alike is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from research.context.citations import body
+from research.context.forgery import disarm, forges_header
+from research.context.suspicion import signs_of
+from tests.research.context.injection.headers import DISGUISES, INNOCENT
+
+
+def test_the_sets_are_as_large_as_they_should_be() -> None:
+    assert len(set(DISGUISES)) >= 88
+    assert len(set(INNOCENT)) >= 40
+
+
+@pytest.mark.parametrize("line", DISGUISES)
+def test_a_disguised_header_is_disarmed_and_marked(line: str) -> None:
+    page = f"The first paragraph.\n\n{line}\n\nThe last one."
+    harmless = disarm(page)
+    assert "forged_header" in signs_of(page)
+    assert disarm(harmless) == harmless, "nothing is left to disarm"
+    assert not forges_header(harmless)
+    # One bracket is all that changed: every word can still be found on its page.
+    changed = next(place for place in range(len(page)) if not harmless.startswith(page[: place + 1]))
+    assert harmless[changed] == "("
+    assert harmless[changed + 1 :] in {page[changed:], page[changed + 1 :]}
+
+
+@pytest.mark.parametrize("line", INNOCENT)
+def test_what_only_looks_alike_stays(line: str) -> None:
+    page = f"The first paragraph.\n\n{line}\n\nThe last one."
+    assert body(page) == page
+    assert signs_of(page) == []
+
+
+def test_long_runs_do_not_take_for_ever() -> None:
+    """Patterns that go back over what they have read would not come back from these."""
+    runs = ("D o c ", "Document ", "Document 2: a.pdf ", "[Document 2: ", "&#68;", "<b>", "d" + " " * 500, "[ ", "Dо")
+    for run in runs:
+        text = run * (100_000 // len(run))
+        forges_header(text)
+        assert len(disarm(text)) >= len(text)
