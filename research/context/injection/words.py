@@ -37,7 +37,7 @@ _PUNCTUATION = {
     _LINK_WORD: LINK,
 }
 _LEET = str.maketrans("013457", "oieast")
-_MOST_TOKENS = 1 << 16
+_MOST_TOKENS, _LONGEST_KEPT = 1 << 16, 64
 _LONG = 14  # a word this long may be several, run together; these are worth taking it apart for
 _SOUGHT = ("instruction", "prompt", "ignore", "disregard", "override")
 _SHORTEST_PREFIX, _SHORTEST_JUMBLED = 3, 6
@@ -53,6 +53,7 @@ class _Lexicon:
     phrases: dict[str, list[tuple[list[str], str]]] = field(default_factory=dict)  # by their first word
     jumbled: dict[str, str] = field(default_factory=dict)  # by first letter, sorted letters, last letter
     kinds: dict[str, int] = field(default_factory=dict)  # symbol → its classes, a bit each
+    longest: int = 0  # of the prefixes; a "word" may be a whole page of digits
 
 
 def symbols(text: str) -> str:
@@ -97,9 +98,11 @@ class _Symbols(dict[str, str]):
     """token → its symbols, worked out once a token: words repeat, and this is the quickest way to look one up."""
 
     def __missing__(self, token: str) -> str:
+        found = _symbols_of(token)
         if len(self) > _MOST_TOKENS:
             self.clear()
-        self[token] = found = _symbols_of(token)
+        if len(token) <= _LONGEST_KEPT:
+            self[token] = found
         return found
 
 
@@ -123,7 +126,7 @@ def _symbols_of(token: str) -> str:
 def _symbol_of_word(token: str) -> str:
     """The symbol of a word that is inflected, or spelt with digits, or jumbled so that it still reads the same."""
     lexicon = _lexicon()
-    for length in range(len(token), _SHORTEST_PREFIX, -1):
+    for length in range(min(len(token), lexicon.longest), _SHORTEST_PREFIX, -1):
         if token[:length] in lexicon.prefixes:
             return lexicon.prefixes[token[:length]]
     if not token.isalpha() and not token.isdigit() and token.isascii():
@@ -195,6 +198,7 @@ def _lexicon() -> _Lexicon:
 def _enter(lexicon: _Lexicon, entry: str, symbol: str) -> None:
     if entry.endswith("*"):
         lexicon.prefixes[entry[:-1]] = symbol
+        lexicon.longest = max(lexicon.longest, len(entry) - 1)
     elif "_" in entry:
         first, *rest = entry.split("_")
         lexicon.phrases.setdefault(first, []).append((rest, symbol))
