@@ -29,7 +29,7 @@ _OWN_NAMES = frozenset(
         "catalog.damaged",
     }
 )
-_SPOOLED = re.compile(r"[0-9a-f]{16}\.(jsonl|images)")
+_SPOOLED = re.compile(r"[0-9a-f]{16}\.(jsonl|images)|tokens\.json")
 
 
 @dataclass(frozen=True, slots=True)
