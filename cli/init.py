@@ -36,9 +36,11 @@ def command(
     debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document, write_line
+    from research.store.own_files import refuse_link
 
     given = common(ctx, None, quiet)
     paths = IndexPaths(folder.expanduser().absolute() / PROJECT_FOLDER)
+    refuse_link(paths.root)
     existed = paths.root.is_dir()
     paths.create()
     _make_private(paths.root)

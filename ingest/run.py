@@ -49,6 +49,7 @@ from research.store.failures import (
     waits,
 )
 from research.store.lock import write_lock
+from research.store.own_files import make_folder
 from research.store.page_writes import count_for_ocr
 from research.store.paths import IndexPaths
 from research.store.publisher import publish_apart
@@ -329,7 +330,7 @@ class _Run:
         if not tokenizer:
             return self._encoder_name
         spool = self._catalog.paths.spool
-        spool.mkdir(mode=0o700, exist_ok=True)
+        make_folder(spool)
         return hand_over(tokenizer, encoder.max_tokens, spool / "tokens.json")
 
     def _finish(self, outcome: FileOutcome) -> None:

@@ -55,8 +55,8 @@ def mark(root: Path) -> None:
     if names and not _is_older_index(root, names):
         raise UsageError(
             f"{root} holds other files and is no index of ctx; nothing in it was touched",
-            hint=f"make an index of its own there with: ctx init {shlex.quote(str(root))}"
-            " (then leave --index away), or name an empty or new folder",
+            hint=f"make one inside it with: ctx init {shlex.quote(str(root))}"
+            " (and leave out --index), or name a new or empty folder",
         )
     document = {"schema": FORMAT, "id": uuid.uuid4().hex, "note": _NOTE}
     try:

@@ -132,9 +132,10 @@ def test_a_found_index_that_is_a_link_is_not_used(project: Project, who: str, tm
     assert _ctx(who, ["ingest", "docs", "--index", str(tmp_path / "other")], project).returncode == 0
     (project / ".ctx").symlink_to(tmp_path / "other")
     os.chown(project / ".ctx", _id(who), -1, follow_symlinks=False)
-    done = _ctx(who, ["ask", "walruses"], project)
-    assert done.returncode == 1
-    assert "link" in done.stderr
+    for args in (["ask", "walruses"], ["ingest", "docs"], ["init"]):
+        done = _ctx(who, args, project)
+        assert done.returncode == 1
+        assert "link" in done.stderr
 
 
 def test_an_index_that_ctx_toml_names_is_looked_at_too(project: Project, who: str) -> None:
