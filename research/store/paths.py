@@ -121,7 +121,7 @@ class IndexPaths:
             if made:
                 ignore_for_git(self.root)
         except OSError as error:
-            raise self._unusable("cannot create or use", error) from error
+            raise self._unusable("cannot use" if self.root.is_dir() else "cannot create", error) from error
 
     def _unusable(self, what: str, error: OSError) -> IndexUnusableError:
         hint = next_step(error) or "name another folder with --index DIR or CTX_INDEX"

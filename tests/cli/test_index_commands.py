@@ -113,6 +113,7 @@ def test_doctor_of_a_sound_index(call, filled: Path) -> None:
         "sqlite": "ok",
         "encoder": "ok",
         "tokens": "ok",
+        "telemetry": "ok",
         "folder": "ok",
         "catalog": "ok",
         "collections": "ok",
@@ -123,7 +124,7 @@ def test_doctor_of_a_sound_index(call, filled: Path) -> None:
         "consistency": "ok",
         "files": "warn",  # the fixture's files never were
     }
-    assert ran.document["summary"] == {"ok": 12, "warn": 1, "fail": 0}
+    assert ran.document["summary"] == {"ok": 14, "warn": 1, "fail": 0}
     assert all(check["remedy"] for check in ran.document["checks"] if check["severity"] != "ok")
 
 
