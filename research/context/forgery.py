@@ -38,6 +38,7 @@ _WORDS_BEFORE = 40  # characters between a bracket, or the beginning of a line, 
 _LINE_LEAD = r"[\W_]*(?:\w+[.)\]:]?[\W_]+){0,3}?"
 _LINE_END = re.compile(r"[ \t]*(?:$|[\W_]*(?:\n|$)|[:.;|\-\u2013\u2014][ \t])")
 _WORD = re.compile(r"[^\W_]")
+_COLON = re.compile(r"[^\W_]*[^\w\[\]:]{0,8}:")
 _FIELD = re.compile(r"document[\"']\s*[:=]")  # of a record, as in JSON
 _DISARMED = re.compile(r"\([\W_]*$")
 _PAGE_END = rf"p{_GAP}a{_GAP}g{_GAP}e{_GAP}\d[\d\W_]*$"
@@ -49,7 +50,7 @@ class _Header:
 
     place: int
     bracket: bool
-    whole: bool  # it names a page too, and is no mere reference
+    whole: bool  # it goes on as a header does, and is no mere reference
 
 
 def disarm(text: str) -> str:
@@ -102,7 +103,7 @@ def _header_at(text: str, folded: str, start: int) -> _Header | None:
     if _FIELD.match(folded, start) and (bracket is None or folded[bracket] in "{<"):
         return None
     if numbered is not None and bracket is not None and not _WORD.search(folded, bracket, start):
-        unnamed = _whole(folded, start, named=False)
+        unnamed = _COLON.match(folded, numbered.end()) or _whole(folded, start, named=False)
         return _Header(bracket, True, named is not None or unnamed is not None)
     if named is None and numbered is not None and _is_disguised(text, numbered):
         named = _whole(folded, start, named=False)

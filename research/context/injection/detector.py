@@ -73,10 +73,19 @@ def _hits(line: str) -> Iterator[tuple[int, int, str]]:
             marked = _pattern(STARTS).sub(rf"\g<0>{BEGIN}", BREAK + sentence)
             matches = [(rule, match) for rule in tried if (match := _pattern(rule.pattern).search(marked)) is not None]
             less = any(_pattern(description).search(marked) for description in DESCRIPTIONS) if matches else 0
-            for rule, match in matches:
+            for rule, match in _widest(matches):
                 if rule.weight > less:
                     yield place + match.start(), rule.weight - less, rule.pattern
         place += len(sentence) + 1
+
+
+def _widest(matches: list[tuple[Rule, re.Match[str]]]) -> list[tuple[Rule, re.Match[str]]]:
+    """The matches that do not lie inside one that weighs more: the same words count once."""
+    taken: list[tuple[Rule, re.Match[str]]] = []
+    for rule, match in sorted(matches, key=lambda found: (-found[0].weight, found[1].start() - found[1].end())):
+        if not any(other.start() <= match.start() and match.end() <= other.end() for _, other in taken):
+            taken.append((rule, match))
+    return taken
 
 
 @lru_cache(maxsize=1 << 14)

@@ -30,11 +30,10 @@ CLASSES: dict[str, str] = {
     "earlier": """
         previous previously prior above earlier preceding foregoing before initial original existing former past
         aforementioned so_far until_now up_to_now given_so_far vorherig* bisherig* obig* vorangegangen* vorig*
-        früher* vorstehend* bisher zuvor vorher ursprünglich* précédent* antérieur* ci_dessus plus_haut
-        avant jusqu_ici anterior* previa* previo* antes precedente* prévia* prévio* acima precedenti sopra finora
-        prima voorgaand* eerder* bovenstaand* poprzedni* wcześniejsz* powyższ* dotychczasow* предыдущ* прежн*
-        вышеуказанн* прошл* ранее раньше 之前 以上 前面 先前 上述 此前 上面 以前 これまで 上記 이전 기존 앞서
-        지금까지
+        früher* vorstehend* bisher zuvor vorher ursprünglich* précédent* antérieur* ci_dessus plus_haut avant
+        jusqu_ici anterior* previa* previo* antes precedente* prévia* prévio* acima precedenti sopra finora prima
+        voorgaand* eerder* bovenstaand* poprzedni* wcześniejsz* powyższ* dotychczasow* предыдущ* прежн* вышеуказанн*
+        прошл* ранее раньше 之前 以上 前面 先前 上述 此前 上面 以前 これまで 上記 이전 기존 앞서 지금까지
     """,
     "instruction": """
         instruction instructions direction directions prompt prompts guideline guidelines directive directives
@@ -82,9 +81,7 @@ CLASSES: dict[str, str] = {
         développeur* desarrollador* desenvolvedor* sviluppator* разработчик* 开发者 開発者 개발자
     """,
     "authority": "administrator administrators admin admins root sudo superuser moderator supervisor it_department",
-    "system": """
-        system système sistema systeem systemowy системный 系统 系統 システム 시스템 systemnachricht
-    """,
+    "system": "system système sistema systeem systemowy системный 系统 系統 システム 시스템 systemnachricht",
     "secret": """
         hidden secret confidential internal private geheim* versteckt* cachées secretas ocultas segrete tajne скрыт*
         секретн* 隐藏 秘密 隠 비밀
@@ -169,9 +166,10 @@ CLASSES: dict[str, str] = {
     "new": "new neue neuen nouvelle nueva nova nuova nieuwe nowe новые 新 新的 새로운 real actual true",
     # A change of who answers.
     "pretend": """
-        pretend act behave roleplay role_play simulate imagine impersonate become emulate play_the_role
-        assume_the_role take_on_the_role adopt_the_persona play_the_part take_the_role tue_so simuliere agis agissez
-        simule simula actúa finge aja fingi comportati finja gedraag udawaj притворись представь 扮演 假装 演じ 행동
+        pretend start_being start_acting begin_acting act behave roleplay role_play simulate imagine impersonate
+        become emulate play_the_role assume_the_role take_on_the_role adopt_the_persona play_the_part take_the_role
+        tue_so simuliere agis agissez simule simula actúa finge aja fingi comportati finja gedraag udawaj притворись
+        представь 扮演 假装 演じ 행동
     """,
     "now": """
         now henceforth from_now_on from_here_on as_of_now no_longer from_this_point starting_now going_forward jetzt
@@ -271,6 +269,24 @@ CLASSES: dict[str, str] = {
     "not final": "ないで しない 않 마세요 말고 마십시오",
     "send": "send post forward upload email transmit exfiltrate submit leak",
     "approved": "approved authorised authorized granted permits permitted confirmed allows",
+    "henceforth": """
+        henceforth from_now_on from_here_on from_this_point from_this_moment as_of_now starting_now going_forward
+        for_the_rest ab_sofort ab_jetzt désormais dorénavant à_partir_de_maintenant a_partir_de_ahora desde_ahora
+        a_partir_de_agora d_ora_in_poi da_ora voortaan vanaf_nu od_teraz отныне 从现在开始 今から 지금부터
+    """,
+    "stop being": "stop_being stop_acting cease_being no_longer_act no_longer_be quit_being",
+    "supersedes": """
+        supersedes overrides replaces cancels voids supersede replace ersetzt remplace reemplaza substitui
+    """,
+    "rely": "trust rely use cite believe consult quote vertraue",
+    "source": "source sources documents pages results passages snippets references",
+    "read": """
+        processed read parsed analyzed analysed summarized summarised reviewed evaluated ingested indexed screened
+        scanned interpreted
+    """,
+    "by": "by von par por da door przez",
+    "omit": "omit omitting exclude excluding leave_out leaving_out avoid hide suppress skip",
+    "replies": "responses outputs replies summaries completions generations",
     "precedence": "precedence priority_over",
     "no longer": "no_longer nicht_mehr nie_już больше_не 不再",
     "bound": "bound limited restricted constrained required obliged",
