@@ -5,17 +5,18 @@ there is nothing to rank, but the sum with other legs still feels it: among near
 times as long as the average, its only word of that kind counts a tenth, and pages whose cosine with a single word says
 nothing stand before it. So a word that few pages hold counts on each of them at least
 
-    min(1, 2 · share of the question's weight) / √pages
+    min(1, 2 · share of the question's weight) / √pages · share of the pages without it
 
 in full where it is half of the question, next to nothing where it is one of ten: a long question holds words that are
-rare by chance. What is written as one (2024-03-17, bug_1549) is one word, though the index holds its pieces.
+rare by chance. In a small index few pages are not rare. What is written as one (2024-03-17, bug_1549) is one word,
+though the index holds its pieces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from research.store import lexical
+from research.store import counts, lexical
 from research.store.catalog import Catalog
 from research.store.lexical import Floors, Term
 from research.store.words import words
@@ -29,16 +30,17 @@ _MOST_PIECES = 8
 def floors(catalog: Catalog, question: str, terms: Sequence[Term]) -> Floors:
     """The least that words of the question count on the few pages that hold them."""
     known = {term.word: term for term in terms if term.pages}
-    most = sum(term.idf for term in terms)
+    most, total = sum(term.idf for term in terms), counts.pages(catalog)
     found: Floors = {}
     for written in _as_written(question, known):
         pages = lexical.few_pages(catalog, written, most=_FEW)
-        distinct = set(written)
-        share = sum(known[word].idf for word in distinct) / most
-        for page_id in pages:
-            for word in distinct:
-                least = found.setdefault(word, {})
-                least[page_id] = max(least.get(page_id, 0.0), min(1.0, 2 * share) / len(pages) ** 0.5)
+        if not pages:
+            continue
+        share = sum(known[word].idf for word in set(written)) / most
+        floor = min(1.0, 2 * share) / len(pages) ** 0.5 * (1 - len(pages) / total)
+        for word in set(written):
+            least = found.setdefault(word, {})
+            least.update((page_id, max(floor, least.get(page_id, 0.0))) for page_id in pages)
     return found
 
 

@@ -19,6 +19,7 @@ _SCORE = "bm25(page_words, 1.0, 1.0)"
 # look at the other pages first.
 _RARE_SHARE = 0.2
 _WORTH_PRUNING = 10
+_ORDER = 0.1
 _MOST_PAIR_PAGES = 1000  # whose pairs are scored at once; few questions have more
 
 
@@ -73,7 +74,9 @@ def score_words(
         least = (floors or {}).get(term.word, {})
         # One word at a time, so that FTS5's own weight can be divided out and ours put in.
         for page_id, score in _score_pages(catalog, _quote(term.word), page_ids).items():
-            share = max(score / term.fts_idf, least.get(page_id, 0.0))
+            share = score / term.fts_idf
+            # What lies below its floor keeps its order there.
+            share = max(share, least.get(page_id, 0.0) * (1.0 - _ORDER + _ORDER * share))
             scores[page_id] = scores.get(page_id, 0.0) + share * term.idf
     return scores
 

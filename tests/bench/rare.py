@@ -26,7 +26,7 @@ from tests.bench.table import line, title
 AMONG = 10
 WORDS = 50
 _WORD = re.compile(r"[^\W_]+(?:[-_.'’][^\W_]+)*")
-_LEGS = ("lexical", "dense", "text", "hybrid")
+_MODES = ("lexical", "hybrid")
 
 # A question from a rare word and another word of its page.
 KINDS: Mapping[str, Callable[[str, str], str]] = {
@@ -39,7 +39,7 @@ KINDS: Mapping[str, Callable[[str, str], str]] = {
 
 
 def run(eval_folder: Path, keep: Path | None = None) -> None:
-    title(f"A word of one page: its page among {AMONG} by {' / '.join(_LEGS)}")
+    title(f"A word of one page: its page among {AMONG} by {' / '.join(_MODES)}")
     totals: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
@@ -48,9 +48,8 @@ def run(eval_folder: Path, keep: Path | None = None) -> None:
             rare = write(corpus, documents, WORDS)
             totals += _one(corpus.name, _index(documents, folder / f"index-{corpus.seed}"), rare, corpus.seed)
         line("all of these", "", _figures(totals))
-        for name in ("hostile",):
-            if (eval_folder / name).is_dir():
-                _one(name, _index(eval_folder / name, folder / f"index-{name}"), None, 0)
+        if (eval_folder / "hostile").is_dir():
+            _one("hostile", _index(eval_folder / "hostile", folder / "index-hostile"), None, 0)
 
 
 def _index(documents: Path, root: Path) -> Path:
@@ -60,7 +59,7 @@ def _index(documents: Path, root: Path) -> Path:
 
 
 def _one(name: str, root: Path, rare: list[str] | None, seed: int) -> Counter[tuple[str, str]]:
-    """Found pages by kind of question and leg. `rare`: the words to ask for; without, the corpus's own."""
+    """How many pages were found, by kind of question and mode. Without `rare` words the corpus's own are asked for."""
     found: Counter[tuple[str, str]] = Counter()
     with ChromaClient(root) as client:
         pages, places = words_of_pages(client.catalog), words_of_one_page(client.catalog)
@@ -73,15 +72,15 @@ def _one(name: str, root: Path, rare: list[str] | None, seed: int) -> Counter[tu
             others = sorted(pages[places[word]] - {word} - STOP_WORDS)
             neighbour = pick.choice(others) if others else ""
             for kind, question in KINDS.items():
-                for leg in _LEGS:
-                    outcome = engine.run(question(word, neighbour), AMONG, leg)
-                    found[kind, leg] += places[word] in {entry.page.page_id for entry in outcome.found}
+                for mode in _MODES:
+                    outcome = engine.run(question(word, neighbour), AMONG, mode)
+                    found[kind, mode] += places[word] in {entry.page.page_id for entry in outcome.found}
     line(f"{name}, {len(asked)} words of {len(pages)} pages", "", _figures(found))
     return found
 
 
 def _figures(found: Counter[tuple[str, str]]) -> str:
-    return "; ".join(f"{kind} {'/'.join(str(found[kind, leg]) for leg in _LEGS)}" for kind in KINDS)
+    return "; ".join(f"{kind} {'/'.join(str(found[kind, mode]) for mode in _MODES)}" for kind in KINDS)
 
 
 def words_of_pages(catalog: Catalog) -> dict[int, set[str]]:

@@ -39,21 +39,23 @@ _CAPTIONS = (
     "Attachment {n}",
     "Expected: a red square",
 )
-_LOREM = (
-    "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore magna"
-    " aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea commodo consequat."
-    " Duis aute irure dolor in reprehenderit in voluptate velit esse cillum dolore eu fugiat nulla pariatur. Excepteur"
-    " sint occaecat cupidatat non proident, sunt in culpa qui officia deserunt mollit anim id est laborum."
-)
-_ABROAD = (
-    "Schmetterling Geburtstag Zeitungsständer Überraschung Straßenbahn Handschuh Regenwurm Feuerwehr Kühlschrank papillon"
-    " grenouille aujourd'hui bibliothèque écureuil pamplemousse parapluie orteil chaussette mantequilla murciélago"
-    " ferrocarril ventana cigüeña pañuelo zapatilla lentamente perkele juustoleipä hyttynen lumihiutale järvi kirjasto"
-    " sateenvarjo velryba zmrzlina kočka hvězda motýl čarodějnice бабочка снегопад холодильник берег лягушка учебник"
-    " ворона гроза метель θάλασσα πεταλούδα βιβλιοθήκη καρέκλα σύννεφο χελώνα gökkuşağı kelebek yıldız buzdolabı 蝴蝶 図書館 나비"
-    " rozhlas pomeranč kłopot źdźbło szczęście łabędź"
-).split()
-_SYLLABLES = "al ba qua lo fi cen tre mu ri do so ne pha la to xe gra vi sti cor no ur she mil pli bre tan ker".split()
+_LOREM = """
+    Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et
+    dolore magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex
+    ea commodo consequat. Duis aute irure dolor in reprehenderit in voluptate velit esse cillum dolore eu fugiat
+    nulla pariatur. Excepteur sint occaecat cupidatat non proident, sunt in culpa qui officia deserunt mollit
+    anim id est laborum.
+"""
+_ABROAD = """
+    Schmetterling Geburtstag Zeitungsständer Überraschung Straßenbahn Handschuh Regenwurm Feuerwehr
+    Kühlschrank papillon grenouille aujourd'hui bibliothèque écureuil pamplemousse parapluie orteil
+    chaussette mantequilla murciélago ferrocarril ventana cigüeña pañuelo zapatilla lentamente
+    perkele juustoleipä hyttynen lumihiutale järvi kirjasto sateenvarjo velryba zmrzlina kočka
+    hvězda motýl čarodějnice бабочка снегопад холодильник берег лягушка учебник ворона гроза метель
+    θάλασσα πεταλούδα βιβλιοθήκη καρέκλα σύννεφο χελώνα gökkuşağı kelebek yıldız buzdolabı 蝴蝶 図書館 나비
+    rozhlas pomeranč kłopot źdźbło szczęście łabędź
+"""
+_SYLLABLES = "al ba qua lo fi cen tre mu ri do so ne pha la to xe gra vi sti cor no ur she mil pli bre tan ker"
 _ENDINGS = ("us", "alf", "ensis", "ia", "odon", "ella", "iceps", "anthum")
 
 # How many words stand with a rare one, and how often that is so.
@@ -71,12 +73,14 @@ class Corpus:
 
 
 def latin(pick: random.Random) -> str:
-    return "".join(pick.choices(_SYLLABLES, k=pick.randint(2, 4))) + pick.choice(_ENDINGS)
+    return "".join(pick.choices(_SYLLABLES.split(), k=pick.randint(2, 4))) + pick.choice(_ENDINGS)
 
 
 def identifier(pick: random.Random) -> str:
-    number, name = pick.randint(100, 9999), pick.choice(_SYLLABLES) + pick.choice(_SYLLABLES)
-    return pick.choice((f"issue{number}", f"bug_{number}", f"T{number // 100:02}-{number % 100:02}_{name}", f"{name}Ref"))
+    number, name = pick.randint(100, 9999), "".join(pick.choice(_SYLLABLES.split()) for _ in range(2))
+    return pick.choice(
+        (f"issue{number}", f"bug_{number}", f"T{number // 100:02}-{number % 100:02}_{name}", f"{name}Ref")
+    )
 
 
 def number(pick: random.Random) -> str:
@@ -90,7 +94,7 @@ def code(pick: random.Random) -> str:
 
 
 def abroad(pick: random.Random) -> str:
-    return pick.choice(_ABROAD)
+    return pick.choice(_ABROAD.split())
 
 
 class English:
