@@ -87,7 +87,7 @@ def _headers(text: str) -> Iterator[_Header]:
     folded = fold(text)
     last = -1
     for match in _MAYBE.finditer(folded):
-        header = _header_at(text, folded, match.start())
+        header = _header_at(text, folded, match.start()) if _has_number(folded, match.start()) else None
         if header is not None and header.place > last:
             last = header.place
             yield header
@@ -164,6 +164,19 @@ def _is_bracket(character: str, side: str = "", category: str = "P") -> bool:
     return "BRACKET" in name and side in name
 
 
+def _has_number(folded: str, start: int) -> bool:
+    """Whether a number follows at all: a page of the bare word would else be read on from each of them."""
+    found = (pattern.match(folded, start) for pattern in _beginnings())
+    return any(match is not None and _is_number(match[1]) for match in found)
+
+
+@cache
+def _beginnings() -> tuple[re.Pattern[str], ...]:
+    """A document and the first word of its number, with and without a sign for it."""
+    number = r"(\d+|[^\W\d_]{1,9}(?![^\W\d_]))"
+    return tuple(re.compile(rf"{_HEAD}{_GAP}{sign}{number}") for sign in ("", rf"(?:no|nr|number|n){_GAP}"))
+
+
 def _numbered(folded: str, start: int) -> re.Match[str] | None:
     """A document with its number: digits, or a word or Roman numeral that something sets off."""
     match = _document().match(folded, start)
@@ -185,7 +198,7 @@ def _document() -> re.Pattern[str]:
 @cache
 def _to_page(*, named: bool) -> re.Pattern[str]:
     dots = "|".join(_EXTENSIONS)
-    head = f"(?:{_spelt('document')}|{_spelt('dokument')}|{_spelt('doc')})[eo]?" if named else _spelt("document")
+    head = _HEAD if named else _spelt("document")
     name = r"(?:[^\n]|\n(?!\s*\n)){1,200}?"
     name = rf"{name}\.{_GAP}(?:p{_GAP}d{_GAP}f|{dots}){_GAP}" if named else rf"{name}\b"
     page = rf"(?:{_spelt('page')}s?|p|pg|pp|seite|pagina)" if named else rf"{_spelt('page')}s?"
@@ -206,3 +219,6 @@ def _is_number(text: str) -> bool:
 
 def _spelt(word: str) -> str:
     return _GAP.join(_SPELT.get(letter, letter) for letter in word)
+
+
+_HEAD = f"(?:{_spelt('document')}|{_spelt('dokument')}|{_spelt('doc')})[eo]?"
