@@ -19,7 +19,7 @@ _SCORE = "bm25(page_words, 1.0, 1.0)"
 # look at the other pages first.
 _RARE_SHARE = 0.2
 _WORTH_PRUNING = 10
-_ORDER = 0.1
+_ORDER = 0.01  # of a floor: enough to tell its pages apart
 _MOST_PAIR_PAGES = 1000  # whose pairs are scored at once; few questions have more
 
 
