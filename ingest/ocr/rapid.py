@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,7 +75,8 @@ class RapidEngine:
             # It brings a handler of its own that writes to stderr.
             logging.getLogger("RapidOCR").addHandler(logging.NullHandler())
             switch_off()  # it imports ONNX Runtime by itself
-            from rapidocr import RapidOCR
+            with _no_socket_probe():
+                from rapidocr import RapidOCR
 
             self._engine = RapidOCR(
                 params={
@@ -97,6 +101,18 @@ class RapidEngine:
         if not files:
             raise CtxError("rapidocr's models are missing", hint=f"reinstall it with: {REINSTALL}")
         return str(files[-1])
+
+
+@contextmanager
+def _no_socket_probe() -> Iterator[None]:
+    """It imports urllib3 for downloads that nobody asks it for, and that opens a socket at once to see whether this
+    machine speaks IPv6, unless Python says that it does not."""
+    before = socket.has_ipv6
+    socket.has_ipv6 = False
+    try:
+        yield
+    finally:
+        socket.has_ipv6 = before
 
 
 def _turn(image: Image.Image, lines: list[OcrLine]) -> int:
