@@ -69,6 +69,8 @@ class Pool:
     def __init__(self, size: int, limits: Mapping[Task, Limits] = LIMITS) -> None:
         self._size = max(1, size)
         self._limits = limits
+        # A limit shorter than a tick is looked at in time, too.
+        self._tick = min(_TICK, *(min(each.start, each.page, each.document) for each in limits.values()))
         self._processes: list[_Process] = []
         self._selector = selectors.DefaultSelector()
         self._watch = Stopwatch()
@@ -86,7 +88,7 @@ class Pool:
         waiting = deque(jobs)
         while waiting or any(process.job for process in self._processes):
             self._hand_out(waiting)
-            for key, _ in self._selector.select(timeout=_TICK):
+            for key, _ in self._selector.select(timeout=self._tick):
                 process, stream = key.data
                 if process not in self._processes:  # it ended with an event before this one
                     continue
