@@ -130,7 +130,7 @@ def _tokens() -> Iterator[Check]:
 def _telemetry() -> Iterator[Check]:
     from importlib.metadata import version
 
-    from research.telemetry import look
+    from research.telemetry_check import look
 
     seen = look()
     names = f"ONNX Runtime {version('onnxruntime')} and Chroma {version('chromadb')}"

@@ -10,18 +10,9 @@ import stat
 from collections.abc import Collection
 from pathlib import Path
 
-from research.errors import UntrustedError
 
-
-def refuse_strangers(path: Path, safe_folders: Collection[str], *, hint: str) -> None:
-    """Raise unless this is the user's own, and nobody else may write it, or its folder is listed as safe."""
-    reason = _reason(path)
-    if reason and not _is_safe(path, safe_folders):
-        raise UntrustedError(f"found {path}, and did not use it: it {reason}", hint=hint)
-
-
-def _reason(path: Path) -> str:
-    """Why not to trust it; empty if it may be trusted."""
+def why_strange(path: Path) -> str:
+    """Why not to trust it, after "it"; empty if it is the user's own and nobody else may write it."""
     if not hasattr(os, "geteuid"):  # Windows has other rules, and no such folders that everybody can write
         return ""
     found, led_to = path.lstat(), path.stat()
@@ -42,7 +33,7 @@ def _own_ids() -> set[int]:
     return {own, int(called_by)} if own == 0 and called_by.isdecimal() else {own}
 
 
-def _is_safe(path: Path, safe_folders: Collection[str]) -> bool:
-    """Listed by its own folder, or by the one that it stands in."""
+def is_safe(path: Path, safe_folders: Collection[str]) -> bool:
+    """Whether the user lists it, or the folder that it stands in, as safe."""
     names = {os.path.realpath(os.path.expanduser(folder)) for folder in safe_folders}  # noqa: PTH111  as typed
     return bool(names & {os.path.realpath(path), os.path.realpath(path.parent)})

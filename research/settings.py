@@ -8,13 +8,12 @@ itself, where it is declared.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from research.errors import UsageError
+from research.errors import UntrustedError, UsageError
 
 PROJECT_FOLDER = ".ctx"
 PROJECT_FILE = "ctx.toml"
@@ -98,12 +97,18 @@ def index_folder(settings: Settings, folder: Path | None = None) -> Path:
 
 def _check_owner(found: Path, safe_folders: tuple[str, ...]) -> None:
     """What nobody named is used only if it is the user's own."""
-    from research.ownership import refuse_strangers
+    from research.ownership import is_safe, why_strange
 
-    folder = shlex.quote(str(found.parent))
-    own = f"name it with --index {shlex.quote(str(found))}, or " if found.is_dir() else "move it away, or "
-    trust = f"if you trust it, add {folder} to safe_folders in {user_config()}"
-    refuse_strangers(found, safe_folders, hint=own + trust)
+    reason = why_strange(found)
+    if not reason or is_safe(found, safe_folders):
+        return
+    import shlex
+
+    instead = f"name it with --index {shlex.quote(str(found))}" if found.is_dir() else "move it away"
+    raise UntrustedError(
+        f"found {found}, and did not use it: it {reason}",
+        hint=f"{instead}, or if you trust it, add {shlex.quote(str(found.parent))} to safe_folders in {user_config()}",
+    )
 
 
 def user_data() -> Path:

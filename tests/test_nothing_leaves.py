@@ -12,7 +12,8 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from research.telemetry import SWITCHES, look
+from research.telemetry import SWITCHES
+from research.telemetry_check import look
 from tests.conftest import SAMPLES, Tiny
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
