@@ -103,8 +103,13 @@ def _is_older_index(root: Path, names: set[str]) -> bool:
 
 def _is_our_catalog(path: Path) -> bool:
     """Whether this is a catalog of ctx, by its tables and the form of its id. One of a newer ctx raises."""
+    # Where the folder cannot be written, a write-ahead log cannot be opened; the file alone tells enough.
+    return any(_has_our_tables(f"file:{quote(os.fsencode(path))}?{how}") for how in ("mode=ro", "immutable=1"))
+
+
+def _has_our_tables(uri: str) -> bool:
     try:
-        with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
             version = schema.version_of(connection)
             row = connection.execute("SELECT value FROM meta WHERE key = 'catalog_id'").fetchone()
             connection.execute("SELECT doc_id, sha256, source_path FROM documents LIMIT 1").fetchone()
