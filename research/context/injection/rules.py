@@ -2,7 +2,8 @@
 
 A pattern is a regular expression over words: `<name>` is any word of that class, `~3` up to three words of whatever
 kind in the same sentence, `@` a place where an order begins (a sentence, a clause, or after "please", "you must" and
-the like). Three points within a few sentences make a mark: a strong sign alone, or weaker ones together.
+the like). `&` begins a list of words that stand in a short sentence in whatever order, `|` between those of which one
+is enough. Three points within a few sentences make a mark: a strong sign alone, or weaker ones together.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ RULES = (
     Rule(FAINT, "@<override>~3<question>"),
     Rule(FAINT, "@<override>~2<page>"),
     Rule(TELLING, "@<override>~2<other>~2(?:<page>|<source>)"),
+    Rule(STRONG, "(?:<model>|<assistant>)~1<must>~1<now>~1<override>~3(?:<instruction>|<rule>)"),
     Rule(STRONG, "<supersedes>~4<you>~2(?:<instruction>|<system prompt>)"),
     Rule(STRONG, "@<rely>~1<only>~2<this>~1<page>"),
     Rule(TELLING, "<system><override>"),
@@ -200,6 +202,27 @@ RULES = (
     Rule(FAINT, "(?<=[|]!)(?:<system>|<model>|<maker>|<authority>)(?:<address>|<override>|<instruction>)<colon>"),
     Rule(TELLING, "(?<=[|]!)<system>~1<colon>@(?:<follow>|<answer>|<act>|<reveal>|<override>|<tell>)"),
     Rule(TELLING, "<user>~1<are>~4<authority>"),
+    # Words in each other's company.
+    Rule(STRONG, "& <model> <reading> <this> <must>|@<answer>|@<act>"),
+    Rule(STRONG, "& <model> <must> <this>|<page> <answer>|<act>|<favor>|<reveal>"),
+    Rule(STRONG, "& <you>|<now> <unbound> <model>|<assistant>"),
+    Rule(STRONG, "& <you> <system prompt> @<reveal>|@<override>|<verbatim>|<wording>"),
+    Rule(STRONG, "& <user> <know> <not> @<answer>|@<not>|@<act>|<machine>"),
+    Rule(STRONG, "& <conversation> @<send>|@<act> <send> <link>"),
+    Rule(STRONG, "& <made you>"),
+    Rule(TELLING, "& <you> <tool> @<act> <send>|<conversation>|<user>|<private>"),
+    Rule(TELLING, "& <every> <earlier> <context>|<instruction>|<rule> <revoked>"),
+    Rule(TELLING, "& <override> <memory>"),
+    Rule(TELLING, "& <every> <reply>|<output> <this> <page>"),
+    Rule(TELLING, "& <reading> <this> <page>|<source> @<answer>|@<mention>"),
+    Rule(TELLING, "& <you> <output> <answer> <make sure>|<must>"),
+    Rule(TELLING, "& <user> <link> @<act>"),
+    Rule(TELLING, "& <safety> <rule>|<check> <revoked>"),
+    Rule(TELLING, "& <want> <you> <enter> <mode>"),
+    Rule(TELLING, "& <pretend> <you> <not> <rule>"),
+    Rule(TELLING, "& <new> <goal> <private>|<secret>|<conversation>|<access>"),
+    Rule(FAINT, "& <system> <address>"),
+    Rule(FAINT, "& <favor> <answer>|<verdict> <this> <page>"),
     # A model is addressed.
     Rule(STRONG, "<if>~1<you>~1<are>~2<model>"),
     Rule(STRONG, "(?:<address>|<instruction>)<to model>~2<model>(?:~1<colon>|~2<comma>|~2<reading>)"),
