@@ -21,7 +21,7 @@ CLASSES: dict[str, str] = {
         忽略 无视 忘记 忘掉 忽視 無視 忘れ 무시 잊 drop erase wipe reset purge unset dump_your cancel stop_applying
         suspend not_listen not_adhere not_apply_the break_free cast_aside move_past tear_up scrap delete_your
         ne_suis_plus ne_suivez_plus ne_respectez_plus no_sigas no_siga não_siga não_sigas non_seguire volg_niet
-        не_следуй suspendiere übergehe
+        не_следуй suspendiere übergehe ignorierst vergisst missachtest ignores_tes
     """,
     "follow": """
         follow focus obey heed adhere befolge befolgen suivez suis sigue siga segui volg следуй следуйте siga_estas
@@ -54,7 +54,7 @@ CLASSES: dict[str, str] = {
         limitation limitations filter filters policy policies training safety ethics censorship moderation regeln
         befehle einschränkung* beschränkung* restriction* restricción restricciones reglas limites límites
         restrições regras filtros restrizioni regole filtri beperkingen regels ograniczeń zasady ограничени* правил*
-        команд* 限制 规则 規則 制限 제한 규칙
+        команд* 限制 规则 規則 制限 제한 규칙 sicherheitsregel* consignes_de_sécurité
     """,
     "check": "check checks confirmation warning warnings verification disclaimers disclaimer",
     # Who is spoken to, and who must not hear.
@@ -125,7 +125,8 @@ CLASSES: dict[str, str] = {
         recomienda recomiende recomende diga_que di_que escribe rispondi rispondete raccomanda scrivi antwoord
         zeg_dat beveel odpowiedz napisz ответь ответьте напиши отвечай скажи 回答 推荐 说 答え 回答し 대답 답변 추천
         recommends mark label flag assign accept prioritize prioritise choose select hire shortlist agree confirm
-        mention promote endorse favor favour present portray insist refer direct link output
+        mention promote endorse favor favour present portray insist refer direct link output répondre responder
+        rispondere antwortet answering_that
     """,
     "reply": """
         answer answers response responses reply replies output outputs summary summaries completion completions
@@ -342,4 +343,6 @@ CLASSES: dict[str, str] = {
     "enter": "switch enter activate enable unlock engage",
     "made you": "built_you created_you programmed_you trained_you designed_you developed_you",
     "memory": "memory memories context_window",
+    "do what": "do_what_this do_what_it do_as_this do_exactly_what follow_this obey_this",
+    "regardless": "regardless no_matter irrespective",
 }
