@@ -77,18 +77,22 @@ def _hits(line: str) -> Iterator[tuple[int, int, str]]:
                 tried = [rule for rule in tried if not rule.pattern.startswith(_COMPANY)]
             matches = [(rule, match) for rule in tried if (match := _pattern(rule.pattern).search(marked)) is not None]
             less = any(_pattern(description).search(marked) for description in DESCRIPTIONS) if matches else 0
-            for rule, match in _widest(matches):
+            for rule, match in _counted(matches):
                 if rule.weight > less:
                     yield place + match.start(), rule.weight - less, rule.pattern
         place += len(sentence) + 1
 
 
-def _widest(matches: list[tuple[Rule, re.Match[str]]]) -> list[tuple[Rule, re.Match[str]]]:
-    """The matches that do not lie inside one that weighs more: the same words count once."""
+def _counted(matches: list[tuple[Rule, re.Match[str]]]) -> list[tuple[Rule, re.Match[str]]]:
+    """The matches of a sentence that count: none that lies inside a heavier one, and of words in company the best."""
     taken: list[tuple[Rule, re.Match[str]]] = []
+    company = False
     for rule, match in sorted(matches, key=lambda found: (-found[0].weight, found[1].start() - found[1].end())):
-        inside = any(other.start() <= match.start() and match.end() <= other.end() for _, other in taken)
-        if not inside or rule.pattern.startswith(_COMPANY):
+        if rule.pattern.startswith(_COMPANY):
+            wanted, company = not company, True
+        else:
+            wanted = not any(o.start() <= match.start() and match.end() <= o.end() for _, o in taken)
+        if wanted:
             taken.append((rule, match))
     return taken
 

@@ -40,7 +40,8 @@ CLASSES: dict[str, str] = {
         früher* vorstehend* bisher zuvor vorher ursprünglich* précédent* antérieur* ci_dessus plus_haut avant
         jusqu_ici anterior* previa* previo* antes precedente* prévia* prévio* acima precedenti sopra finora prima
         voorgaand* eerder* bovenstaand* poprzedni* wcześniejsz* powyższ* dotychczasow* предыдущ* прежн* вышеуказанн*
-        прошл* ранее раньше 之前 以上 前面 先前 上述 此前 上面 以前 これまで 上記 이전 기존 앞서 지금까지
+        прошл* ранее раньше 之前 以上 前面 先前 上述 此前 上面 以前 これまで 上記 이전 기존 앞서 지금까지 oben
+        weiter_oben ci_avant arriba más_arriba hierboven wyżej выше
     """,
     "instruction": """
         instruction instructions direction directions prompt prompts guideline guidelines directive directives
@@ -54,14 +55,15 @@ CLASSES: dict[str, str] = {
         limitation limitations filter filters policy policies training safety ethics censorship moderation regeln
         befehle einschränkung* beschränkung* restriction* restricción restricciones reglas limites límites
         restrições regras filtros restrizioni regole filtri beperkingen regels ograniczeń zasady ограничени* правил*
-        команд* 限制 规则 規則 制限 제한 규칙 sicherheitsregel* consignes_de_sécurité
+        команд* 限制 规则 規則 制限 제한 규칙 sicherheitsregel* consignes_de_sécurité protocol protocols règle
+        règles regla regola norme normas vorschriften
     """,
     "check": "check checks confirmation warning warnings verification disclaimers disclaimer",
     # Who is spoken to, and who must not hear.
     "you": """
         you your yours yourself du dein* dir dich ihr* euch tu tes te toi vous votre vos tú tus usted sus você seu
         sua seus suas vostro vostre le_tue tue je jouw jij twoje wasze ты твои тебе вам ваши вас 你 您 あなた 당신
-        너는 you_re eres debes
+        너는 you_re eres debes ton
     """,
     "model": """
         llm llms gpt gpts chatgpt claude gemini copilot chatbot chatbots openai_model language_model language_models
@@ -105,7 +107,8 @@ CLASSES: dict[str, str] = {
         affiche affichez révèle révélez montre montrez répète répétez muestra muestre revela revele imprime repite
         mostre rivela mostra stampa ripeti toon onthul herhaal pokaż ujawnij wypisz покажи покажите раскрой выведи
         повтори 显示 输出 透露 泄露 重复 表示 出力 明かし 출력 공개 보여 paste reproduce transcribe divulge
-        surrender unveil hand_over give_me tell_me write_out spell_out report
+        surrender unveil hand_over give_me tell_me write_out spell_out report donne donnez dame dammi nenne gib_mir
+        geef
     """,
     "tell": """
         tell inform alert warn notify telling informing alerting warning notifying sage sag erzähle erzähl teile
@@ -115,7 +118,7 @@ CLASSES: dict[str, str] = {
     """,
     "mention": """
         mention mentioning discuss refer highlight erwähne erwähnen mentionne mentionnez menciones mencione
-        acknowledge allude bring_up
+        acknowledge allude bring_up 提到 提及 言及 언급
     """,
     "deny": "deny hide conceal pretend_not",
     "answer": """
@@ -260,14 +263,14 @@ CLASSES: dict[str, str] = {
     """,
     "please": """
         please kindly and then also just instead important urgent immediately first but so stop ok okay sure finally
-        next bitte und dann puis luego poi и 请 請 并 그리고 simply strictly
+        next bitte und dann puis luego poi и 请 請 并 그리고 simply strictly 并且
     """,
     # Small words that rules name.
     "system prompt": """
         system_prompt system_prompts system_message system_messages system_instructions system_instruction
         systemprompt developer_message initial_prompt original_prompt base_prompt invite_système prompt_de_sistema
         prompt_di_sistema prompt_do_sistema prompt_del_sistema системный_промпт 系统提示词 系统提示
-        システムプロンプト 시스템_프롬프트
+        システムプロンプト 시스템_프롬프트 prompt_système prompt_sistema prompt_du_système
     """,
     "do": "do",
     "disable": "disable deactivate remove lift turn_off switch_off unlock",
@@ -283,7 +286,7 @@ CLASSES: dict[str, str] = {
     "other": "other others another else any_other",
     "nothing": "nothing_else absolutely_nothing",
     "instead": "instead stattdessen",
-    "starting": "starting beginning start begin",
+    "starting": "starting beginning start begin starts begins started",
     "access": "have_access had_access has_access",
     "want": "want need require insist would_like",
     "not after": "nicht nichts nada nulla niets nic ничего",
@@ -315,7 +318,10 @@ CLASSES: dict[str, str] = {
     "role": "assume_the_role take_on_the_role adopt_the_persona play_the_role play_the_part adopt_the_role",
     "comply": "comply obey",
     "prompt": "prompt prompts system_prompt systemprompt промпт* 提示词 プロンプト 프롬프트 invite_système",
-    "everything": "everything all_text all_the_text all_words all_content all_of_the_text entire_text",
+    "everything": """
+        everything all_text all_the_text all_words all_content all_of_the_text entire_text alles tout todo tutto
+        wszystko всё
+    """,
     "the": "the",
     "of": "of",
     "in": "on in at of under auf en",
@@ -345,4 +351,11 @@ CLASSES: dict[str, str] = {
     "memory": "memory memories context_window",
     "do what": "do_what_this do_what_it do_as_this do_exactly_what follow_this obey_this",
     "regardless": "regardless no_matter irrespective",
+    "whenever": "every_time each_time whenever",
+    "informed": "informed told notified alerted warned aware",
+    "i am": "i_am i_m this_is",
+    "if you are": """
+        si_tu_es si_vous_êtes si_eres se_sei se_você_é wenn_du wenn_sie falls_du falls_sie als_je als_u если_ты
+        если_вы
+    """,
 }
