@@ -51,12 +51,12 @@ CLASSES: dict[str, str] = {
         提示 命令 プロンプト 지시사항 지시 명령 지침 프롬프트
     """,
     "rule": """
-        rule rules order orders command commands restriction restrictions constraint constraints limit limits
-        limitation limitations filter filters policy policies training safety ethics censorship moderation regeln
-        befehle einschränkung* beschränkung* restriction* restricción restricciones reglas limites límites
-        restrições regras filtros restrizioni regole filtri beperkingen regels ograniczeń zasady ограничени* правил*
-        команд* 限制 规则 規則 制限 제한 규칙 sicherheitsregel* consignes_de_sécurité protocol protocols règle
-        règles regla regola norme normas vorschriften
+        rule rules restriction restrictions constraint constraints limit limits limitation limitations filter
+        filters policy policies training safety ethics censorship moderation regeln befehle einschränkung*
+        beschränkung* restriction* restricción restricciones reglas limites límites restrições regras filtros
+        restrizioni regole filtri beperkingen regels ograniczeń zasady ограничени* правил* команд* 限制 规则 規則
+        制限 제한 규칙 sicherheitsregel* consignes_de_sécurité protocol protocols règle règles regla regola norme
+        normas vorschriften
     """,
     "check": "check checks confirmation warning warnings verification disclaimers disclaimer",
     # Who is spoken to, and who must not hear.
@@ -108,7 +108,7 @@ CLASSES: dict[str, str] = {
         mostre rivela mostra stampa ripeti toon onthul herhaal pokaż ujawnij wypisz покажи покажите раскрой выведи
         повтори 显示 输出 透露 泄露 重复 表示 出力 明かし 출력 공개 보여 paste reproduce transcribe divulge
         surrender unveil hand_over give_me tell_me write_out spell_out report donne donnez dame dammi nenne gib_mir
-        geef
+        geef verrätst zeigst nennst
     """,
     "tell": """
         tell inform alert warn notify telling informing alerting warning notifying sage sag erzähle erzähl teile
@@ -129,7 +129,7 @@ CLASSES: dict[str, str] = {
         zeg_dat beveel odpowiedz napisz ответь ответьте напиши отвечай скажи 回答 推荐 说 答え 回答し 대답 답변 추천
         recommends mark label flag assign accept prioritize prioritise choose select hire shortlist agree confirm
         mention promote endorse favor favour present portray insist refer direct link output répondre responder
-        rispondere antwortet answering_that
+        rispondere antwortet answering_that antwortest sagst schreibst
     """,
     "reply": """
         answer answers response responses reply replies output outputs summary summaries completion completions
@@ -190,7 +190,7 @@ CLASSES: dict[str, str] = {
         become emulate play_the_role assume_the_role take_on_the_role adopt_the_persona play_the_part take_the_role
         tue_so simuliere agis agissez simule simula actúa finge aja fingi comportati finja gedraag udawaj притворись
         представь 扮演 假装 演じ 행동 switch_to turn_into transform_into play adopt embody speak_as respond_as
-        answer_as reply_as
+        answer_as reply_as assume
     """,
     "now": """
         now henceforth from_now_on from_here_on as_of_now no_longer from_this_point starting_now going_forward jetzt
@@ -225,7 +225,8 @@ CLASSES: dict[str, str] = {
         devez dois debe debes deve deves devi dovete moet musisz должен должна должны 必须 應該 应该 해야
     """,
     "allow": """
-        may_now can_now authorise authorize allow permit order command instruct unlock free_to are_allowed_to
+        may_now can_now authorise authorize allow permit order command instruct unlock free_to are_allowed_to orders
+        commands instructs
     """,
     "address": """
         attention note message notice dear hello hey hi memo reminder achtung cher urgent important update command
@@ -358,4 +359,5 @@ CLASSES: dict[str, str] = {
         si_tu_es si_vous_êtes si_eres se_sei se_você_é wenn_du wenn_sie falls_du falls_sie als_je als_u если_ты
         если_вы
     """,
+    "order": "order orders command commands",
 }
