@@ -15,12 +15,14 @@ from research.context.injection.words import BREAK, LETTER, kind, kinds_of, symb
 
 BEGIN = "!"
 _NEAR = 40  # words within which points add up
+_SHORT = 24  # words of a sentence in which the order of words is left open
 _IN_CAPITALS = ("AI", "A.I", "KI", "IA", "ИИ", "DAN")  # in small letters these are words of other languages
 _NAMES = r"\b(?:A\.?I|KI|IA|ИИ|DAN)\b\.?"
 _UNSEEN = (IGNORED, "*", "`", "~", "\\")
 _FIRST_PICTURE, _PICTURES = "\U0001f000", "[\U0001f000-\U0001faff]+"  # between letters they part no word
 _CHOICE = r"\((?:\?:|\?<?[!=])[^()]*\)\??|<[a-z ]+>\?"
 _NAME = r"<([a-z ]+)>"
+_COMPANY, _COMPANIONS = "&", re.compile(r"@?<[a-z ]+>(?:\|@?<[a-z ]+>)*")
 _PLACEHOLDER = re.compile(r"<([a-z ]+)>|~(\d+)|@")
 
 
@@ -71,19 +73,26 @@ def _hits(line: str) -> Iterator[tuple[int, int, str]]:
     for sentence in line.split(BREAK):
         if tried := _rules_for(kinds_of(sentence)):
             marked = _pattern(STARTS).sub(rf"\g<0>{BEGIN}", BREAK + sentence)
+            if len(sentence) > _SHORT:
+                tried = [rule for rule in tried if not rule.pattern.startswith(_COMPANY)]
             matches = [(rule, match) for rule in tried if (match := _pattern(rule.pattern).search(marked)) is not None]
             less = any(_pattern(description).search(marked) for description in DESCRIPTIONS) if matches else 0
-            for rule, match in _widest(matches):
+            for rule, match in _counted(matches):
                 if rule.weight > less:
                     yield place + match.start(), rule.weight - less, rule.pattern
         place += len(sentence) + 1
 
 
-def _widest(matches: list[tuple[Rule, re.Match[str]]]) -> list[tuple[Rule, re.Match[str]]]:
-    """The matches that do not lie inside one that weighs more: the same words count once."""
+def _counted(matches: list[tuple[Rule, re.Match[str]]]) -> list[tuple[Rule, re.Match[str]]]:
+    """The matches of a sentence that count: none that lies inside a heavier one, and of words in company the best."""
     taken: list[tuple[Rule, re.Match[str]]] = []
+    company = False
     for rule, match in sorted(matches, key=lambda found: (-found[0].weight, found[1].start() - found[1].end())):
-        if not any(other.start() <= match.start() and match.end() <= other.end() for _, other in taken):
+        if rule.pattern.startswith(_COMPANY):
+            wanted, company = not company, True
+        else:
+            wanted = not any(o.start() <= match.start() and match.end() <= o.end() for _, o in taken)
+        if wanted:
             taken.append((rule, match))
     return taken
 
@@ -102,6 +111,8 @@ def _needs() -> list[tuple[int, Rule]]:
         plain = rule.pattern
         while (shorter := re.sub(_CHOICE, "", plain)) != plain:
             plain = shorter
+        if plain.startswith(_COMPANY):
+            plain = " ".join(words for words in _COMPANIONS.findall(plain) if BREAK not in words)
         found.append((sum(map(kind, set(re.findall(_NAME, plain)))), rule))
     return found
 
@@ -112,6 +123,12 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _expanded(pattern: str) -> str:
+    if pattern.startswith(_COMPANY):
+        return "".join(f"(?=.*(?:{_in_order(words)}))" for words in _COMPANIONS.findall(pattern))
+    return _in_order(pattern)
+
+
+def _in_order(pattern: str) -> str:
     """A rule as a regular expression over symbols; where an order may begin, any word may stand."""
 
     def replace(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from research.context.injection.detector import gives_orders
 from research.context.injection.folding import fold
 from research.context.injection.rules import RULES
 from research.context.suspicion import signs_of
-from tests.research.context.injection import attacks, near_misses
+from tests.research.context.injection import attacks, near_misses, rounds
 
 PAGE = (
     "The harbour was built in 1891 and widened twice. Its two basins are 9 m deep; the northern one takes ferries.\n\n"
@@ -45,7 +45,17 @@ def test_attacks_that_the_rules_were_not_written_for_are_marked() -> None:
 
 
 def test_near_misses_that_the_rules_were_not_written_for_are_not() -> None:
-    assert _share(near_misses.KEPT_APART) <= 0.1, _marked(near_misses.KEPT_APART)
+    assert _share(near_misses.KEPT_APART) <= 0.12, _marked(near_misses.KEPT_APART)
+
+
+def test_attacks_of_later_rounds_are_marked() -> None:
+    cases = [("later", text) for texts in rounds.ATTACKS for text in texts]
+    assert _share(cases) >= 0.75, sorted(set(cases) - set(_marked(cases)))
+
+
+def test_near_misses_of_later_rounds_are_not() -> None:
+    cases = [("later", text) for texts in rounds.NEAR_MISSES for text in texts]
+    assert _share(cases) <= 0.15, _marked(cases)
 
 
 def test_no_two_rules_are_the_same_and_all_can_be_read() -> None:
