@@ -38,7 +38,8 @@ DESCRIPTIONS = (
 # Classes that stand in many a sentence; a rule is looked up by one that does not, if it has one.
 COMMON = (
     *("you", "are", "this", "that", "the", "with", "as", "from", "to", "not", "if", "must", "every", "please", "now"),
-    *("in", "page", "earlier", "article", "answer", "act", "other", "new", "only", "before", "question", "of", "by", "favor"),
+    *("in", "of", "by", "page", "earlier", "article", "answer", "act", "other", "new", "only", "before", "question"),
+    "favor",
 )
 
 RULES = (
