@@ -23,7 +23,7 @@ from research.context.injection.folding import fold
 _GAP = r"[\W_]*"  # between the letters of a word, as a reader passes over it
 # Digits that spell a letter, and two letters that look like one.
 _SPELT = {"o": "[o0]", "m": r"(?:m|r[\W_]*n)", "e": "[e3]"}
-_MAYBE = re.compile(rf"(?<![^\W_])d{_GAP}[o0]{_GAP}[ck]")
+_MAYBE = re.compile(rf"d{_GAP}[o0]{_GAP}[ck]")
 _NUMBER_WORDS = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty first second third fourth fifth
@@ -87,6 +87,8 @@ def _headers(text: str) -> Iterator[_Header]:
     folded = fold(text)
     last = -1
     for match in _MAYBE.finditer(folded):
+        if match.start() and folded[match.start() - 1].isalnum():
+            continue
         header = _header_at(text, folded, match.start()) if _has_number(folded, match.start()) else None
         if header is not None and header.place > last:
             last = header.place

@@ -10,7 +10,7 @@ from itertools import islice
 
 from research.context.injection.disguises import decoded, joined
 from research.context.injection.folding import IGNORED, fold
-from research.context.injection.rules import DESCRIPTIONS, ENOUGH, RULES, STARTS, Rule
+from research.context.injection.rules import COMMON, DESCRIPTIONS, ENOUGH, RULES, STARTS, Rule
 from research.context.injection.words import BREAK, LETTER, kind, kinds_of, symbols, symbols_of
 
 BEGIN = "!"
@@ -20,8 +20,7 @@ _IN_CAPITALS = ("AI", "A.I", "KI", "IA", "ИИ", "DAN")  # in small letters thes
 _NAMES = r"\b(?:A\.?I|KI|IA|ИИ|DAN)\b\.?"
 _UNSEEN = (IGNORED, "*", "`", "~", "\\")
 _FIRST_PICTURE, _PICTURES = "\U0001f000", "[\U0001f000-\U0001faff]+"  # between letters they part no word
-_CHOICE = r"\((?:\?:|\?<?[!=])[^()]*\)\??|<[a-z ]+>\?"
-_NAME = r"<([a-z ]+)>"
+_PARTS = re.compile(r"[()]|<[a-z ]+>\??")
 _COMPANY, _COMPANIONS = "&", re.compile(r"@?<[a-z ]+>(?:\|@?<[a-z ]+>)*")
 _PLACEHOLDER = re.compile(r"<([a-z ]+)>|~(\d+)|@")
 
@@ -100,21 +99,37 @@ def _counted(matches: list[tuple[Rule, re.Match[str]]]) -> list[tuple[Rule, re.M
 @lru_cache(maxsize=1 << 14)
 def _rules_for(present: int) -> list[Rule]:
     """The rules that can hold in a sentence with words of these classes."""
-    return [rule for needed, rule in _needs() if needed & present == needed]
+    by_key = _rules_by_key()
+    keys = present & sum(by_key)
+    found = []
+    while keys:
+        key = keys & -keys
+        keys -= key
+        found += [rule for needed, rule in by_key[key] if needed & present == needed]
+    return found
 
 
 @cache
-def _needs() -> list[tuple[int, Rule]]:
-    """Every rule with the classes it cannot do without: those outside of choices and options."""
-    found = []
+def _rules_by_key() -> dict[int, list[tuple[int, Rule]]]:
+    """The rules with the classes they cannot do without, by the one of these that is seldom met."""
+    found: dict[int, list[tuple[int, Rule]]] = {}
     for rule in RULES:
-        plain = rule.pattern
-        while (shorter := re.sub(_CHOICE, "", plain)) != plain:
-            plain = shorter
-        if plain.startswith(_COMPANY):
-            plain = " ".join(words for words in _COMPANIONS.findall(plain) if BREAK not in words)
-        found.append((sum(map(kind, set(re.findall(_NAME, plain)))), rule))
+        names = _needed(rule.pattern)
+        key = next((name for name in names if name not in COMMON), names[0])
+        found.setdefault(kind(key), []).append((sum(map(kind, set(names))), rule))
     return found
+
+
+def _needed(pattern: str) -> list[str]:
+    """The classes of a rule outside of choices and options."""
+    if pattern.startswith(_COMPANY):
+        return [words.strip("@<>") for words in _COMPANIONS.findall(pattern) if BREAK not in words]
+    names, depth = [], 0
+    for part in _PARTS.findall(pattern):
+        depth += (part == "(") - (part == ")")
+        if depth == 0 and part.startswith("<") and not part.endswith("?"):
+            names.append(part[1:-1])
+    return names
 
 
 @cache

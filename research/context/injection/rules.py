@@ -35,6 +35,13 @@ DESCRIPTIONS = (
     "<override>~12<if>",
 )
 
+# Classes that stand in many a sentence; a rule is looked up by one that does not, if it has one.
+COMMON = (
+    *("you", "are", "this", "that", "the", "with", "as", "from", "to", "not", "if", "must", "every", "please", "now"),
+    *("in", "of", "by", "page", "earlier", "article", "answer", "act", "other", "new", "only", "before", "question"),
+    "favor",
+)
+
 RULES = (
     # Earlier orders are to be given up.
     Rule(STRONG, "@<override>~3<earlier>~2(?:<instruction>|<system>~1<page>|<context>)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 
 from research.context.injection.folding import fold
 from research.context.injection.lexicon import CLASSES
@@ -50,7 +51,7 @@ class _Lexicon:
 
     words: dict[str, str] = field(default_factory=dict)
     prefixes: dict[str, str] = field(default_factory=dict)
-    phrases: dict[str, list[tuple[list[str], str]]] = field(default_factory=dict)  # by their first word
+    phrases: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)  # by two words
     jumbled: dict[str, str] = field(default_factory=dict)  # by first letter, sorted letters, last letter
     kinds: dict[str, int] = field(default_factory=dict)  # symbol → its classes, a bit each
     longest: int = 0  # of the prefixes; a "word" may be a whole page of digits
@@ -66,12 +67,13 @@ def symbols(text: str) -> str:
     tokens = _TOKEN.findall(text.replace("_", " "))
     found = [_SYMBOLS[token] for token in tokens]
     phrases = _lexicon().phrases
-    for at in [at for at, token in enumerate(tokens) if token in phrases]:
-        for rest, symbol in phrases[tokens[at]]:
-            end = at + 1 + len(rest)
-            if found[at] and tokens[at + 1 : end] == rest:
-                found[at:end] = [symbol, *[""] * len(rest)]
-                break
+    for at, pair in enumerate(pairwise(tokens)):
+        if pair in phrases and found[at]:
+            for rest, symbol in phrases[pair]:
+                end = at + 2 + len(rest)
+                if tokens[at + 2 : end] == rest:
+                    found[at:end] = [symbol, *[""] * (len(rest) + 1)]
+                    break
     return "".join(found)
 
 
@@ -200,7 +202,7 @@ def _enter(lexicon: _Lexicon, entry: str, symbol: str) -> None:
         lexicon.prefixes[entry[:-1]] = symbol
         lexicon.longest = max(lexicon.longest, len(entry) - 1)
     elif "_" in entry:
-        first, *rest = entry.split("_")
-        lexicon.phrases.setdefault(first, []).append((rest, symbol))
+        first, second, *rest = entry.split("_")
+        lexicon.phrases.setdefault((first, second), []).append((rest, symbol))
     else:
         lexicon.words[entry] = symbol

@@ -41,8 +41,10 @@ def test_counts_are_tiktokens(encoding: str, text: str) -> None:
     assert TokenCounter(encoding).count(text) == len(published(encoding).encode_ordinary(text))
 
 
+# Characters that Python does not know yet are left out: `regex` may follow a newer Unicode than tiktoken, and one then
+# takes for a letter what the other does not.
 @settings(max_examples=150, deadline=None)
-@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=200))
+@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cn")), max_size=200))
 def test_any_text(text: str) -> None:
     assert TokenCounter().count(text) == len(published("o200k_base").encode_ordinary(text))
 
