@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from research.store.own_files import make_folder, own_entries, read_file, refuse_link, remove_tree
+from research.store.own_files import make_folder, own_entries, read_file, refuse_link, remove_tree, sync
 
 _NAME = re.compile(r"gen-[0-9]{6,18}")
 _MANIFEST = "generation.json"
@@ -91,7 +91,7 @@ def publish_draft(
     number = max((n for n, _ in _numbered(folder)), default=0) + 1
     stamps = [_stamp(path, draft) for path in _data_files(draft)]
     for path in draft.rglob("*"):
-        _sync(path)
+        sync(path)
     manifest = {
         "catalog_id": catalog_id,
         "upto": upto,
@@ -102,10 +102,10 @@ def publish_draft(
         "files": [asdict(stamp) for stamp in stamps],
     }
     (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1))
-    _sync(draft / _MANIFEST)
+    sync(draft / _MANIFEST)
     target = folder / f"gen-{number:06d}"
     draft.rename(target)
-    _sync(folder)
+    sync(folder)
     drop_older(folder, number)
     return Generation(target, number, catalog_id, upto, text_records, visual_records, visual_upto, revision)
 
@@ -116,7 +116,7 @@ def adopt(folder: Path, generation: Generation) -> Generation:
     number = max((n for n, _ in _numbered(folder)), default=0) + 1
     target = folder / f"gen-{number:06d}"
     generation.path.rename(target)
-    _sync(folder)
+    sync(folder)
     return replace(generation, path=target, number=number)
 
 
@@ -222,10 +222,3 @@ def _crc(path: Path) -> int:
             value = zlib.crc32(part, value)
     return value
 
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

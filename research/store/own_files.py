@@ -49,6 +49,15 @@ def make_folder(path: Path) -> None:
     path.mkdir(mode=0o700, exist_ok=True)
 
 
+def sync(path: Path) -> None:
+    """What was written to this file, or the names in this folder, survive a power cut from here on."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def remove_tree(path: Path) -> None:
     """Remove a folder of ours as far as that can be done. A link in its place, and what it leads to, stays."""
     with suppress(OSError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -14,7 +13,7 @@ from research.store import generations, images, page_vectors, vectors
 from research.store.archive import open_archive
 from research.store.catalog import Catalog
 from research.store.lock import write_lock
-from research.store.own_files import make_folder, refuse_link, remove_tree
+from research.store.own_files import make_folder, refuse_link, remove_tree, sync
 from research.store.pages import count_pages
 from research.store.paths import IndexPaths
 from research.store.staging import Staged, stage
@@ -171,7 +170,7 @@ def _replace_catalog(staged: Path, paths: IndexPaths) -> None:
     if not paths.exists:
         _drop_log(paths)
         staged.replace(paths.catalog)
-        _sync(paths.root)
+        sync(paths.root)
         return
     try:
         with closing(sqlite3.connect(staged)) as source, closing(sqlite3.connect(paths.catalog, timeout=30)) as target:
@@ -188,10 +187,3 @@ def _drop_log(paths: IndexPaths) -> None:
         with suppress(FileNotFoundError):
             paths.catalog.with_name(paths.catalog.name + ending).unlink()
 
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
