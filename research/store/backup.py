@@ -18,6 +18,7 @@ from research.store.archive import HEAD, Manifest, is_image
 from research.store.catalog import Catalog
 from research.store.catalog_checks import validate_catalog
 from research.store.images import folder_of, forget_images, image_name, thumbnail_name
+from research.store.own_files import sync
 from research.store.paths import IndexPaths
 from research.store.trouble import DAMAGED, MEND, is_full
 from research.store.work_folder import work_folder
@@ -162,11 +163,7 @@ def _put_in_place(written: Path, target: Path, *, force: bool) -> None:
         except OSError:  # a file system without links
             written.rename(target)
     with suppress(OSError):
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync(target.parent)
 
 
 def _exists(target: Path) -> UsageError:

@@ -221,4 +221,3 @@ def _crc(path: Path) -> int:
         while part := file.read(1 << 20):
             value = zlib.crc32(part, value)
     return value
-

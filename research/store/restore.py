@@ -186,4 +186,3 @@ def _drop_log(paths: IndexPaths) -> None:
     for ending in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             paths.catalog.with_name(paths.catalog.name + ending).unlink()
-

@@ -17,7 +17,9 @@ ROOT = Path(__file__).parent.parent.parent
 
 MAY_IMPORT = {
     "research": {"research"},
-    "ingest": {"ingest", "research.store", "research.encoders", "research.errors", "research.settings"},
+    "ingest": {
+        "ingest", "research.store", "research.encoders", "research.errors", "research.settings", "research.telemetry"
+    },  # fmt: skip
     "cli": {"cli", "ingest", "research"},
 }
 
