@@ -18,8 +18,13 @@ ROOT = Path(__file__).parent.parent.parent
 MAY_IMPORT = {
     "research": {"research"},
     "ingest": {
-        "ingest", "research.store", "research.encoders", "research.errors", "research.settings", "research.telemetry"
-    },  # fmt: skip
+        "ingest",
+        "research.store",
+        "research.encoders",
+        "research.errors",
+        "research.settings",
+        "research.telemetry",
+    },
     "cli": {"cli", "ingest", "research"},
 }
 
