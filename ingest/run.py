@@ -77,7 +77,6 @@ def ingest(
     """
     started = time.monotonic()
     found = scan(paths, follow_links=follow_links)
-    index.create()
     with write_lock(index, wait=wait), Catalog(index, writable=True) as catalog:
         run = _Run(catalog, settings, observer, limits)
         try:
