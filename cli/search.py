@@ -125,7 +125,7 @@ def still_there(catalog: Catalog, outcome: SearchOutcome) -> tuple[SearchOutcome
 
 
 def _result(question: str, rank: int, found: Found, markdown: str) -> Result:
-    from research.context.suspicion import signs_of
+    from research.context.injection.detector import signals_of
     from research.search.snippets import snippet
 
     page = found.page
@@ -144,7 +144,7 @@ def _result(question: str, rank: int, found: Found, markdown: str) -> Result:
         visual_match=found.visual_match,
         regions=[asdict(region) for region in found.regions],
         legs={name: asdict(leg) for name, leg in found.legs.items()},
-        suspicious=signs_of(markdown, filename=page.filename, title=page.title),
+        suspicious=signals_of(markdown, filename=page.filename, title=page.title),
     )
 
 

@@ -55,7 +55,7 @@ def command(
     from cli.picture import check_format, write_picture
     from cli.terminal import block, one_line
     from cli.views import suspicion_note
-    from research.context.suspicion import signs_of
+    from research.context.injection.detector import signals_of
     from research.store.catalog.pages import page_markdown
     from research.store.client import ChromaClient
 
@@ -73,7 +73,7 @@ def command(
         regions = _regions(client, settings, stored, question) if question is not None else []
     if image is not None:
         write_picture(_image(stored), image, regions)
-    suspicious = signs_of(markdown, filename=stored.filename, title=stored.title)
+    suspicious = signals_of(markdown, filename=stored.filename, title=stored.title)
     if as_json:
         document = {
             **stored.metadata(),

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from research.context import budget, citations, dedupe
-from research.context.suspicion import signs_of
+from research.context.injection.detector import signals_of
 from research.context.tokens import TokenCounter
 from research.errors import UsageError
 from research.models import Coverage, DroppedSource, ResearchContext, SourceDocument
@@ -167,5 +167,5 @@ def _source_of(page: StoredPage, markdown: str, score: float, found: Found | Non
         legs=found.legs if found else {},
         visual_match=found.visual_match if found else False,
         regions=found.regions if found else [],
-        suspicious=signs_of(markdown, filename=page.filename, title=page.title),
+        suspicious=signals_of(markdown, filename=page.filename, title=page.title),
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from research.context.budget import fit
 from research.context.citations import body, header, one_line
-from research.context.forgery import disarm, forges_header
+from research.context.injection.headers import forges_header, neutralize_headers
 from research.context.tokens import TokenCounter
 from research.models import SourceDocument
 
@@ -43,7 +43,7 @@ FORGED = [
 
 @pytest.mark.parametrize("text", FORGED)
 def test_a_forged_header_is_disarmed_by_one_character(text: str) -> None:
-    harmless = disarm(text)
+    harmless = neutralize_headers(text)
     assert len(harmless) == len(text)
     assert {b for a, b in zip(text, harmless, strict=True) if a != b} == {"("}
     assert sum(a != b for a, b in zip(text, harmless, strict=True)) == 1
@@ -63,12 +63,12 @@ def test_a_forged_header_is_disarmed_by_one_character(text: str) -> None:
     ],
 )
 def test_ordinary_brackets_stay(text: str) -> None:
-    assert disarm(text) == text
+    assert neutralize_headers(text) == text
     assert not forges_header(text)
 
 
 def test_a_reference_is_disarmed_and_no_forgery() -> None:
-    assert disarm("as shown in [Document 2].") == "as shown in (Document 2]."
+    assert neutralize_headers("as shown in [Document 2].") == "as shown in (Document 2]."
     assert not forges_header("as shown in [Document 2].")
 
 

@@ -1,4 +1,7 @@
-"""Where on a page the answer seems to stand: the pieces that match the question best, as boxes."""
+"""Where on a page the answer seems to stand: the pieces that match the question best, with their boxes.
+
+Apart from the search, and asked for by who shows it: it costs a look at every page, and can fail alone.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from research.models import MatchedRegion
+from research.errors import CtxError
+from research.models import Passage, Question
 from research.records import Box
-from research.search.regions import fits
+from research.search.dense import QuestionEncoder
+from research.search.ocr_lines import lines_match_encoder
+from research.search.visual import VisualLeg
 from research.store.boxes import area, union
 from research.store.catalog import page_vectors, vectors
-from research.store.catalog.catalog import Catalog
+from research.store.catalog.page_vectors import visual_side
 from research.store.fulltext.analyzer import words
 
 if TYPE_CHECKING:
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from research.encoders.base import TextEncoder
+    from research.store.catalog.reader import Reader
 
 _CHUNKS = 2  # of a page are looked into, where many pages are
 _MOST = 3  # boxes a page: more would be the whole of it
@@ -36,49 +43,74 @@ class _Piece:
     cosine: float  # of the vector that holds it
 
 
+class Highlighter:
+    """Finds the passages of pages, by whichever side of the index sees them."""
+
+    def __init__(self, encoder: QuestionEncoder, visual: VisualLeg) -> None:
+        self._encoder = encoder
+        self._visual = visual
+
+    def passages(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> dict[int, list[Passage]]:
+        """Of each page the best pieces, best first."""
+        if visual_side(reader).kind == "model":
+            return by_model(reader, self._visual.model().vectors_of(reader, question), page_ids)
+        return by_text(reader, question.wording, self._encoder.vector(reader, question), page_ids)
+
+    def closely(self, reader: Reader, question: Question, page_id: int) -> tuple[list[Passage], str]:
+        """The same for one page with more care, and why a visual model could not say, if so."""
+        problem = ""
+        if visual_side(reader).kind == "model":
+            try:
+                return self.passages(reader, question, [page_id])[page_id], ""
+            except CtxError as error:
+                problem = error.message
+        encoder, asked = self._encoder.encoder(reader), self._encoder.vector(reader, question)
+        return closely(reader, question.wording, asked, page_id, encoder), problem
+
+
 def by_text(
-    catalog: Catalog, question: str, asked: NDArray[np.float32], page_ids: Sequence[int]
-) -> dict[int, list[MatchedRegion]]:
+    reader: Reader, question: str, asked: NDArray[np.float32], page_ids: Sequence[int]
+) -> dict[int, list[Passage]]:
     """By the text side: the vector `asked` (dim,) finds the passage, the question's words find the place in it."""
     find = _finder(question)
-    lines = _lines(catalog, page_ids, asked)
+    lines = _lines(reader, page_ids, asked)
     return {
-        page_id: _best([*_blocks(catalog, page_id, asked, _CHUNKS), *lines.get(page_id, ())], find)
+        page_id: _best([*_blocks(reader, page_id, asked, _CHUNKS), *lines.get(page_id, ())], find)
         for page_id in page_ids
     }
 
 
 def closely(
-    catalog: Catalog, question: str, asked: NDArray[np.float32], page_id: int, encoder: TextEncoder
-) -> list[MatchedRegion]:
+    reader: Reader, question: str, asked: NDArray[np.float32], page_id: int, encoder: TextEncoder
+) -> list[Passage]:
     """`by_text` with a vector for every piece: finds what is said in other words, at the cost of embedding a page."""
     from research.encoders.base import fitting
 
-    pieces = [*_blocks(catalog, page_id, asked), *_lines(catalog, [page_id], asked).get(page_id, ())]
+    pieces = [*_blocks(reader, page_id, asked), *_lines(reader, [page_id], asked).get(page_id, ())]
     texts = [fitting(piece.text, encoder) for piece in pieces]
     if not pieces:
         return []
     cosines = encoder.embed(texts) @ asked
     exact = [replace(piece, cosine=float(cosine)) for piece, cosine in zip(pieces, cosines, strict=True)]
-    return _best(exact, _finder(question), say=_WORDS_BESIDE)
+    return _best(exact, _finder(question), word_weight=_WORDS_BESIDE)
 
 
-def by_model(catalog: Catalog, asked: NDArray[np.float32], page_ids: Sequence[int]) -> dict[int, list[MatchedRegion]]:
+def by_model(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]) -> dict[int, list[Passage]]:
     """By a visual model: for every vector of the question (n_tokens, dim) the patch that answers it best."""
     from research.encoders.visual.boxes import box_list
     from research.encoders.visual.packing import unpack
 
-    found: dict[int, list[MatchedRegion]] = {page_id: [] for page_id in page_ids}
-    for page_id, packed, boxes in page_vectors.seen_of(catalog, page_ids):
+    found: dict[int, list[Passage]] = {page_id: [] for page_id in page_ids}
+    for page_id, packed, boxes in page_vectors.seen_of(reader, page_ids):
         if len(asked):
             found[page_id] = _best_patches(asked @ unpack(packed).T, box_list(boxes))
     return found
 
 
-def _blocks(catalog: Catalog, page_id: int, asked: NDArray[np.float32], most: int | None = None) -> list[_Piece]:
+def _blocks(reader: Reader, page_id: int, asked: NDArray[np.float32], most: int | None = None) -> list[_Piece]:
     """The page's blocks with the cosine of their chunk; of the `most` best chunks, or of all."""
     pieces: list[_Piece] = []
-    for chunk in vectors.nearest_on_page(catalog, page_id, asked, most):
+    for chunk in vectors.nearest_on_page(reader, page_id, asked, most):
         ends = [region.start for region in chunk.regions[1:]] + [len(chunk.text)]
         parts = [
             _Piece(chunk.text[region.start : end], region.box, chunk.cosine)
@@ -101,9 +133,9 @@ def _with_headings(parts: list[_Piece]) -> list[_Piece]:
     return joined
 
 
-def _lines(catalog: Catalog, page_ids: Sequence[int], asked: NDArray[np.float32]) -> dict[int, list[_Piece]]:
+def _lines(reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32]) -> dict[int, list[_Piece]]:
     """page_id → the lines OCR read there, with cosines of their own."""
-    lined = page_vectors.embedded_lines_of(catalog, page_ids) if fits(catalog) else {}
+    lined = page_vectors.embedded_lines_of(reader, page_ids) if lines_match_encoder(reader) else {}
     if not lined:
         return {}
     from research.encoders.visual.packing import unpack
@@ -129,27 +161,29 @@ def _finder(question: str) -> Callable[[str], set[str]]:
     return lambda text: {starts[start] for start in pattern.findall(text.lower())}
 
 
-def _best(pieces: list[_Piece], find: Callable[[str], set[str]], say: float = 1.0) -> list[MatchedRegion]:
-    """`say` is what words count beside the cosine."""
+def _best(pieces: list[_Piece], find: Callable[[str], set[str]], word_weight: float = 1.0) -> list[Passage]:
+    """`word_weight` is what words count beside the cosine."""
     found = [(piece, find(piece.text)) for piece in pieces]
     on_page = Counter(word for _, inside in found for word in inside)
     whole = sum(1 / count for count in on_page.values()) or 1.0
     # A word that stands in every piece tells them apart no better than one that stands in none.
     scored = [
-        (max(0.0, piece.cosine) + say * sum(1 / on_page[word] for word in inside) / whole, piece)
+        (max(0.0, piece.cosine) + word_weight * sum(1 / on_page[word] for word in inside) / whole, piece)
         for piece, inside in found
     ]
     scored.sort(key=lambda entry: -entry[0])
-    chosen: list[MatchedRegion] = []
+    chosen: list[Passage] = []
+    boxes: list[Box] = []
     for score, piece in scored:
         if len(chosen) == _MOST or score < _AS_GOOD * scored[0][0]:
             break
-        if not any(_covers(region.box, piece.box) or _covers(piece.box, region.box) for region in chosen):
-            chosen.append(MatchedRegion(_rounded(piece.box), round(min(1.0, score / (1 + say)), 4)))
+        if not any(_covers(box, piece.box) or _covers(piece.box, box) for box in boxes):
+            boxes.append(piece.box)
+            chosen.append(Passage(piece.text, round(min(1.0, score / (1 + word_weight)), 4), _rounded(piece.box)))
     return chosen
 
 
-def _best_patches(similarities: NDArray[np.float32], boxes: list[Box]) -> list[MatchedRegion]:
+def _best_patches(similarities: NDArray[np.float32], boxes: list[Box]) -> list[Passage]:
     """The patches that answer most of the question, touching ones joined."""
     weights: dict[int, float] = {}
     for token, index in enumerate(similarities.argmax(axis=1).tolist()):
@@ -164,7 +198,7 @@ def _best_patches(similarities: NDArray[np.float32], boxes: list[Box]) -> list[M
         joined.append((box, weight))
     joined.sort(key=lambda entry: -entry[1])
     total = max(1, len(similarities))
-    return [MatchedRegion(_rounded(box), round(max(0.0, weight / total), 4)) for box, weight in joined[:_MOST]]
+    return [Passage("", round(max(0.0, weight / total), 4), _rounded(box)) for box, weight in joined[:_MOST]]
 
 
 def _touch(a: Box, b: Box) -> bool:

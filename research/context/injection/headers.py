@@ -53,7 +53,7 @@ class _Header:
     whole: bool  # it goes on as a header does, and is no mere reference
 
 
-def disarm(text: str) -> str:
+def neutralize_headers(text: str) -> str:
     """The text with a round bracket wherever a header seems to begin; every other character stays."""
     headers = list(_headers(text))
     if not headers:
@@ -65,7 +65,7 @@ def disarm(text: str) -> str:
     return "".join(parts) + text[end:]
 
 
-def disarm_name(name: str) -> str:
+def neutralize_name(name: str) -> str:
     """A file name that neither opens a second header nor ends its own. Ordinary names come back as they are."""
     for header in _headers(name):
         if header.bracket:
