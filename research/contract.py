@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from research.context import budget
@@ -19,14 +18,11 @@ from research.errors import NothingFoundError, UsageError
 from research.index import Index
 from research.models import Item, Question, ResearchContext, SourceDocument
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store.client import ChromaClient
 
 if TYPE_CHECKING:
-    from chromadb.api.models.Collection import Collection
-
     from research.encoders.base import TextEncoder
     from research.search.engine import SearchOutcome
-    from research.store.catalog.catalog import Catalog
 
 R = TypeVar("R", bound=Mapping[str, Any])
 
@@ -39,49 +35,6 @@ class SearchResult(TypedDict):
     score: float
     filename: str
     metadata: dict[str, Any]
-
-
-class ChromaClient:
-    """An index opened for reading, given by its folder. Nothing heavy loads before it is used."""
-
-    def __init__(self, index: str | Path) -> None:
-        self.index = Index(IndexPaths(Path(index)))
-
-    @property
-    def paths(self) -> IndexPaths:
-        return self.index.paths
-
-    @property
-    def catalog(self) -> Catalog:
-        return self.index.catalog
-
-    @property
-    def text_collection(self) -> Collection:
-        """Chroma's own collection object: one record a chunk."""
-        return self.index.vectors.collection("text")
-
-    @property
-    def visual_collection(self) -> Collection:
-        """Chroma's own collection object: one record a page, with all metadata."""
-        return self.index.vectors.collection("visual")
-
-    async def get_document_markdown(self, doc_id: str) -> str | None:
-        """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
-        import asyncio
-
-        return await asyncio.to_thread(self.index.markdown, doc_id)
-
-    def refresh(self) -> None:
-        self.index.refresh()
-
-    def close(self) -> None:
-        self.index.close()
-
-    def __enter__(self) -> ChromaClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class SearchEngine:
@@ -98,15 +51,34 @@ class SearchEngine:
         """`device` is where a visual model runs, if one filled the index. `named_encoders` are those the user names,
         and so allows to be loaded, beside those named to an earlier ingest."""
         self.client = chroma_client
-        settings = replace(chroma_client.index.settings, device=device, allowed_encoders=tuple(named_encoders))
-        self.index = chroma_client.index.with_settings(settings, encoder)
+        settings = Settings(device=device, allowed_encoders=tuple(named_encoders))
+        self.index = Index(chroma_client.catalog, chroma_client.vectors, settings, encoder=encoder)
 
     async def search(self, query: str, num_results: int = 10, search_mode: str = "hybrid") -> list[SearchResult]:
         """Ranked pages. Modes: hybrid, text, visual; lexical and dense for one leg alone."""
         import asyncio
 
-        found = await asyncio.to_thread(self.index.retrieve, query, num_results, search_mode)
-        return [_result(item) for item in found.items]
+        return await asyncio.to_thread(self._search, query, num_results, search_mode)
+
+    def run(
+        self,
+        query: str,
+        num_results: int = 10,
+        search_mode: str = "hybrid",
+        *,
+        documents: Sequence[str] | None = None,
+        everything: bool = False,
+    ) -> SearchOutcome:
+        """`search` with its coverage and timings. `documents` restricts it to these ids; `everything` also brings the
+        candidates that come after the results."""
+        return self.index.rank(query, num_results, search_mode, doc_ids=documents, everything=everything)
+
+    def _search(self, query: str, num_results: int, mode: str) -> list[SearchResult]:
+        with self.index.catalog.snapshot() as reader:
+            question = Question(query, mode=mode)
+            found = self.index.source.retrieve(reader, question, num_results)
+            items = self.index.source.highlight(reader, question.searching(found.searched), found.items)
+        return [_result(item) for item in items]
 
 
 class ContextBuilder:
@@ -168,7 +140,7 @@ class ContextBuilder:
         import asyncio
 
         try:
-            return source_of(await asyncio.to_thread(self.chroma_client.index.item, doc_id, page))
+            return source_of((await asyncio.to_thread(self.search_engine.index.page, doc_id, page)).item)
         except NothingFoundError as error:
             raise ValueError(f"document {doc_id} has no page {page} in this index") from error
 

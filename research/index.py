@@ -17,17 +17,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from research.models import Item, PageResult, PageView, ResearchContext, SearchResults
-from research.observe.recorder import NullRecorder, Recorder
+from research.errors import NothingFoundError, UsageError
+from research.models import PageResult, PageView, Question, ResearchContext, SearchResults
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, find_documents
+from research.store.catalog.pages import document_markdown, get_page
 from research.store.files.paths import IndexPaths
-from research.store.vectors.index import ChromaIndex
+from research.store.vectors.index import ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
+    from research.context.tokens import TokenCounter
     from research.encoders.base import TextEncoder
+    from research.observe.recorder import Recorder
     from research.records import DocumentInfo
+    from research.search.engine import SearchOutcome
     from research.sources.documents import DocumentsSource
+    from research.store.catalog.reader import Reader
 
 
 class Index:
@@ -35,18 +41,19 @@ class Index:
 
     def __init__(
         self,
-        paths: IndexPaths,
+        catalog: Catalog,
+        vectors: VectorIndex,
         settings: Settings | None = None,
         *,
         encoder: TextEncoder | None = None,
         recorder: Recorder | None = None,
     ) -> None:
         """`encoder` stands in for the one that filled the index; `recorder` hears of times and counts."""
-        self.paths = paths
+        self.paths = catalog.paths
         self.settings = settings or Settings()
-        self.catalog = Catalog(paths)
-        self.vectors = ChromaIndex(paths)
-        self.recorder = recorder or NullRecorder()
+        self.catalog = catalog
+        self.vectors = vectors
+        self.recorder = recorder
         self._encoder = encoder
         self._source: DocumentsSource | None = None
         self._making = threading.Lock()
@@ -54,7 +61,8 @@ class Index:
     @classmethod
     def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Index:
         """The index in this folder. Raises NothingFoundError if there is none."""
-        return cls(IndexPaths(Path(folder)), settings, recorder=recorder)
+        paths = IndexPaths(Path(folder))
+        return cls(Catalog(paths), ChromaIndex(paths), settings, recorder=recorder)
 
     def refresh(self) -> None:
         """Let go of what was read before, so that the next question sees the index as it is now."""
@@ -69,13 +77,6 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def with_settings(self, settings: Settings, encoder: TextEncoder | None = None) -> Index:
-        """The same open index under other settings; closing either closes both."""
-        other = copy(self)
-        other.settings, other._encoder = settings, encoder
-        other._source, other._making = None, threading.Lock()
-        return other
 
     def ask(
         self,
@@ -138,15 +139,40 @@ class Index:
         results = [PageResult.of(item, rank, snippet(item.text, question)) for rank, item in enumerate(items, start=1)]
         return SearchResults(question, results, found.coverage, found.timings, found.searched, found.rewrites)
 
+    def rank(
+        self,
+        question: str,
+        num_results: int = 10,
+        mode: str = "hybrid",
+        *,
+        doc_ids: Sequence[str] | None = None,
+        everything: bool = False,
+    ) -> SearchOutcome:
+        """Ranked pages as the engine has them: raw sums and how each leg saw them, for measuring.
+
+        `everything` also brings the candidates that come after the results.
+        """
+        ids = None if doc_ids is None else tuple(doc_ids)
+        with self.catalog.snapshot() as reader:
+            asked = Question(question, mode=mode, documents=ids)
+            return self.source.engine.run(reader, asked, num_results, everything=everything)
+
     def page(self, document: str, page: int, *, question: str | None = None) -> PageView:
         """One page as it is stored; with a question also the places on it that match. `document` is a name or an id."""
+        from research.sources.documents import page_item
+
         with self.catalog.snapshot() as reader:
-            [info] = _one(document, find_documents(reader, document))
-            item = self._item(reader, info, page)
-            passages, problem = [], ""
+            info = _only(document, find_documents(reader, document))
+            stored = get_page(reader, info.doc_id, page)
+            if stored is None:
+                raise NothingFoundError(
+                    f"{info.filename} has no page {page}", hint=f"its pages are 1 to {info.num_pages}"
+                )
+            item, problem = page_item(stored), ""
             if question is not None:
                 passages, problem = self.source.places(reader, Question(question), item.ref)
-        return PageView(replace(item, passages=tuple(passages)), info.num_pages, problem)
+                item = replace(item, passages=tuple(passages))
+        return PageView(item, info.num_pages, stored.error, problem)
 
     def documents(self, *names: str) -> list[DocumentInfo]:
         """All documents, or those that names, patterns or ids mean. A name that means none raises NothingFoundError."""
@@ -179,3 +205,10 @@ class Index:
         if documents is not None:
             ids = tuple(sorted({info.doc_id for name in documents for info in find_documents(reader, name)}))
         return Question(text, mode=mode or self.settings.mode, documents=ids)
+
+
+def _only(name: str, found: Sequence[DocumentInfo]) -> DocumentInfo:
+    if len(found) > 1:
+        names = ", ".join(f"{document.filename} ({document.doc_id})" for document in found)
+        raise UsageError(f"{name!r} matches {len(found)} documents: {names}", hint="name one by its id")
+    return found[0]

@@ -58,7 +58,7 @@ class Question:
     tenant: str = ""
     session: str = ""
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
-    notes: list[str] = field(default_factory=list, compare=False, repr=False)  # what went wrong on the way, for coverage
+    notes: list[str] = field(default_factory=list, compare=False, repr=False)  # what went wrong, for coverage
 
     @property
     def wording(self) -> str:
@@ -119,6 +119,11 @@ class Item:
     labels: tuple[str, ...] = ()
     signals: tuple[str, ...] = ()  # what makes its text suspicious: words of research.context.injection
     cut: bool = False  # the text ends early, to fit the budget
+
+    @property
+    def regions(self) -> list[MatchedRegion]:
+        """Its passages as places on a page."""
+        return [MatchedRegion(passage.box, passage.score) for passage in self.passages if passage.box is not None]
 
 
 @dataclass
@@ -255,4 +260,94 @@ class ResearchContext:
             "dropped": [asdict(source) for source in self.dropped],
             "coverage": self.coverage.to_dict(),
             "timings": self.timings,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PageResult:
+    """One page of a ranking. The fields are those of the JSON document."""
+
+    rank: int
+    doc_id: str
+    filename: str
+    page: int
+    page_label: str
+    section_path: str | None
+    score: float  # how likely it is that the page answers, 0 to 1
+    raw_score: float
+    snippet: str
+    ref: str
+    ocr: bool
+    image_path: str | None
+    thumbnail_path: str | None
+    visual_match: bool
+    regions: list[MatchedRegion]
+    legs: dict[str, LegScore]
+    suspicious: list[str]
+
+    @classmethod
+    def of(cls, item: Item, rank: int, snippet: str) -> PageResult:
+        facts = item.metadata
+        return cls(
+            rank=rank,
+            doc_id=item.ref.key,
+            filename=str(facts["filename"]),
+            page=int(item.ref.part),
+            page_label=str(facts["page_label"]),
+            section_path=str(facts["section_path"]) or None,
+            score=item.score,
+            raw_score=item.raw_score,
+            snippet=snippet,
+            ref=str(item.ref),
+            ocr=bool(facts["ocr"]),
+            image_path=str(facts["image_path"]) or None,
+            thumbnail_path=str(facts["thumb_path"]) or None,
+            visual_match=VISUAL_MATCH in item.labels,
+            regions=item.regions,
+            legs=dict(item.legs),
+            suspicious=list(item.signals),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """Ranked pages, and what the ranking rests on."""
+
+    query: str
+    results: list[PageResult]
+    coverage: Coverage
+    timings: dict[str, float]
+    searched: str
+    rewrites: list[Rewrite]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "query": self.query,
+            "searched": self.searched,
+            "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
+            "results": [asdict(result) for result in self.results],
+            "coverage": self.coverage.to_dict(),
+            "timings": self.timings,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """One page as it is stored. `problem`: why a visual model could not look for the places on it."""
+
+    item: Item
+    num_pages: int
+    error: str = ""  # why the page could not be read, if so
+    problem: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.item.metadata,
+            "title": self.item.title,
+            "ref": str(self.item.ref),
+            "num_pages": self.num_pages,
+            "error": self.error,
+            "suspicious": list(self.item.signals),
+            "markdown": self.item.text,
+            "regions": [asdict(region) for region in self.item.regions],
         }

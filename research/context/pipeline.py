@@ -13,7 +13,6 @@ from heapq import merge
 from typing import TYPE_CHECKING
 
 from research.context.budget import Budget, Fitted, Renderer, fit
-from research.context.injection.detector import signals_of
 from research.context.tokens import TokenCounter
 from research.models import Coverage, Item, Question, Rewrite, SourceCoverage
 from research.sources.base import Retrieved, Source
@@ -46,22 +45,24 @@ def build(
     budget: Budget,
     renderer: Renderer,
     counter: TokenCounter,
-    recorder: Recorder,
+    recorder: Recorder | None = None,
     stages: Sequence[Stage] = (),
 ) -> Context:
     """`limit` items of each source at most; `stages` change what was found before the budget is filled."""
     started = time.perf_counter()
-    with recorder.time("retrieve"):
-        retrieved = _retrieve(reader, question, sources, limit)
+    retrieved = _retrieve(reader, question, sources, limit)
     items = deduplicate(rank([found.items for found in retrieved]))
     for stage in stages:
         items = stage(items)
-    items = [_marked(item) for item in items[: budget.max_items]]
-    with recorder.time("fit"):
-        fitted = fit(items, budget.max_tokens, renderer, counter)
-    recorder.count("sources_cited", len(fitted.items))
+    retrieval = time.perf_counter()
+    fitted = fit(items[: budget.max_items], budget.max_tokens, renderer, counter)
     timings = {step: seconds for found in retrieved for step, seconds in found.timings.items()}
-    timings["total"] = time.perf_counter() - started
+    ended = time.perf_counter()
+    timings["total"] = ended - started
+    if recorder is not None:
+        recorder.observe("retrieve", retrieval - started)
+        recorder.observe("fit", ended - retrieval)
+        recorder.count("items", len(fitted.items))
     searched = next((found.searched for found in retrieved if found.searched), question.text)
     rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
     return Context(question, fitted, _coverage(retrieved), timings, searched, rewrites)
@@ -81,15 +82,15 @@ def deduplicate(items: Sequence[Item]) -> list[Item]:
 
 
 def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], limit: int) -> list[Retrieved]:
-    """One source answers or fails as itself. Of several, one that fails is down and the others answer."""
-    if len(sources) == 1:
-        return [sources[0].retrieve(reader, question, limit)]
+    """Each source in a thread of its own. One that fails is down and the others answer; if all do, that is an error."""
     answers: dict[str, Retrieved] = {}
+    failures: dict[str, Exception] = {}
 
     def ask(source: Source) -> None:
         try:
             answers[source.name] = source.retrieve(reader, question, limit)
         except Exception as error:  # noqa: BLE001  whatever happens in a source, the others answer and coverage tells
+            failures[source.name] = error
             reason = f"{type(error).__name__}: {error}"
             answers[source.name] = Retrieved([], SourceCoverage(source.name, "down", reason))
 
@@ -98,13 +99,9 @@ def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], lim
         thread.start()
     for thread in threads:
         thread.join()
+    if len(failures) == len(sources):
+        raise next(iter(failures.values()))
     return [answers[source.name] for source in sources]
-
-
-def _marked(item: Item) -> Item:
-    """With what makes its text suspicious."""
-    name = str(item.metadata.get("filename", ""))
-    return replace(item, signals=tuple(signals_of(item.text, filename=name, title=item.title)))
 
 
 def _coverage(retrieved: Sequence[Retrieved]) -> Coverage:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from research.context.injection.detector import signals_of
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
 from research.search.boosters.page_references import PageReferences
 from research.search.dense import DenseLeg, QuestionEncoder
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
     from research.search.highlights import Highlighter
     from research.settings import Settings
+    from research.store.catalog.pages import StoredPage
     from research.store.catalog.reader import Reader
     from research.store.vectors.index import VectorIndex
 
@@ -66,7 +68,7 @@ class DocumentsSource:
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
         outcome = self.engine.run(reader, question, limit)
-        items = [item_of(found, question.mode, limit) for found in outcome.found]
+        items = [_found_item(found, question.mode, limit) for found in outcome.found]
         return Retrieved(items, _status(outcome), outcome.coverage, outcome.timings, outcome.searched, outcome.rewrites)
 
     def highlight(self, reader: Reader, question: Question, items: Sequence[Item]) -> list[Item]:
@@ -98,18 +100,27 @@ def calibrated(total: float, mode: str) -> float:
     return 1.0 / (1.0 + math.exp(-steepness * (total - middle)))
 
 
-def item_of(found: Found, mode: str, limit: int) -> Item:
-    page = found.page
-    rank = found.legs["visual"].rank if "visual" in found.legs else None
+def page_item(page: StoredPage) -> Item:
+    """A page as an item that nobody has asked for yet."""
+    signals = signals_of(page.text, filename=page.filename, title=page.title)
     return Item(
         ref=Ref("page", page.doc_id, str(page.page)),
         title=page.title,
         text=page.text,
+        score=0.0,
+        created_at=page.timestamp,
+        metadata=page.metadata(),
+        signals=tuple(signals),
+    )
+
+
+def _found_item(found: Found, mode: str, limit: int) -> Item:
+    rank = found.legs["visual"].rank if "visual" in found.legs else None
+    return replace(
+        page_item(found.page),
         score=calibrated(found.score, mode),
         raw_score=found.score,
         legs=found.legs,
-        created_at=page.timestamp,
-        metadata=page.metadata(),
         labels=(VISUAL_MATCH,) if rank is not None and rank <= limit else (),
     )
 

@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from research.context.injection.headers import neutralize_headers, neutralize_name
-from research.models import VISUAL_MATCH, DroppedSource, Item, MatchedRegion, Ref, ResearchContext, SourceDocument
+from research.models import VISUAL_MATCH, DroppedSource, Item, Ref, ResearchContext, SourceDocument
 
 if TYPE_CHECKING:
     from research.context.pipeline import Context
@@ -69,7 +69,7 @@ def source_of(item: Item) -> SourceDocument:
         ocr=bool(facts["ocr"]),
         ocr_engine=str(facts["ocr_engine"]),
         visual_match=VISUAL_MATCH in item.labels,
-        regions=[MatchedRegion(passage.box, passage.score) for passage in item.passages if passage.box is not None],
+        regions=item.regions,
         legs=dict(item.legs),
         suspicious=list(item.signals),
         ref=str(item.ref),
