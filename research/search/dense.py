@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from research.errors import CtxError, IndexUnusableError
+from research.errors import CtxError
 from research.search.legs import Hit, Hits
 from research.store.catalog import vectors
 from research.store.client import ChromaClient
-from research.store.vectors.reader import Neighbours
-from research.store.vectors.sync_state import TEXT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,24 +59,8 @@ class DenseLeg:
         self._questions = questions
 
     def find(self, question: str, depth: int) -> Hits:
-        catalog = self._client.catalog
-        vector = self._questions.of(question)
-        generation = self._client.generation()
-        neighbours = self._client.neighbours()
-        best: dict[int, float] = {}
-        upto = 0
-        if generation is not None and neighbours is not None and generation.text_records:
-            try:
-                best = self._published(neighbours, vector, min(depth, generation.text_records), generation.upto)
-                upto = generation.upto
-            except IndexUnusableError:
-                self._client.condemn()
-        # What was embedded after the last publication is compared one by one; all of it, if Chroma cannot be read.
-        owners, matrix = vectors.vectors_after(catalog, upto)
-        if owners:
-            _keep_best(best, zip(owners, (vectors.cosines(matrix, vector)).tolist(), strict=True))
-        ranked = sorted(best.items(), key=lambda item: -item[1])[:depth]
-        return {page_id: Hit(score, {"cosine": score}) for page_id, score in ranked}
+        found = self._client.vectors.nearest(self._client.catalog, self._questions.of(question), depth)
+        return {page_id: Hit(score, {"cosine": score}) for page_id, score in found.pairs}
 
     def score(self, question: str, page_ids: Sequence[int]) -> Hits:
         owners, matrix = vectors.vectors_of_pages(self._client.catalog, page_ids)
@@ -87,15 +69,6 @@ class DenseLeg:
         best: dict[int, float] = {}
         _keep_best(best, zip(owners, (vectors.cosines(matrix, self._questions.of(question))).tolist(), strict=True))
         return {page_id: Hit(score, {"cosine": score}) for page_id, score in best.items()}
-
-    def _published(
-        self, neighbours: Neighbours, vector: NDArray[np.float32], count: int, upto: int
-    ) -> dict[int, float]:
-        found = neighbours.nearest(TEXT, vector.tolist(), count)
-        pages = vectors.page_ids_of_chunks(self._client.catalog, [n.key for n in found], upto=upto)
-        best: dict[int, float] = {}
-        _keep_best(best, ((pages[n.key], n.similarity) for n in found if n.key in pages))
-        return best
 
 
 def _keep_best(best: dict[int, float], scored: Iterable[tuple[int, float]]) -> None:

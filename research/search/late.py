@@ -17,9 +17,8 @@ from research.encoders.visual.registry import load_visual_encoder
 from research.errors import CtxError
 from research.search.legs import Hit, Hits
 from research.store.catalog import page_vectors
-from research.store.catalog.pages import page_ids_at
 from research.store.client import ChromaClient
-from research.store.vectors.sync_state import VISUAL
+from research.store.vectors.generations import VISUAL
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,15 +100,10 @@ class ModelLeg:
         found.update(_scores(asked, *_stack(block)))
         return sorted(found, key=lambda page_id: -found[page_id])[:depth]
 
-    def _nearest(self, asked: NDArray[np.float32]) -> list[int] | None:
-        """Pages near the question by their first-stage vectors, and all that came after the last publication."""
-        generation, neighbours = self._client.generation(), self._client.neighbours()
-        if generation is None or neighbours is None or not generation.visual_records:
-            return None
-        count = min(_NEAREST, generation.visual_records)
-        near = neighbours.nearest(VISUAL, first_stage(asked).tolist(), count)
-        found = page_ids_at(self._client.catalog, [neighbour.key for neighbour in near])
-        return sorted({*found, *page_vectors.pages_after(self._client.catalog, generation.visual_upto)})
+    def _nearest(self, asked: NDArray[np.float32]) -> list[int]:
+        """Pages near the question by their first-stage vectors."""
+        found = self._client.vectors.nearest(self._client.catalog, first_stage(asked), _NEAREST, collection=VISUAL)
+        return sorted(page_id for page_id, _ in found.pairs)
 
 
 def _stack(rows: Sequence[tuple[int, bytes]] | Iterator[tuple[int, bytes]]) -> tuple[list[int], PackedPages]:
