@@ -16,6 +16,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import record
 from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
 from research.store.catalog.page_writes import insert_page, restamp_vectors
+from research.store.catalog.reader import Reader
 from research.store.files import images
 from research.store.fulltext.analyzer import name_words, words
 
@@ -31,19 +32,19 @@ class FileStamp:
     inode: int
 
 
-def all_documents(catalog: Catalog) -> list[DocumentInfo]:
-    rows = catalog.connection.execute("SELECT * FROM documents ORDER BY filename, doc_id")
+def all_documents(reader: Reader) -> list[DocumentInfo]:
+    rows = reader.connection.execute("SELECT * FROM documents ORDER BY filename, doc_id")
     return [_info(row) for row in rows]
 
 
-def get_document(catalog: Catalog, doc_id: str) -> DocumentInfo | None:
-    row = catalog.connection.execute("SELECT * FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
+def get_document(reader: Reader, doc_id: str) -> DocumentInfo | None:
+    row = reader.connection.execute("SELECT * FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
     return None if row is None else _info(row)
 
 
-def find_documents(catalog: Catalog, wanted: str) -> list[DocumentInfo]:
+def find_documents(reader: Reader, wanted: str) -> list[DocumentInfo]:
     """Documents named by id, id prefix, file name (with or without ending) or a pattern. Raises if none."""
-    known = all_documents(catalog)
+    known = all_documents(reader)
     lower = wanted.casefold()
     stem = lower.removesuffix(".pdf")
     tests = (
@@ -64,23 +65,23 @@ def find_documents(catalog: Catalog, wanted: str) -> list[DocumentInfo]:
     raise NothingFoundError(f"no document matches {wanted!r}", hint=f"{meant}see them all with: ctx list")
 
 
-def document_of_hash(catalog: Catalog, sha256: str) -> tuple[DocumentInfo, int] | None:
+def document_of_hash(reader: Reader, sha256: str) -> tuple[DocumentInfo, int] | None:
     """The document with this content and the reader version that read it."""
-    row = catalog.connection.execute("SELECT * FROM documents WHERE sha256 = ?", (sha256,)).fetchone()
+    row = reader.connection.execute("SELECT * FROM documents WHERE sha256 = ?", (sha256,)).fetchone()
     return None if row is None else (_info(row), int(row["reader_version"]))
 
 
-def document_at_path(catalog: Catalog, path: str) -> tuple[str, FileStamp] | None:
+def document_at_path(reader: Reader, path: str) -> tuple[str, FileStamp] | None:
     """The document last seen at a path, and the file's stamp then."""
-    row = catalog.connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
+    row = reader.connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
     if row is None:
         return None
     stamp = FileStamp(path, row["size"], row["mtime_ns"], row["ctime_ns"], row["inode"])
     return str(row["doc_id"]), stamp
 
 
-def paths_of(catalog: Catalog, doc_id: str) -> list[str]:
-    rows = catalog.connection.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY rowid", (doc_id,))
+def paths_of(reader: Reader, doc_id: str) -> list[str]:
+    rows = reader.connection.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY rowid", (doc_id,))
     return [str(row[0]) for row in rows]
 
 
@@ -158,10 +159,10 @@ def remove_document(catalog: Catalog, doc_id: str) -> None:
     images.remove(catalog.paths, doc_id)
 
 
-def unfinished(catalog: Catalog) -> dict[str, list[str]]:
+def unfinished(reader: Reader) -> dict[str, list[str]]:
     """Outstanding work: stage → document ids."""
     found: dict[str, list[str]] = {}
-    for row in catalog.connection.execute("SELECT doc_id, stage FROM ledger"):
+    for row in reader.connection.execute("SELECT doc_id, stage FROM ledger"):
         found.setdefault(str(row["stage"]), []).append(str(row["doc_id"]))
     return found
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from research.records import PAGE_GIVEN_UP, FailedPage
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ, STAGE_VISUAL
+from research.store.catalog.reader import Reader
 
 KILLED = "killed"
 CRASHED = "crashed"
@@ -61,30 +62,30 @@ def add_tries(failed: FailedPage, earlier: Iterable[FailedPage]) -> FailedPage:
     return FailedPage(failed.page, failed.stage, failed.code, failed.reason, failed.tries + sum(same))
 
 
-def given_up(catalog: Catalog) -> list[GivenUp]:
+def given_up(reader: Reader) -> list[GivenUp]:
     """All that was given up: pages document by document, then files."""
-    rows = catalog.connection.execute(
+    rows = reader.connection.execute(
         f"SELECT source_path, page, stage, code, reason, NOT {_DUE} FROM failed_pages JOIN documents USING (doc_id)"
         " ORDER BY source_path, page, stage"
     )
-    files = catalog.connection.execute("SELECT path, code, reason, tries FROM failed_files ORDER BY path")
+    files = reader.connection.execute("SELECT path, code, reason, tries FROM failed_files ORDER BY path")
     return [
         *(GivenUp(path, page, stage, code, reason, bool(kept)) for path, page, stage, code, reason, kept in rows),
         *(GivenUp(path, WHOLE, STAGE_READ, code, reason, waits=tries > 1) for path, code, reason, tries in files),
     ]
 
 
-def failures_of(catalog: Catalog, doc_id: str) -> list[FailedPage]:
-    rows = catalog.connection.execute(
+def failures_of(reader: Reader, doc_id: str) -> list[FailedPage]:
+    rows = reader.connection.execute(
         "SELECT page, stage, code, reason, tries FROM failed_pages WHERE doc_id = ? ORDER BY page, stage", (doc_id,)
     )
     return [FailedPage(*row) for row in rows]
 
 
-def to_read_again(catalog: Catalog, *, waiting: bool) -> set[str]:
+def to_read_again(reader: Reader, *, waiting: bool) -> set[str]:
     """Documents with pages that reading gave up and should try again; with `waiting` also those that wait."""
     query = "SELECT DISTINCT doc_id FROM failed_pages WHERE stage = ?" + ("" if waiting else f" AND {_DUE}")
-    rows = catalog.connection.execute(query, (STAGE_READ,))
+    rows = reader.connection.execute(query, (STAGE_READ,))
     return {str(row[0]) for row in rows}
 
 
@@ -134,9 +135,9 @@ def _reopen(connection: sqlite3.Connection, which: str, values: tuple[str, ...])
     )
 
 
-def nameless(catalog: Catalog) -> int:
+def nameless(reader: Reader) -> int:
     """Pages that were skipped without being noted as given up: nobody would try them again."""
-    return int(catalog.connection.execute(f"SELECT COUNT(*) FROM ({_NAMELESS})", (PAGE_GIVEN_UP,)).fetchone()[0])
+    return int(reader.connection.execute(f"SELECT COUNT(*) FROM ({_NAMELESS})", (PAGE_GIVEN_UP,)).fetchone()[0])
 
 
 def name_them(catalog: Catalog) -> None:
@@ -150,8 +151,8 @@ _NAMELESS = (
 )
 
 
-def failed_file(catalog: Catalog, path: str) -> FailedFile | None:
-    row = catalog.connection.execute("SELECT * FROM failed_files WHERE path = ?", (path,)).fetchone()
+def failed_file(reader: Reader, path: str) -> FailedFile | None:
+    row = reader.connection.execute("SELECT * FROM failed_files WHERE path = ?", (path,)).fetchone()
     return None if row is None else FailedFile(*row)
 
 

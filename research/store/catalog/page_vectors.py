@@ -15,6 +15,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import record
 from research.store.catalog.ledger import STAGE_VISUAL
 from research.store.catalog.pages import marks, slices
+from research.store.catalog.reader import Reader
 from research.store.files.images import image_path
 
 REGIONS = "regions"
@@ -49,13 +50,13 @@ class PageImage:
     path: str
 
 
-def encoder_of(catalog: Catalog) -> str:
+def encoder_of(reader: Reader) -> str:
     """The visual encoder of this index: "regions:…" or "colpali:…", "off", or empty while none was chosen."""
-    return catalog.meta(_ENCODER)
+    return reader.meta(_ENCODER)
 
 
-def dim_of(catalog: Catalog) -> int:
-    return int(catalog.meta(_DIM, "0"))
+def dim_of(reader: Reader) -> int:
+    return int(reader.meta(_DIM, "0"))
 
 
 def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
@@ -72,9 +73,9 @@ def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
 
 
-def problem_of(catalog: Catalog) -> str:
+def problem_of(reader: Reader) -> str:
     """Why the last run could not finish the visual side; empty if it could."""
-    return catalog.meta(_PROBLEM)
+    return reader.meta(_PROBLEM)
 
 
 def set_problem(catalog: Catalog, reason: str) -> None:
@@ -93,27 +94,27 @@ def write_lines(connection: sqlite3.Connection, page_id: int, lines: Sequence[Li
         connection.execute("DELETE FROM page_vectors WHERE page_id = ?", (page_id,))
 
 
-def lines_of(catalog: Catalog, page_id: int) -> list[Line]:
-    row = catalog.connection.execute("SELECT lines FROM page_lines WHERE page_id = ?", (page_id,)).fetchone()
+def lines_of(reader: Reader, page_id: int) -> list[Line]:
+    row = reader.connection.execute("SELECT lines FROM page_lines WHERE page_id = ?", (page_id,)).fetchone()
     return [] if row is None else _lines(row[0])
 
 
-def pages_with_new_lines(catalog: Catalog) -> list[int]:
+def pages_with_new_lines(reader: Reader) -> list[int]:
     """Pages whose lines have no vectors yet."""
-    rows = catalog.connection.execute(
+    rows = reader.connection.execute(
         "SELECT page_id FROM page_lines LEFT JOIN page_vectors USING (page_id) WHERE seq IS NULL ORDER BY page_id"
     )
     return [int(row[0]) for row in rows]
 
 
-def unseen_images(catalog: Catalog) -> list[PageImage]:
+def unseen_images(reader: Reader) -> list[PageImage]:
     """Drawn pages without vectors, document by document."""
-    rows = catalog.connection.execute(
+    rows = reader.connection.execute(
         "SELECT page_id, doc_id, page, filename, source_path FROM pages JOIN documents USING (doc_id)"
         " LEFT JOIN page_vectors USING (page_id) WHERE image AND seq IS NULL ORDER BY documents.rowid, page"
     )
     return [
-        PageImage(page_id, doc_id, page, f"{name}, page {page}", source_path, image_path(catalog.paths, doc_id, page))
+        PageImage(page_id, doc_id, page, f"{name}, page {page}", source_path, image_path(reader.paths, doc_id, page))
         for page_id, doc_id, page, name, source_path in rows
     ]
 
@@ -137,46 +138,46 @@ def give_up(catalog: Catalog, image: PageImage, failed: FailedPage) -> None:
         record(connection, image.doc_id, [failed])
 
 
-def count(catalog: Catalog) -> int:
-    return int(catalog.connection.execute("SELECT COUNT(*) FROM page_vectors").fetchone()[0])
+def count(reader: Reader) -> int:
+    return int(reader.connection.execute("SELECT COUNT(*) FROM page_vectors").fetchone()[0])
 
 
-def last_sequence(catalog: Catalog) -> int:
+def last_sequence(reader: Reader) -> int:
     """The number of the newest row ever written, removed ones included."""
-    row = catalog.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'page_vectors'").fetchone()
+    row = reader.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'page_vectors'").fetchone()
     return 0 if row is None else int(row[0])
 
 
-def pages_after(catalog: Catalog, sequence: int) -> list[int]:
+def pages_after(reader: Reader, sequence: int) -> list[int]:
     """Pages written after a sequence number."""
-    rows = catalog.connection.execute("SELECT page_id FROM page_vectors WHERE seq > ?", (sequence,))
+    rows = reader.connection.execute("SELECT page_id FROM page_vectors WHERE seq > ?", (sequence,))
     return [int(row[0]) for row in rows]
 
 
-def vectors_of(catalog: Catalog, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
+def vectors_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
     """page_id and packed vectors, of these pages or of all."""
-    yield from _column(catalog, "vectors", page_ids)
+    yield from _column(reader, "vectors", page_ids)
 
 
-def sketches_of(catalog: Catalog, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
+def sketches_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
     """page_id and packed sketches, of these pages or of all."""
-    yield from _column(catalog, "sketch", page_ids)
+    yield from _column(reader, "sketch", page_ids)
 
 
-def seen_of(catalog: Catalog, page_ids: Sequence[int]) -> Iterator[tuple[int, bytes, bytes]]:
+def seen_of(reader: Reader, page_ids: Sequence[int]) -> Iterator[tuple[int, bytes, bytes]]:
     """page_id, packed vectors and boxes of pages that a visual model saw. Read together, so that they fit."""
     for part in slices(page_ids):
-        yield from catalog.connection.execute(
+        yield from reader.connection.execute(
             f"SELECT page_id, vectors, boxes FROM page_vectors WHERE page_id IN ({marks(part)}) AND length(vectors)",
             part,
         ).fetchall()
 
 
-def embedded_lines_of(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, tuple[list[Line], bytes]]:
+def embedded_lines_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[list[Line], bytes]]:
     """page_id → its lines and their packed vectors, in the same order, of pages that have some."""
     found: dict[int, tuple[list[Line], bytes]] = {}
     for part in slices(page_ids):
-        rows = catalog.connection.execute(
+        rows = reader.connection.execute(
             "SELECT page_id, lines, vectors FROM page_lines JOIN page_vectors USING (page_id)"
             f" WHERE page_id IN ({marks(part)}) AND length(vectors)",
             part,
@@ -185,13 +186,13 @@ def embedded_lines_of(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, tu
     return found
 
 
-def _column(catalog: Catalog, name: str, page_ids: Sequence[int] | None) -> Iterator[tuple[int, bytes]]:
+def _column(reader: Reader, name: str, page_ids: Sequence[int] | None) -> Iterator[tuple[int, bytes]]:
     if page_ids is None:
-        rows = catalog.connection.execute(f"SELECT page_id, {name} FROM page_vectors ORDER BY page_id")
+        rows = reader.connection.execute(f"SELECT page_id, {name} FROM page_vectors ORDER BY page_id")
         yield from ((int(row[0]), row[1]) for row in rows)
         return
     for part in slices(page_ids):
-        rows = catalog.connection.execute(
+        rows = reader.connection.execute(
             f"SELECT page_id, {name} FROM page_vectors WHERE page_id IN ({marks(part)}) ORDER BY page_id", part
         )
         yield from ((int(row[0]), row[1]) for row in rows)

@@ -8,11 +8,11 @@ import zlib
 from collections.abc import Sequence
 
 from research.records import Chunk, FailedPage, Line, Page
-from research.store.catalog.catalog import Catalog
+from research.store.catalog.catalog import Catalog, revise
 from research.store.catalog.failures import WHOLE, add_tries, failures_of, forget, record, waits
 from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ, STAGE_VECTORS
 from research.store.catalog.page_vectors import write_lines
-from research.store.catalog.revision import revise
+from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import words
 
 
@@ -77,14 +77,14 @@ def restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
     revise(connection)  # a document without text has no vector to tell by
 
 
-def pages_for_ocr(catalog: Catalog, doc_id: str) -> list[int]:
-    rows = catalog.connection.execute("SELECT page FROM pages WHERE doc_id = ? AND needs_ocr ORDER BY page", (doc_id,))
+def pages_for_ocr(reader: Reader, doc_id: str) -> list[int]:
+    rows = reader.connection.execute("SELECT page FROM pages WHERE doc_id = ? AND needs_ocr ORDER BY page", (doc_id,))
     return [int(row[0]) for row in rows]
 
 
-def count_for_ocr(catalog: Catalog) -> int:
+def count_for_ocr(reader: Reader) -> int:
     """Pages that wait for OCR, looked for in the documents of the ledger: all pages would be the whole index read."""
-    row = catalog.connection.execute(
+    row = reader.connection.execute(
         "SELECT COUNT(*) FROM ledger CROSS JOIN pages USING (doc_id) WHERE stage = ? AND needs_ocr", (STAGE_OCR,)
     ).fetchone()
     return int(row[0])

@@ -13,6 +13,7 @@ from research.records import Region
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
 from research.store.catalog.pages import marks, slices
+from research.store.catalog.reader import Reader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,14 +41,14 @@ class ComparedChunk:
     cosine: float
 
 
-def encoder_of(catalog: Catalog) -> str:
+def encoder_of(reader: Reader) -> str:
     """The name of the encoder that filled this index; empty while it has no vectors."""
-    return catalog.meta(_ENCODER)
+    return reader.meta(_ENCODER)
 
 
-def dim_of(catalog: Catalog) -> int:
+def dim_of(reader: Reader) -> int:
     """Numbers in a vector of this index."""
-    return int(catalog.meta(_DIM, "0"))
+    return int(reader.meta(_DIM, "0"))
 
 
 def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
@@ -62,14 +63,14 @@ def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
 
 
-def pending_chunks(catalog: Catalog) -> Iterator[PendingChunk]:
+def pending_chunks(reader: Reader) -> Iterator[PendingChunk]:
     """Chunks without a vector, document by document."""
-    documents = catalog.connection.execute(
+    documents = reader.connection.execute(
         "SELECT doc_id FROM ledger JOIN documents USING (doc_id) WHERE stage = ? ORDER BY documents.rowid",
         (STAGE_VECTORS,),
     ).fetchall()
     for (doc_id,) in documents:
-        rows = catalog.connection.execute(
+        rows = reader.connection.execute(
             "SELECT c.chunk_id, c.context, c.text FROM pages p JOIN chunks c USING (page_id)"
             " LEFT JOIN vectors v USING (chunk_id) WHERE p.doc_id = ? AND v.seq IS NULL"
             " ORDER BY p.page, c.ordinal",
@@ -81,8 +82,8 @@ def pending_chunks(catalog: Catalog) -> Iterator[PendingChunk]:
 
 
 # CROSS JOIN keeps SQLite to the order written: from the few documents of the ledger to their chunks, not back from all.
-def count_pending(catalog: Catalog) -> int:
-    row = catalog.connection.execute(
+def count_pending(reader: Reader) -> int:
+    row = reader.connection.execute(
         "SELECT COUNT(*) FROM ledger CROSS JOIN pages USING (doc_id) CROSS JOIN chunks USING (page_id)"
         " LEFT JOIN vectors USING (chunk_id) WHERE stage = ? AND seq IS NULL",
         (STAGE_VECTORS,),
@@ -90,15 +91,15 @@ def count_pending(catalog: Catalog) -> int:
     return int(row[0])
 
 
-def count_chunks(catalog: Catalog) -> int:
-    return int(catalog.connection.execute("SELECT COUNT(*) FROM chunks").fetchone()[0])
+def count_chunks(reader: Reader) -> int:
+    return int(reader.connection.execute("SELECT COUNT(*) FROM chunks").fetchone()[0])
 
 
-def count_embedded(catalog: Catalog, chunk_ids: Sequence[int]) -> int:
-    """How many of these chunks are in the catalog, with their vectors."""
+def count_embedded(reader: Reader, chunk_ids: Sequence[int]) -> int:
+    """How many of these chunks are in the reader, with their vectors."""
     return sum(
         int(
-            catalog.connection.execute(
+            reader.connection.execute(
                 f"SELECT COUNT(*) FROM vectors WHERE chunk_id IN ({marks(part)})", tuple(part)
             ).fetchone()[0]
         )
@@ -106,9 +107,9 @@ def count_embedded(catalog: Catalog, chunk_ids: Sequence[int]) -> int:
     )
 
 
-def longest_chunk(catalog: Catalog) -> int:
+def longest_chunk(reader: Reader) -> int:
     """Tokens of the longest chunk; 0 in an empty index."""
-    return int(catalog.connection.execute("SELECT COALESCE(MAX(tokens), 0) FROM chunks").fetchone()[0])
+    return int(reader.connection.execute("SELECT COALESCE(MAX(tokens), 0) FROM chunks").fetchone()[0])
 
 
 def write_vectors(catalog: Catalog, chunk_ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
@@ -132,27 +133,27 @@ def close_ledger(catalog: Catalog) -> None:
         )
 
 
-def last_sequence(catalog: Catalog) -> int:
+def last_sequence(reader: Reader) -> int:
     """The number of the newest vector ever written, removed ones included."""
-    row = catalog.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'").fetchone()
+    row = reader.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'").fetchone()
     return 0 if row is None else int(row[0])
 
 
-def vectors_after(catalog: Catalog, sequence: int) -> tuple[list[int], NDArray[np.float32]]:
+def vectors_after(reader: Reader, sequence: int) -> tuple[list[int], NDArray[np.float32]]:
     """page ids and vectors (n, dim) written after a sequence number."""
-    rows = catalog.connection.execute(
+    rows = reader.connection.execute(
         "SELECT page_id, vector FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq",
         (sequence,),
     ).fetchall()
     return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
 
 
-def vectors_of_pages(catalog: Catalog, page_ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
+def vectors_of_pages(reader: Reader, page_ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
     """page ids (one a chunk) and vectors (n, dim) of these pages."""
     rows = [
         row
         for part in slices(page_ids)
-        for row in catalog.connection.execute(
+        for row in reader.connection.execute(
             f"SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id IN ({marks(part)})",
             part,
         )
@@ -161,10 +162,10 @@ def vectors_of_pages(catalog: Catalog, page_ids: Sequence[int]) -> tuple[list[in
 
 
 def nearest_on_page(
-    catalog: Catalog, page_id: int, asked: NDArray[np.float32], most: int | None = None
+    reader: Reader, page_id: int, asked: NDArray[np.float32], most: int | None = None
 ) -> list[ComparedChunk]:
     """A page's chunks by cosine with a question's vector (dim,), best first; the `most` best, or all."""
-    rows = catalog.connection.execute(
+    rows = reader.connection.execute(
         "SELECT text, box, regions, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id = ?"
         " ORDER BY ordinal",
         (page_id,),
@@ -193,24 +194,24 @@ def cosines(matrix: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[
     return found
 
 
-def page_means(catalog: Catalog, page_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+def page_means(reader: Reader, page_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
     """page_id → the direction its chunks share, (dim,), unit length; zero for a page without text."""
     import numpy as np
 
-    dim = int(catalog.meta(_DIM, "1"))
+    dim = int(reader.meta(_DIM, "1"))
     means = {page_id: np.zeros(dim, dtype=np.float32) for page_id in page_ids}
-    for owner, vector in zip(*vectors_of_pages(catalog, page_ids), strict=True):
+    for owner, vector in zip(*vectors_of_pages(reader, page_ids), strict=True):
         means[owner] += vector
     return {page_id: total / (np.linalg.norm(total) or 1.0) for page_id, total in means.items()}
 
 
-def page_ids_of_chunks(catalog: Catalog, keys: Sequence[str], *, upto: int) -> dict[str, int]:
+def page_ids_of_chunks(reader: Reader, keys: Sequence[str], *, upto: int) -> dict[str, int]:
     """Chroma record id → page_id, for records that are still current: present, and written by `upto`."""
     found: dict[str, int] = {}
     for start in range(0, len(keys), _KEYS_A_STATEMENT):
         part = [key.rsplit(":", 2) for key in keys[start : start + _KEYS_A_STATEMENT]]
         # CROSS JOIN keeps SQLite to this order: each wanted key is looked up, nothing is scanned.
-        rows = catalog.connection.execute(
+        rows = reader.connection.execute(
             f"WITH wanted (doc_id, page, ordinal) AS (VALUES {','.join(['(?, ?, ?)'] * len(part))})"
             " SELECT w.doc_id, w.page, w.ordinal, p.page_id FROM wanted w"
             " CROSS JOIN pages p ON p.doc_id = w.doc_id AND p.page = w.page"

@@ -7,9 +7,8 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from research.store.catalog.catalog import Catalog
+from research.store.catalog.catalog import Catalog, revise
 from research.store.catalog.ledger import STAGE_IMAGES
-from research.store.catalog.revision import revise
 from research.store.files.own_files import make_folder, own_entries, remove_file, remove_tree
 from research.store.files.paths import IndexPaths
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import markdown_of, marks
+from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import words
 from research.store.fulltext.search import phrase_pages
 
@@ -14,13 +14,13 @@ from research.store.fulltext.search import phrase_pages
 _MOST_MENTIONS = 100
 
 
-def numbered_pages(catalog: Catalog, doc_ids: Sequence[str], numbers: Sequence[int]) -> dict[int, str]:
+def numbered_pages(reader: Reader, doc_ids: Sequence[str], numbers: Sequence[int]) -> dict[int, str]:
     """page_id → doc_id of the pages with one of these numbers, physical or printed; -1 is a document's last."""
     if not numbers:
         return {}
     labels = [str(number) for number in numbers]
     wanted = marks(numbers)
-    rows = catalog.connection.execute(
+    rows = reader.connection.execute(
         "SELECT page_id, doc_id FROM pages JOIN documents USING (doc_id)"
         f" WHERE doc_id IN ({marks(doc_ids)})"
         f" AND (page IN ({wanted}) OR label IN ({wanted}) OR page - num_pages - 1 IN ({wanted}))",
@@ -29,7 +29,7 @@ def numbered_pages(catalog: Catalog, doc_ids: Sequence[str], numbers: Sequence[i
     return {int(row[0]): str(row[1]) for row in rows}
 
 
-def captioned_pages(catalog: Catalog, doc_ids: Sequence[str], kinds: Sequence[str], number: str) -> dict[int, str]:
+def captioned_pages(reader: Reader, doc_ids: Sequence[str], kinds: Sequence[str], number: str) -> dict[int, str]:
     """page_id → doc_id of the pages with a line that is headed by one of the kinds and the number, as a caption."""
     # "Figure 2: …", "Figure 2 The …", but not a sentence that begins "Figure 2 shows …".
     name = "|".join(map(re.escape, kinds))
@@ -39,6 +39,6 @@ def captioned_pages(catalog: Catalog, doc_ids: Sequence[str], kinds: Sequence[st
     )
     mentions: dict[int, str] = {}
     for kind in kinds:
-        mentions |= phrase_pages(catalog, words(f"{kind} {number}"), doc_ids, limit=_MOST_MENTIONS)
-    held = {page_id for page_id, text in markdown_of(catalog, sorted(mentions)) if caption.search(text)}
+        mentions |= phrase_pages(reader, words(f"{kind} {number}"), doc_ids, limit=_MOST_MENTIONS)
+    held = {page_id for page_id, text in markdown_of(reader, sorted(mentions)) if caption.search(text)}
     return {page_id: doc_id for page_id, doc_id in mentions.items() if page_id in held}

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from research.store.catalog import counts
-from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import marks, slices
+from research.store.catalog.reader import Reader
 
 # FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1.
 _BM25_MAXIMUM = 2.2
@@ -38,33 +38,33 @@ class Term:
     fts_idf: float  # as FTS5 has it inside its bm25(), where a word of most pages counts nothing
 
 
-def term_statistics(catalog: Catalog, words: Sequence[str]) -> list[Term]:
+def term_statistics(reader: Reader, words: Sequence[str]) -> list[Term]:
     """Each distinct word with its weight; words on no page have the highest."""
     distinct = list(dict.fromkeys(words))
-    total, known = counts.pages(catalog), catalog.figures()
+    total, known = counts.pages(reader), reader.count_cache()
     for part in slices([word for word in distinct if ("pages with", word) not in known]):
-        rows = catalog.connection.execute(f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part)
+        rows = reader.connection.execute(f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part)
         pages = dict.fromkeys(part, 0) | {str(row[0]): int(row[1]) for row in rows}
         known.update((("pages with", word), count) for word, count in pages.items())
     return [_term(word, total, known["pages with", word]) for word in distinct]
 
 
-def find_words(catalog: Catalog, terms: Sequence[Term], *, limit: int) -> set[int]:
+def find_words(reader: Reader, terms: Sequence[Term], *, limit: int) -> set[int]:
     """The best `limit` pages that hold any of the words, by FTS5's own ranking."""
     present = [term for term in terms if term.pages]
     rare = [term for term in present if term.share <= _RARE_SHARE]
     most_common = sum(term.pages for term in present) - sum(term.pages for term in rare)
     if rare and most_common > _WORTH_PRUNING * limit:
-        found = _score(catalog, _any(present), limit, _any(rare))
+        found = _score(reader, _any(present), limit, _any(rare))
         # A page with none of the rare words scores less than this; if the last of the found is better, none is missing.
         bound = sum(term.fts_idf for term in present if term.share > _RARE_SHARE)
         if len(found) == limit and min(found.values()) > bound:
             return set(found)
-    return set(_score(catalog, _any(present), limit))
+    return set(_score(reader, _any(present), limit))
 
 
 def score_words(
-    catalog: Catalog, terms: Sequence[Term], page_ids: Sequence[int], floors: Floors | None = None
+    reader: Reader, terms: Sequence[Term], page_ids: Sequence[int], floors: Floors | None = None
 ) -> dict[int, float]:
     """page_id → BM25 of the words with the weights of `terms`; at most the sum of their idf."""
     scores: dict[int, float] = {}
@@ -73,7 +73,7 @@ def score_words(
             continue
         least = (floors or {}).get(term.word, {})
         # One word at a time, so that FTS5's own weight can be divided out and ours put in.
-        for page_id, score in _score_pages(catalog, _quote(term.word), page_ids).items():
+        for page_id, score in _score_pages(reader, _quote(term.word), page_ids).items():
             share = score / term.fts_idf
             # What lies below its floor keeps its order there.
             share = max(share, least.get(page_id, 0.0) * (1.0 - _ORDER + _ORDER * share))
@@ -81,32 +81,32 @@ def score_words(
     return scores
 
 
-def few_pages(catalog: Catalog, words: Sequence[str], *, most: int) -> list[int]:
+def few_pages(reader: Reader, words: Sequence[str], *, most: int) -> list[int]:
     """The pages where the words stand in a row; none if those are more than `most`."""
-    rows = catalog.connection.execute(
+    rows = reader.connection.execute(
         "SELECT rowid FROM page_words WHERE page_words MATCH ? LIMIT ?", (_quote(" ".join(words)), most + 1)
     ).fetchall()
     return [int(row[0]) for row in rows] if len(rows) <= most else []
 
 
-def find_pairs(catalog: Catalog, words: Sequence[str], *, limit: int) -> tuple[dict[int, float], bool]:
+def find_pairs(reader: Reader, words: Sequence[str], *, limit: int) -> tuple[dict[int, float], bool]:
     """page_id → BM25 of adjacent word pairs, best first, and whether these are all pages with any. More than `limit`
     come where that is no trouble."""
     limit = max(limit, _MOST_PAIR_PAGES)
-    found = _score(catalog, _pairs(words), limit)
+    found = _score(reader, _pairs(words), limit)
     return found, len(found) < limit
 
 
-def score_pairs(catalog: Catalog, words: Sequence[str], page_ids: Sequence[int]) -> dict[int, float]:
+def score_pairs(reader: Reader, words: Sequence[str], page_ids: Sequence[int]) -> dict[int, float]:
     """The same of these pages."""
-    return _score_pages(catalog, _pairs(words), page_ids)
+    return _score_pages(reader, _pairs(words), page_ids)
 
 
-def phrase_pages(catalog: Catalog, words: Sequence[str], doc_ids: Sequence[str], *, limit: int) -> dict[int, str]:
+def phrase_pages(reader: Reader, words: Sequence[str], doc_ids: Sequence[str], *, limit: int) -> dict[int, str]:
     """page_id → doc_id of the pages of these documents where the words stand in a row, the best `limit` of them."""
     if not words:
         return {}
-    rows = catalog.connection.execute(
+    rows = reader.connection.execute(
         "SELECT page_id, doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
         f" WHERE page_words MATCH ? AND doc_id IN ({marks(doc_ids)}) ORDER BY rank LIMIT ?",
         (_quote(" ".join(words)), *doc_ids, limit),
@@ -114,12 +114,12 @@ def phrase_pages(catalog: Catalog, words: Sequence[str], doc_ids: Sequence[str],
     return {int(row[0]): str(row[1]) for row in rows}
 
 
-def name_matches(catalog: Catalog, words: Sequence[str]) -> dict[str, float]:
+def name_matches(reader: Reader, words: Sequence[str]) -> dict[str, float]:
     """doc_id → summed idf (among documents) of the words found in its file name."""
-    total = counts.documents(catalog)
+    total = counts.documents(reader)
     holders: dict[str, list[str]] = {}
     for part in slices(list(dict.fromkeys(words))):
-        rows = catalog.connection.execute(f"SELECT word, doc_id FROM name_words WHERE word IN ({marks(part)})", part)
+        rows = reader.connection.execute(f"SELECT word, doc_id FROM name_words WHERE word IN ({marks(part)})", part)
         for word, doc_id in rows:
             holders.setdefault(word, []).append(doc_id)
     scores: dict[str, float] = {}
@@ -130,12 +130,12 @@ def name_matches(catalog: Catalog, words: Sequence[str]) -> dict[str, float]:
     return scores
 
 
-def _score(catalog: Catalog, expression: str, limit: int, holding: str = "") -> dict[int, float]:
+def _score(reader: Reader, expression: str, limit: int, holding: str = "") -> dict[int, float]:
     """The best `limit` pages of an expression; `holding`: only those that match this other one, too."""
     if not expression:
         return {}
     among = " AND +rowid IN (SELECT rowid FROM page_words WHERE page_words MATCH ?)" if holding else ""
-    rows = catalog.connection.execute(
+    rows = reader.connection.execute(
         f"SELECT rowid, {_SCORE} AS score FROM page_words WHERE page_words MATCH ?{among}"
         " ORDER BY score, rowid LIMIT ?",
         (expression, *([holding] if holding else []), limit),
@@ -143,11 +143,11 @@ def _score(catalog: Catalog, expression: str, limit: int, holding: str = "") -> 
     return _scores(rows)
 
 
-def _score_pages(catalog: Catalog, expression: str, page_ids: Sequence[int]) -> dict[int, float]:
+def _score_pages(reader: Reader, expression: str, page_ids: Sequence[int]) -> dict[int, float]:
     """These pages, where they match an expression."""
     found: dict[int, float] = {}
     for part in slices(page_ids) if expression else ():
-        rows = catalog.connection.execute(
+        rows = reader.connection.execute(
             f"SELECT rowid, {_SCORE} FROM page_words WHERE page_words MATCH ? AND +rowid IN ({marks(part)})",
             (expression, *part),
         )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from research.store.catalog import counts, vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.revision import revision_of
+from research.store.catalog.catalog import Catalog, revision_of
 from research.store.vectors import generations, visual_records
 from research.store.vectors.generations import TEXT, VISUAL, Generation
 

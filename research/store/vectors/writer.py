@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from research.store.catalog import page_vectors, vectors
-from research.store.catalog.catalog import Catalog
+from research.store.catalog.catalog import Catalog, revision_of
 from research.store.catalog.pages import pages_of
-from research.store.catalog.revision import revision_of
 from research.store.vectors import generations, visual_records
 from research.store.vectors.chroma import SYNC_THRESHOLD, ClientWriter, CoreWriter, Metadata, Writer, open_client
 from research.store.vectors.generations import Generation

@@ -222,7 +222,7 @@ def test_counts_are_remembered_only_while_nobody_writes(making: Making) -> None:
     making.add("a.pdf", ["walrus", "seal"])
     with Catalog(making.paths) as reader:
         assert counts.pages(reader) == 2
-        assert reader.figures(), "counted once"
+        assert reader.count_cache(), "counted once"
         making.add("b.pdf", ["orca"])
         assert counts.pages(reader) == 3, "another connection has written"
     assert counts.pages(making.catalog) == 3
