@@ -21,6 +21,9 @@ from urllib.parse import quote
 
 from research.store.files.own_files import make_folder, own_entries, read_file, refuse_link, remove_tree, sync
 
+TEXT = "text"
+VISUAL = "visual"
+
 _NAME = re.compile(r"gen-[0-9]{6,18}")
 _MANIFEST = "generation.json"
 _DRAFT = "draft"
@@ -52,12 +55,22 @@ class Generation:
     visual_upto: int = 0  # the last of the visual encoder's pages that is in it
     revision: int = 0  # of the catalog's metadata, see store.revision
 
+    def records_in(self, collection: str) -> int:
+        return self.text_records if collection == TEXT else self.visual_records
 
-def newest(folder: Path, catalog_id: str) -> Generation | None:
-    """The newest generation of this catalog whose files are as they were published."""
+    def through(self, collection: str) -> int:
+        """The last sequence number of the catalog's vectors of this kind that is in it."""
+        return self.upto if collection == TEXT else self.visual_upto
+
+
+def newest(folder: Path, catalog_id: str, *, through: int | None = None) -> Generation | None:
+    """The newest generation of this catalog whose files are as they were published; with `through` the newest that
+    holds nothing written after this sequence number."""
     for number, path in reversed(_numbered(folder)):
         generation = _read(path, number)
-        if generation is not None and generation.catalog_id == catalog_id:
+        if generation is None or generation.catalog_id != catalog_id:
+            continue
+        if through is None or generation.upto <= through:
             return generation
     return None
 

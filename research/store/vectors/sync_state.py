@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from research.store.catalog import counts, vectors
 from research.store.catalog.catalog import Catalog, revision_of
 from research.store.vectors import generations, visual_records
-from research.store.vectors.generations import Generation
+from research.store.vectors.generations import TEXT, VISUAL, Generation
 
-TEXT = "text"
-VISUAL = "visual"
+__all__ = ["TEXT", "VISUAL", "IndexState", "chunk_key", "current", "state_of"]
 
 
 @dataclass(frozen=True, slots=True)

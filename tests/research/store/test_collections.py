@@ -217,7 +217,7 @@ def test_collections_of_another_catalog_are_not_used(making: Making, published: 
 
 def test_an_unbuilt_index_says_so(making: Making) -> None:
     with ChromaClient(making.paths.root) as client:
-        assert client.neighbours() is None
+        assert client.generation() is None
         with pytest.raises(IndexUnusableError, match="not built"):
             _ = client.text_collection
     assert not repair_if_behind(making.paths), "an empty index needs no collections"
