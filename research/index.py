@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.errors import NothingFoundError, UsageError
-from research.models import PageResult, PageView, Question, ResearchContext, SearchResults
+from research.models import Coverage, PageResult, PageView, Question, ResearchContext, SearchResults
 from research.settings import Settings
+from research.store.catalog import counts
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents, find_documents
-from research.store.catalog.pages import document_markdown, get_page
+from research.store.catalog.pages import document_markdown, get_page, page_markdown
 from research.store.files.paths import IndexPaths
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
@@ -77,6 +78,22 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def check_not_empty(self) -> None:
+        """Raise NothingFoundError if there is nothing to search."""
+        with self.catalog.snapshot() as reader:
+            if counts.pages(reader) == 0:
+                raise NothingFoundError(
+                    f"the index {self.paths.root} is empty, so there is nothing to search",
+                    hint="add documents: ctx ingest PATH",
+                )
+
+    def catch_up(self) -> bool:
+        """Publish what the collections lack, if nobody else is writing. True if that was done; without it a question
+        compares the missing vectors one by one."""
+        from research.store.vectors.catch_up import repair_if_behind
+
+        return repair_if_behind(self.paths)
 
     def ask(
         self,
@@ -137,7 +154,8 @@ class Index:
             if highlights:
                 items = self.source.highlight(reader, asked.searching(found.searched), items)
         results = [PageResult.of(item, rank, snippet(item.text, question)) for rank, item in enumerate(items, start=1)]
-        return SearchResults(question, results, found.coverage, found.timings, found.searched, found.rewrites)
+        coverage = found.coverage or Coverage()
+        return SearchResults(question, results, coverage, found.timings, found.searched, found.rewrites)
 
     def rank(
         self,
@@ -168,7 +186,7 @@ class Index:
                 raise NothingFoundError(
                     f"{info.filename} has no page {page}", hint=f"its pages are 1 to {info.num_pages}"
                 )
-            item, problem = page_item(stored), ""
+            item, problem = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), ""
             if question is not None:
                 passages, problem = self.source.places(reader, Question(question), item.ref)
                 item = replace(item, passages=tuple(passages))

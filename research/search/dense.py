@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from research.errors import CtxError
@@ -33,7 +34,7 @@ class QuestionEncoder:
     def vector(self, reader: Reader, question: Question) -> NDArray[np.float32]:
         """(dim,), unit length."""
         encoder = self.encoder(reader)
-        return question.memo.get(("vector", encoder.name), lambda: encoder.embed_query(question.wording))
+        return question.memo.get(("vector", encoder.name), partial(encoder.embed_query, question.wording))
 
     def encoder(self, reader: Reader) -> TextEncoder:
         if self._given is not None:
@@ -62,7 +63,7 @@ class DenseLeg:
         return ""
 
     def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
-        return question.memo.get(("nearest", depth), lambda: self._look(reader, question, depth))
+        return question.memo.get(("nearest", depth), partial(self._look, reader, question, depth))
 
     def _look(self, reader: Reader, question: Question, depth: int) -> list[int]:
         found = self._index.nearest(reader, self._encoder.vector(reader, question), depth)

@@ -17,7 +17,8 @@ from research.errors import CtxError, UsageError
 from research.models import Coverage, LegCoverage, LegScore, Question, Rewrite
 from research.search.fusion import Ranked, Weights, fuse, leg_scores, ranks_of
 from research.search.legs import Hits, Leg
-from research.store.catalog.pages import StoredPage, coverage_counts, get_pages, page_ids_of, places_of
+from research.store.catalog import counts
+from research.store.catalog.pages import StoredPage, get_pages, get_pages_with_text, page_ids_of, places_of
 from research.store.catalog.reader import Reader
 
 # Deep enough that a page good in both legs is seen by one of them, shallow enough to stay quick.
@@ -56,6 +57,7 @@ class Found:
     """A page with its text, its score and how each leg saw it."""
 
     page: StoredPage
+    text: str  # its markdown; empty for candidates after the results
     score: float  # the weighted sum, 0 to 1
     legs: dict[str, LegScore]
 
@@ -141,7 +143,7 @@ class Engine:
             for booster in self._boosters:
                 ranked, pages = booster.boost(reader, text, ranked)
                 moved.update(dict.fromkeys(pages, booster.name))
-        candidates = _with_pages(reader, ranked if everything else ranked[:limit], ranking, moved)
+        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, moved)
         timings = {run.leg.name: run.seconds for run in ranking.runs} | {"search": time.perf_counter() - started}
         coverage = _coverage(reader, ranking.runs, off, question.notes)
         return SearchOutcome(
@@ -209,32 +211,31 @@ def _chains(runs: Sequence[_LegRun]) -> list[list[_LegRun]]:
 
 
 def _side_by_side(chains: Sequence[Sequence[_LegRun]], step: Callable[[_LegRun], None]) -> None:
-    """The first chain in this thread, the others each in one of its own."""
+    """Each chain in a thread of its own."""
 
     def work(chain: Sequence[_LegRun]) -> None:
         for run in chain:
             run.attempt(step)
 
-    threads = [threading.Thread(target=work, args=(chain,), daemon=True) for chain in chains[1:]]
+    threads = [threading.Thread(target=work, args=(chain,), daemon=True) for chain in chains]
     for thread in threads:
         thread.start()
-    for chain in chains[:1]:
-        work(chain)
     for thread in threads:
         thread.join()
 
 
 def _with_pages(
-    reader: Reader, ranked: Sequence[Ranked], ranking: _Ranking, moved: Mapping[int, str]
+    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, moved: Mapping[int, str]
 ) -> list[Found]:
     page_ids = [entry.page_id for entry in ranked]
-    pages = get_pages(reader, page_ids)
+    pages = get_pages_with_text(reader, page_ids[:limit])
+    pages |= {page_id: (page, "") for page_id, page in get_pages(reader, page_ids[limit:]).items()}
     found = []
     for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
         score = min(1.0, max(0.0, entry.score))
         if entry.page_id in moved:
             legs[moved[entry.page_id]] = LegScore(None, score, {"place": score})
-        found.append(Found(pages[entry.page_id], score, legs))
+        found.append(Found(*pages[entry.page_id], score, legs))
     return found
 
 
@@ -243,4 +244,10 @@ def _coverage(
 ) -> Coverage:
     """What an answer rests on: which legs took part, and which pages some of them cannot see yet."""
     legs = [LegCoverage(run.leg.name, "failed" if run.failure else "ok", run.failure) for run in runs]
-    return Coverage(legs=[*legs, *off], notes=list(dict.fromkeys(notes)), **coverage_counts(reader))
+    return Coverage(
+        legs=[*legs, *off],
+        notes=list(dict.fromkeys(notes)),
+        pages=counts.pages(reader),
+        pages_without_vectors=counts.pages_without_vectors(reader),
+        pages_without_text=counts.pages_without_text(reader),
+    )

@@ -21,6 +21,7 @@ from research.search.legs import Hit, Hits
 from research.store.catalog import page_vectors
 from research.store.catalog.page_vectors import visual_side
 from research.store.catalog.reader import Reader
+from research.store.vectors.generations import VISUAL
 from research.store.vectors.index import VectorIndex
 
 if TYPE_CHECKING:
@@ -97,10 +98,10 @@ class LateInteractionLeg:
             cached = self._cached = (key, *_stack(page_vectors.vectors_of(reader)))
         return cached[1:]
 
-    def _nearest(self, reader: Reader, asked: NDArray[np.float32]) -> list[int] | None:
-        """Pages near the question by their first-stage vectors, and all that came after the last publication."""
-        near = self._index.nearest_pages(reader, first_stage(asked), _NEAREST)
-        return None if near is None else sorted(near)
+    def _nearest(self, reader: Reader, asked: NDArray[np.float32]) -> list[int]:
+        """Pages near the question by their first-stage vectors."""
+        found = self._index.nearest(reader, first_stage(asked), _NEAREST, collection=VISUAL)
+        return sorted(page_id for page_id, _ in found.pairs)
 
 
 def _exact(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]) -> dict[int, float]:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 
 from research.models import Question
@@ -100,7 +101,7 @@ class LexicalLeg:
 
 
 def _terms_of(reader: Reader, question: Question) -> _Terms:
-    return question.memo.get("terms", lambda: _read(reader, question.wording))
+    return question.memo.get("terms", partial(_read, reader, question.wording))
 
 
 def _read(reader: Reader, text: str) -> _Terms:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from research.context.injection.detector import signals_of
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
-from research.search.boosters.page_references import PageReferences
 from research.search.dense import DenseLeg, QuestionEncoder
 from research.search.engine import Engine, Found, SearchOutcome
 from research.search.fusion import DEFAULT_WEIGHTS
 from research.search.lexical import LexicalLeg
-from research.search.rewriters.base import Rewriters
 from research.search.visual import VisualLeg
 from research.sources.base import Retrieved
 from research.store.catalog.pages import page_ids_at
@@ -47,6 +45,12 @@ _CALIBRATION = {
 }
 
 
+class NoRewriters:
+    def before(self, reader, text): return text, []
+    def expand(self, reader, text, ranked): return None
+    def merge(self, plain, expanded, rewrite): return plain
+
+
 class DocumentsSource:
     """The legs, rewriters and boosters of documents, wired to one index."""
 
@@ -62,8 +66,8 @@ class DocumentsSource:
             [LexicalLeg(), dense, self._visual],
             modes=MODES,
             weights=DEFAULT_WEIGHTS,
-            rewriters=Rewriters(settings.rewriters, settings.vocabulary),
-            boosters=[PageReferences()],
+            rewriters=NoRewriters(),
+            boosters=[],
         )
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
@@ -73,7 +77,7 @@ class DocumentsSource:
 
     def highlight(self, reader: Reader, question: Question, items: Sequence[Item]) -> list[Item]:
         """The items with their passages. If they cannot be found, the items stay as they are and a note says so."""
-        page_ids = page_ids_at(reader, [(item.ref.key, int(item.ref.part)) for item in items])
+        page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
         try:
             passages = self._highlighter().passages(reader, question, page_ids)
         except Exception as error:  # noqa: BLE001  a damaged chunk, a model that will not load: the answer stands
@@ -85,7 +89,7 @@ class DocumentsSource:
 
     def places(self, reader: Reader, question: Question, ref: Ref) -> tuple[list[Passage], str]:
         """Where on one page the answer seems to stand, and why a visual model could not say, if so."""
-        [page_id] = page_ids_at(reader, [(ref.key, int(ref.part))])
+        [page_id] = page_ids_at(reader, [f"{ref.key}:{ref.part}"])
         return self._highlighter().closely(reader, question, page_id)
 
     def _highlighter(self) -> Highlighter:
@@ -100,13 +104,13 @@ def calibrated(total: float, mode: str) -> float:
     return 1.0 / (1.0 + math.exp(-steepness * (total - middle)))
 
 
-def page_item(page: StoredPage) -> Item:
+def page_item(page: StoredPage, text: str) -> Item:
     """A page as an item that nobody has asked for yet."""
-    signals = signals_of(page.text, filename=page.filename, title=page.title)
+    signals = signals_of(text, filename=page.filename, title=page.title)
     return Item(
         ref=Ref("page", page.doc_id, str(page.page)),
         title=page.title,
-        text=page.text,
+        text=text,
         score=0.0,
         created_at=page.timestamp,
         metadata=page.metadata(),
@@ -117,7 +121,7 @@ def page_item(page: StoredPage) -> Item:
 def _found_item(found: Found, mode: str, limit: int) -> Item:
     rank = found.legs["visual"].rank if "visual" in found.legs else None
     return replace(
-        page_item(found.page),
+        page_item(found.page, found.text),
         score=calibrated(found.score, mode),
         raw_score=found.score,
         legs=found.legs,

@@ -8,7 +8,7 @@ import uuid
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
 
 from research.records import Box, FailedPage, Line
 from research.store.catalog.catalog import Catalog
@@ -48,6 +48,22 @@ class PageImage:
     name: str  # for messages
     source_path: str  # of its document
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class VisualSide:
+    """What sees the pages of an index: nothing, the lines that OCR read ("regions"), or a visual model."""
+
+    kind: Literal["off", "regions", "model"]
+    name: str
+    dim: int
+    problem: str
+
+
+def visual_side(reader: Reader) -> VisualSide:
+    name = reader.meta(_ENCODER)
+    kind: Literal["off", "regions", "model"] = "off" if name in ("", OFF) else "model"
+    return VisualSide("regions" if name.startswith(REGIONS) else kind, name, dim_of(reader), problem_of(reader))
 
 
 def encoder_of(reader: Reader) -> str:

@@ -35,8 +35,8 @@ _BLOCK = 4096  # vectors compared at once: a few megabytes
 _MOST_SKIPPED = 63  # questions between two tries of a reader that keeps failing
 
 _AFTER = {
-    TEXT: "SELECT page_id, vector FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq",
-    VISUAL: "SELECT page_id, first FROM page_vectors WHERE seq > ? AND length(first) > 0 ORDER BY seq",
+    TEXT: "SELECT page_id, vector, seq FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq LIMIT ?",
+    VISUAL: "SELECT page_id, first, seq FROM page_vectors WHERE seq > ? AND length(first) > 0 ORDER BY seq LIMIT ?",
 }
 
 
@@ -251,13 +251,15 @@ def _compared(reader: Catalog, collection: str, after: int, vector: NDArray[np.f
     import numpy as np
 
     size = 2 * len(vector)
-    rows = reader.connection.execute(_AFTER[collection], (after,))
-    while block := rows.fetchmany(_BLOCK):
-        fitting = [(int(page_id), blob) for page_id, blob in block if len(blob) == size]
+    while block := reader.connection.execute(_AFTER[collection], (after, _BLOCK)).fetchall():
+        after = int(block[-1][2])
+        fitting = [(int(page_id), blob) for page_id, blob, _ in block if len(blob) == size]
         matrix = np.frombuffer(b"".join(blob for _, blob in fitting), dtype="<f2").reshape(len(fitting), -1)
         if fitting:
             similarities = vectors.cosines(matrix.astype(np.float32), vector).tolist()
             yield from zip((page_id for page_id, _ in fitting), similarities, strict=True)
+        if len(block) < _BLOCK:
+            return
 
 
 def _best_pages(scored: Iterable[tuple[int, float]], count: int) -> list[tuple[int, float]]:
