@@ -14,8 +14,8 @@ from ingest.jobs import Task
 from ingest.pool import Limits
 from ingest.report import FileOutcome, IngestSummary, Observer, SilentObserver
 from ingest.run import ingest
+from research.contract import SearchEngine
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
-from research.search.engine import SearchEngine
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog

@@ -12,7 +12,7 @@ import pytest
 
 from ingest.report import FileOutcome, SilentObserver
 from ingest.run import ingest
-from research.search.engine import SearchEngine
+from research.contract import SearchEngine
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.documents import all_documents, unfinished

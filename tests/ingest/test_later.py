@@ -10,9 +10,8 @@ from PIL import Image
 
 from ingest.report import IngestSummary, Observer, SilentObserver
 from ingest.run import ingest
-from research.context.builder import ContextBuilder
+from research.contract import ContextBuilder, SearchEngine
 from research.errors import CtxError
-from research.search.engine import SearchEngine
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog

@@ -10,13 +10,13 @@ import pytest
 
 from ingest.report import IngestSummary, SilentObserver
 from ingest.run import ingest
-from research.context.builder import ContextBuilder
+from research.contract import ContextBuilder, SearchEngine
 from research.encoders.quiet import quiet
 from research.encoders.visual.loading import engine as colpali_classes
 from research.encoders.visual.packing import unpack
 from research.encoders.visual.registry import checkpoint_of
 from research.errors import UsageError
-from research.search.engine import SearchEngine, SearchOutcome
+from research.search.engine import SearchOutcome
 from research.settings import Settings
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
@@ -295,8 +295,8 @@ def test_candidates_are_chosen_where_pages_are_many(
     seen_index: IndexPaths, monkeypatch: pytest.MonkeyPatch, sketched: int
 ) -> None:
     everything = search(seen_index, "visual")
-    monkeypatch.setattr("research.search.late.EXACT_PAGES", 1)
-    monkeypatch.setattr("research.search.late.SKETCHED_PAGES", sketched)
+    monkeypatch.setattr("research.search.late_interaction.EXACT_PAGES", 1)
+    monkeypatch.setattr("research.search.late_interaction.SKETCHED_PAGES", sketched)
     chosen = search(seen_index, "visual")
     assert [(f.page.page_id, f.score) for f in chosen.found] == [
         (f.page.page_id, pytest.approx(f.score, abs=1e-6)) for f in everything.found

@@ -12,8 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from research.context.builder import ContextBuilder
-from research.search.engine import SearchEngine
+from research.contract import ContextBuilder, SearchEngine
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from research.store.vectors import sync_state

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from research.context.citations import body
 from research.context.injection.detector import signals_of
 from research.context.injection.headers import forges_header, neutralize_headers
+from research.context.render.cited import CitedPages
 from tests.research.context.injection.headers import DISGUISES, INNOCENT
 
 
@@ -31,7 +31,7 @@ def test_a_disguised_header_is_disarmed_and_marked(line: str) -> None:
 @pytest.mark.parametrize("line", INNOCENT)
 def test_what_only_looks_alike_stays(line: str) -> None:
     page = f"The first paragraph.\n\n{line}\n\nThe last one."
-    assert body(page) == page
+    assert CitedPages().body(page) == page
     assert signals_of(page) == []
 
 
