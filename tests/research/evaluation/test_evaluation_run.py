@@ -20,7 +20,7 @@ QUESTIONS = read_questions(Path(__file__).parents[3] / "data" / "questions.jsonl
 def asked(sample_index: Path) -> list[Asked]:
     with ChromaClient(sample_index) as client:
         golds = look_up(client.catalog, QUESTIONS).askable
-        return list(ask_all(SearchEngine(client), golds, "hybrid"))
+        return list(ask_all(SearchEngine(client).index, golds, "hybrid"))
 
 
 def test_a_leg_beside_the_fusion_is_the_leg_alone(samples: ChromaClient, asked: list[Asked]) -> None:
