@@ -11,7 +11,7 @@ from ingest.ocr.engines import OcrEngine, OcrLine
 from ingest.ocr.images import Render, image_render
 from ingest.ocr.layout import on_page, regions
 from ingest.ocr.need import OcrNeed
-from ingest.pdf import render
+from ingest.pdf.blocks import list_block, prose_block, rows_block
 from ingest.pdf.cleaning import Vocabulary
 from ingest.pdf.paragraphs import Draft, draft_region
 from research.store.boxes import area, union
@@ -64,16 +64,16 @@ def blocks_of(lines: list[OcrLine], size: tuple[int, int]) -> list[Block]:
         items: list[Draft] = []
         for draft in draft_region(region, code=False):
             if items and draft.kind != "list":
-                blocks.append(render.list_block(items, _box_of(items, lines), vocabulary))
+                blocks.append(list_block(items, _box_of(items, lines), vocabulary))
                 items = []
             if draft.kind == "list":
                 items.append(draft)
             elif draft.kind == "table":
-                blocks.append(render.rows_block(draft, _box_of([draft], lines)))
+                blocks.append(rows_block(draft, _box_of([draft], lines)))
             else:
-                blocks.append(render.prose_block(draft, _box_of([draft], lines), vocabulary))
+                blocks.append(prose_block(draft, _box_of([draft], lines), vocabulary))
         if items:
-            blocks.append(render.list_block(items, _box_of(items, lines), vocabulary))
+            blocks.append(list_block(items, _box_of(items, lines), vocabulary))
     return [block for block in blocks if block.text]
 
 

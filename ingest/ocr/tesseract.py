@@ -193,7 +193,7 @@ class _Word:
 
     @property
     def size(self) -> float:
-        """The height of the face, from the highest letter to the deepest, whichever the word has."""
+        """The height of the font, from the highest letter to the deepest, whichever the word has."""
         return (self.y1 - self.y0) / (self._rise + self._fall)
 
     @property

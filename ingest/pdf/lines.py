@@ -1,4 +1,4 @@
-"""The unit everything else works on: a line of text as MuPDF sees it, with its place and face."""
+"""The unit everything else works on: a line of text as MuPDF sees it, with its place and font."""
 
 from __future__ import annotations
 

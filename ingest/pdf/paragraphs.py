@@ -84,7 +84,7 @@ def _leading(rows: list[Row]) -> float:
 
 
 def _is_code(row: Row) -> bool:
-    """Monospaced, and no address: papers set those in a typewriter face within their prose."""
+    """Monospaced, and no address: papers set those in a typewriter font within their prose."""
     return row.mono and (len(row.text) > 200 or not _ADDRESS.fullmatch(row.text.strip()))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from PIL import Image
 
-from ingest.pdf.mupdf import READ_ERRORS, finite, pymupdf
+from ingest.pdf.mupdf import MUPDF_ERRORS, finite, pymupdf
 from research.store.records import Box
 
 
@@ -22,7 +22,7 @@ def raster(page: Any, *, longest: int, box: Box | None = None, grey: bool = Fals
         # Rounding to whole pixels goes outward, so a sliver still gets one.
         pixels = page.get_pixmap(matrix=matrix, clip=clip, colorspace=colours, alpha=False)
         return Image.frombytes("L" if grey else "RGB", (pixels.width, pixels.height), bytes(pixels.samples))
-    except READ_ERRORS:
+    except MUPDF_ERRORS:
         return None
 
 

@@ -22,7 +22,7 @@ _MAX_PIECES = 200  # of one row; hostile pages put thousands on one baseline
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One visual row: its cells from first to last, and the face most of it has."""
+    """One visual row: its cells from first to last, and the font most of it has."""
 
     cells: tuple[str, ...]
     x0: float

@@ -10,8 +10,8 @@ from typing import Any
 from ingest.pdf.cleaning import Vocabulary, clean_text, is_rtl, join_lines
 from ingest.pdf.layout import is_numeric
 from ingest.pdf.lines import Line, Rect
-from ingest.pdf.mupdf import READ_ERRORS, TEXT_FLAGS
-from ingest.pdf.rules import Grid, Rule, find_grids
+from ingest.pdf.mupdf import MUPDF_ERRORS, TEXT_FLAGS
+from ingest.pdf.ruling_lines import Grid, RulingLine, find_grids
 
 _MAX_CELLS = 5_000
 _MAX_WORDS = 3_000
@@ -38,7 +38,7 @@ def find_ruled_tables(page: Any, lines: list[Line], vocabulary: Vocabulary | Non
             return []
         grids = find_grids(page.get_cdrawings())
         words = _words(page) if grids else []
-    except READ_ERRORS:
+    except MUPDF_ERRORS:
         return []
     tables: list[RuledTable] = []
     taken: set[int] = set()
@@ -84,7 +84,7 @@ def _struck(grid: Grid, words: list[Word], lines: list[Line]) -> bool:
     return broken > 0.05 * len(lines) or through > 0.3 * len(lines)
 
 
-def _splits(rule: Rule, line: Line, words: list[Word]) -> bool:
+def _splits(rule: RulingLine, line: Line, words: list[Word]) -> bool:
     """Whether an upright rule runs through a word of the line, or between words no wider apart than in a sentence."""
     if not (line.x0 + 2 < rule.at < line.x1 - 2 and rule.start < line.middle < rule.end):
         return False
