@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from PIL import Image
 
-from ingest.ocr.engines import OcrEngine, OcrLine
+from ingest.ocr.detect import OcrNeed
+from ingest.ocr.engine import OcrEngine, OcrLine
 from ingest.ocr.images import Render, image_render
 from ingest.ocr.layout import on_page, regions
-from ingest.ocr.need import OcrNeed
 from ingest.pdf.blocks import list_block, prose_block, rows_block
 from ingest.pdf.cleaning import Vocabulary
 from ingest.pdf.paragraphs import Draft, draft_region

@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from ingest.ocr.engines import OcrError
+from ingest.ocr.engine import OcrError
 from ingest.pdf.mupdf import MUPDF_ERRORS
 from ingest.pdf.raster import raster
 from research.store.records import Box

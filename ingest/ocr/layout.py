@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ingest.ocr.engines import OcrLine
+from ingest.ocr.engine import OcrLine
 from ingest.pdf.layout import reading_order
 from ingest.pdf.lines import Line
 from ingest.pdf.rows import Row, make_rows
