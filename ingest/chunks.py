@@ -10,15 +10,14 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from research.store.boxes import union
-from research.store.records import Block, Box, Chunk, Page, Region
+from research.boxes import WHOLE_PAGE, Box, union
+from research.store.records import Block, Chunk, Page, Region
 
 Count = Callable[[str], int]
 
 SPECIAL_TOKENS = 2
 MAX_CONTEXT = 48
 MIN_WINDOW = 32  # below this a window holds nothing worth finding
-WHOLE_PAGE: Box = (0.0, 0.0, 1.0, 1.0)
 
 LINES = re.compile(r"\n+")
 SENTENCES = re.compile(r"""(?:(?<=[.!?…])|(?<=[.!?…]["')\]»”’]))\s+|(?<=[。！？])\s*""")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from research.boxes import Box
 from research.errors import CtxError
-from research.store.records import Box
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -13,7 +13,7 @@ from PIL import Image
 from ingest.ocr.engine import OcrError
 from ingest.pdf.mupdf import MUPDF_ERRORS
 from ingest.pdf.raster import raster
-from research.store.records import Box
+from research.boxes import Box
 
 Render = Callable[[Box | None, int], Image.Image]
 """Renders a part of one page (None: all of it) so that its longest side has so many pixels."""

@@ -24,10 +24,10 @@ from ingest.ocr.images import grey, is_readable
 from ingest.ocr.layout import in_reading_order, mean_confidence
 from ingest.ocr.orientation import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text, is_cjk
+from research.boxes import fractions
 from research.errors import CtxError
 from research.store.failures import KILLED, TIMEOUT
 from research.store.orphans import kill_with_parent
-from research.store.records import Box
 
 _SECONDS_TO_START = 20.0
 _SECONDS_AN_IMAGE = 60.0
@@ -262,7 +262,7 @@ def _segment(words: list[_Word], line_height: float, slope: float, size: tuple[i
     )
     letters = sum(len(word.text) for word in words)
     confidence = sum(word.confidence * len(word.text) for word in words) / letters
-    yield OcrLine(_spoken(words), _fractions(box, size), round(confidence, 3), slope)
+    yield OcrLine(_spoken(words), fractions(box, *size), round(confidence, 3), slope)
 
 
 def _height(words: list[_Word]) -> float:
@@ -311,12 +311,3 @@ def _believable(lines: list[OcrLine]) -> list[OcrLine]:
     if mean_confidence(lines) >= 0.55 or len(lines) > 15:
         return lines
     return [line for line in lines if line.confidence >= 0.75]
-
-
-def _fractions(box: Box, size: tuple[int, int]) -> Box:
-    wide, tall = size
-
-    def part(value: float, whole: int) -> float:
-        return round(min(1.0, max(0.0, value / whole)), 5)
-
-    return (part(box[0], wide), part(box[1], tall), part(box[2], wide), part(box[3], tall))

@@ -14,17 +14,17 @@ from ingest.pdf.blocks import (
     picture_block,
     prose_block,
     rows_block,
-    scale,
 )
 from ingest.pdf.cleaning import Vocabulary
 from ingest.pdf.document_stats import DocumentStats, Fonts
 from ingest.pdf.headings import heading_levels
 from ingest.pdf.layout import Region, reading_order
-from ingest.pdf.lines import Line, RawPage, Rect, union
+from ingest.pdf.lines import Line, RawPage
 from ingest.pdf.outline import Outline, Sections, advance
 from ingest.pdf.paragraphs import Draft, draft_region
 from ingest.pdf.rows import make_rows
 from ingest.pdf.tables import RuledTable, find_ruled_tables
+from research.boxes import Box, fractions, union
 from research.store.records import Block, Page
 
 Piece = Draft | RuledTable
@@ -79,8 +79,8 @@ class Composer:
         items: list[Draft] = []
         vocabulary = self.stats.vocabulary
 
-        def place(box: Rect) -> tuple[float, float, float, float]:
-            return scale(box, raw.width, raw.height)
+        def place(box: Box) -> Box:
+            return fractions(box, raw.width, raw.height)
 
         for index, piece in enumerate(pieces):
             is_item = isinstance(piece, Draft) and piece.kind == "list" and index not in levels
@@ -97,7 +97,7 @@ class Composer:
             blocks.append(list_block(items, place(box_of(items)), vocabulary))
         return _swept([block for block in blocks if block.text])
 
-    def _block(self, draft: Draft, level: int, box: tuple[float, float, float, float]) -> Block:
+    def _block(self, draft: Draft, level: int, box: Box) -> Block:
         if level:
             return Block("heading", f"{'#' * level} {heading_text(draft, self.stats.vocabulary)}", box, level)
         if draft.kind == "code":
@@ -195,7 +195,7 @@ def _is_crumb(block: Block) -> bool:
 def _with_pictures(blocks: list[Block], raw: RawPage) -> list[Block]:
     placed = list(blocks)
     for picture in raw.pictures:
-        box = scale(picture, raw.width, raw.height)
+        box = fractions(picture, raw.width, raw.height)
         at = next((i for i, block in enumerate(placed) if block.box[1] > box[1]), len(placed))
         placed.insert(at, picture_block(box))
     return placed

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingest.pdf.lines import Rect
 from ingest.pdf.mupdf import MUPDF_ERRORS, finite, pymupdf
+from research.boxes import Box
 
 _MAX_PICTURES = 64
 _MAX_PATHS = 4_000  # beyond this a page is a drawing, not a table
@@ -29,7 +29,7 @@ class _DrawingDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
         self.use_virtual_fill_image_mask()
         self.cookie = cookie
         self.across = self.upright = self.framed = self.paths = self.operators = 0
-        self.images: dict[Rect, None] = {}
+        self.images: dict[Box, None] = {}
 
     def fill_path(self, _ctx: Any, path: Any, _even_odd: Any, ctm: Any, *_: Any) -> None:
         self._path(_mupdf.ll_fz_bound_path(path, None, ctm), stroked=False)
@@ -66,7 +66,7 @@ class _DrawingDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
             self.cookie.m_internal.abort = 1
 
 
-def find_drawings(page: Any, width: float, height: float) -> tuple[tuple[Rect, ...], bool, bool]:
+def find_drawings(page: Any, width: float, height: float) -> tuple[tuple[Box, ...], bool, bool]:
     """The pictures worth counting, as displayed; whether enough rules are drawn for a table to be likely; and
     whether anything at all is drawn."""
     cookie = _mupdf.FzCookie()
@@ -81,7 +81,7 @@ def find_drawings(page: Any, width: float, height: float) -> tuple[tuple[Rect, .
     return tuple(pictures[:_MAX_PICTURES]), ruled and device.paths <= _MAX_PATHS, device.operators > 0
 
 
-def _is_picture(box: Rect, width: float, height: float) -> bool:
+def _is_picture(box: Box, width: float, height: float) -> bool:
     wide = min(finite(box[2]), width) - max(finite(box[0]), 0.0)
     tall = min(finite(box[3]), height) - max(finite(box[1]), 0.0)
     if wide <= 0 or tall <= 0:

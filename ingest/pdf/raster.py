@@ -7,7 +7,7 @@ from typing import Any
 from PIL import Image
 
 from ingest.pdf.mupdf import MUPDF_ERRORS, finite, pymupdf
-from research.store.records import Box
+from research.boxes import WHOLE_PAGE, Box, placed
 
 
 def raster(page: Any, *, longest: int, box: Box | None = None, grey: bool = False) -> Image.Image | None:
@@ -28,5 +28,4 @@ def raster(page: Any, *, longest: int, box: Box | None = None, grey: bool = Fals
 
 def _clip(page: Any, box: Box | None) -> Any:
     left, top, wide, tall = (finite(v) for v in (page.rect.x0, page.rect.y0, page.rect.width, page.rect.height))
-    x0, y0, x1, y1 = box or (0.0, 0.0, 1.0, 1.0)
-    return pymupdf.Rect(left + x0 * wide, top + y0 * tall, left + x1 * wide, top + y1 * tall)
+    return pymupdf.Rect(placed(box or WHOLE_PAGE, (left, top, left + wide, top + tall)))

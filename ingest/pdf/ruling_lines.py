@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.pdf.lines import Rect
 from ingest.pdf.mupdf import finite
+from research.boxes import Box
 
 _THIN = 3.0  # points; thicker fills are shading
 _TOUCH = 3.0  # how near counts as touching
@@ -37,7 +37,7 @@ class Grid:
     upright: tuple[RulingLine, ...]
 
     @property
-    def box(self) -> Rect:
+    def box(self) -> Box:
         return (self.xs[0], self.ys[0], self.xs[-1], self.ys[-1])
 
     def cell(self, x: float, y: float) -> tuple[int, int]:

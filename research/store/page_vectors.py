@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from research.boxes import Box
 from research.store.catalog import Catalog
 from research.store.failures import record
 from research.store.images import image_path
 from research.store.pages import marks, slices
-from research.store.records import Box, FailedPage, Line
+from research.store.records import FailedPage, Line
 from research.store.stages import STAGE_VISUAL
 
 REGIONS = "regions"

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.chunks import MAX_CONTEXT, chunk_page, context_line, embedding_text
+from research.boxes import Box
 from research.encoders.minilm.encoder import MiniLMEncoder
-from research.store.records import Block, BlockKind, Box, Chunk, Page
+from research.store.records import Block, BlockKind, Chunk, Page
 
 ENCODER = MiniLMEncoder(threads=1)
 count = ENCODER.count_tokens

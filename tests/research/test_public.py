@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "research": {"research"},
     "ingest": {
         "ingest",
+        "research.boxes",
         "research.store",
         "research.encoders",
         "research.errors",

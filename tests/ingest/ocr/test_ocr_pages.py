@@ -15,12 +15,12 @@ from ingest.ocr.choose import choose_engine
 from ingest.ocr.detect import OcrNeed, ocr_need
 from ingest.ocr.engine import OcrEngine, OcrError, OcrLine
 from ingest.ocr.images import MAX_SIDE, render
-from ingest.ocr.layout import turned_back
 from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
 from ingest.ocr.tesseract import TesseractEngine
 from ingest.pdf import open_pdf
+from research.boxes import Box, turned_back
 from research.errors import DocumentError
-from research.store.records import Block, Box, Page
+from research.store.records import Block, Page
 
 WHOLE = OcrNeed("page", "no text")
 LETTER = [

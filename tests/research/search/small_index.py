@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from research.boxes import WHOLE_PAGE
 from research.encoders.base import TextEncoder
 from research.store import page_vectors, vectors
 from research.store.catalog import Catalog
 from research.store.documents import FileStamp, add_document
 from research.store.paths import IndexPaths
 from research.store.records import Chunk, DocumentInfo, Page
-
-WHOLE_PAGE = (0.0, 0.0, 1.0, 1.0)
 
 
 def open_catalog(root: Path) -> Catalog:
