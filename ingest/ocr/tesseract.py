@@ -23,11 +23,12 @@ from ingest.ocr.engine import OcrError, OcrLine
 from ingest.ocr.images import grey, is_readable
 from ingest.ocr.layout import in_reading_order, mean_confidence
 from ingest.ocr.orientation import read_upright
-from ingest.pdf.cleaning import alnum_count, clean_text, is_cjk
+from ingest.pdf.cleaning import alnum_count, clean_text
 from research.boxes import fractions
 from research.errors import CtxError
 from research.store.failures import KILLED, TIMEOUT
 from research.store.orphans import kill_with_parent
+from research.text import is_joined_script
 
 _SECONDS_TO_START = 20.0
 _SECONDS_AN_IMAGE = 60.0
@@ -273,7 +274,7 @@ def _height(words: list[_Word]) -> float:
 def _spoken(words: list[_Word]) -> str:
     text = words[0].text
     for left, right in pairwise(words):
-        text += right.text if is_cjk(left.text[-1]) and is_cjk(right.text[0]) else f" {right.text}"
+        text += right.text if is_joined_script(left.text[-1]) and is_joined_script(right.text[0]) else f" {right.text}"
     return text
 
 

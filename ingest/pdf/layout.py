@@ -11,9 +11,10 @@ import re
 from collections import Counter
 from itertools import groupby, pairwise
 
-from ingest.pdf.cleaning import is_cjk, is_rtl
+from ingest.pdf.cleaning import is_rtl
 from ingest.pdf.lines import Line, same_row
 from research.boxes import Box, union
+from research.text import is_joined_script
 
 Region = list[Line]
 Zone = tuple[list[Line], list[Line], bool]  # left, right, and whether they are columns
@@ -41,7 +42,7 @@ def is_numeric(text: str) -> bool:
 
 def _is_vertical_script(lines: list[Line]) -> bool:
     """Vertical Japanese or Chinese comes as lines of a single character, in the right order already."""
-    single = sum(len(line.text) == 1 and is_cjk(line.text) for line in lines)
+    single = sum(len(line.text) == 1 and is_joined_script(line.text) for line in lines)
     return single * 2 > len(lines) > 4
 
 
@@ -138,7 +139,7 @@ def _fills(side: list[Line]) -> bool:
     for column in _left_edges(side):
         width = max(line.x1 for line in column) - min(line.x0 for line in column)
         wide += sum(line.x1 - line.x0 > 0.7 * width for line in column)
-        characters += sum(len(line.text) * (2 if is_cjk(line.text[0]) else 1) for line in column)
+        characters += sum(len(line.text) * (2 if is_joined_script(line.text[0]) else 1) for line in column)
     return wide >= 0.5 * len(side) and characters >= 18 * len(side)
 
 

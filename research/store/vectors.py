@@ -13,6 +13,7 @@ from research.store.catalog import Catalog
 from research.store.pages import marks, slices
 from research.store.records import Region
 from research.store.stages import STAGE_VECTORS
+from research.text import embedding_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,7 +78,7 @@ def pending_chunks(catalog: Catalog) -> Iterator[PendingChunk]:
         ).fetchall()
         for chunk_id, context, text in rows:
             body = zlib.decompress(text).decode()
-            yield PendingChunk(chunk_id, f"{context}\n{body}" if context else body)
+            yield PendingChunk(chunk_id, embedding_text(context, body))
 
 
 # CROSS JOIN keeps SQLite to the order written: from the few documents of the ledger to their chunks, not back from all.

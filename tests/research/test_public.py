@@ -25,6 +25,7 @@ MAY_IMPORT = {
         "research.errors",
         "research.settings",
         "research.telemetry",
+        "research.text",
     },
     "cli": {"cli", "ingest", "research"},
 }
