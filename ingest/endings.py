@@ -14,7 +14,7 @@ _CRASHES = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGS
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """`code` as in store.catalog.failures; `trace`: what the process said last, where it may tell the cause."""
+    """`code` as in research.store.catalog.failures; `trace`: what the process said last, where it may tell the cause."""
 
     code: str
     reason: str

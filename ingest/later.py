@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ingest.giving_up import report_failure, whole_document
 from ingest.jobs import DocumentDrawn, DocumentFailed, Job, PageFailed, PageOcred, Task
-from ingest.ocr.engines import choose_engine
+from ingest.ocr.choose import choose_engine
 from ingest.pool import Limits, Pool
 from ingest.report import IngestSummary, Observer
 from ingest.scan import stamp_of

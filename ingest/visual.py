@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from ingest.giving_up import report_failure
 from ingest.permission import keep_permission
 from ingest.report import IngestSummary, Observer
+from research.boxes import pack_boxes
 from research.encoders import hub
 from research.encoders.allowed import check_allowed
 from research.encoders.base import TextEncoder, fitting
-from research.encoders.visual.boxes import box_bytes
 from research.encoders.visual.first_stage import first_stage
 from research.encoders.visual.packing import SKETCH, pack
 from research.encoders.visual.registry import (
@@ -183,4 +183,4 @@ def _line_vectors(catalog: Catalog, page_ids: Sequence[int], encoder: TextEncode
 
 def _blobs(page_id: int, page: PageVectors) -> PageBlobs:
     first = first_stage(page.vectors).astype("<f2").tobytes()
-    return PageBlobs(page_id, first, box_bytes(page.boxes), pack(page.vectors, bits=SKETCH), pack(page.vectors))
+    return PageBlobs(page_id, first, pack_boxes(page.boxes), pack(page.vectors, bits=SKETCH), pack(page.vectors))

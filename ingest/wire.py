@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from research.records import Block, Box, Chunk, Line, Page, Region
+from research.boxes import Box
+from research.records import Block, Chunk, Line, Page, Region
 
 PageWithChunks = tuple[Page, list[Chunk]]
 

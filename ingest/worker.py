@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ingest.chunks import chunk_page
 from ingest.faults import NOT_OURS, Fault, fault_of
 from ingest.jobs import NO_SPACE
-from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
+from ingest.ocr.detect import OcrNeed, PageFacts, ocr_need
 from ingest.pdf import PdfReader, open_pdf
 from ingest.wire import lines_out, page_line
 from research.encoders.base import TokenCounter
@@ -33,7 +33,7 @@ from research.store.orphans import die_with_parent
 from research.telemetry import switch_off
 
 if TYPE_CHECKING:
-    from ingest.ocr.engines import OcrEngine
+    from ingest.ocr.engine import OcrEngine
 
 # Bytes of address space. Reading needs a few hundred MB at most; OCR models map 1.6 GB and more, as do other encoders.
 _MEMORY_LIMIT = 4 << 30
@@ -120,8 +120,8 @@ class Worker:
         return {"event": "drawn", "pages": drawn}
 
     def _recognise(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-        from ingest.ocr.engines import choose_engine
-        from ingest.ocr.job import OcrFailure, OcrTask, ocr_document
+        from ingest.ocr.choose import choose_engine
+        from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
 
         if self._engine is None:
             self._engine = choose_engine(job["engine"])

@@ -15,7 +15,7 @@ from research.errors import DocumentError
 pymupdf: Any = _pymupdf  # it carries no types
 
 # What PyMuPDF raises on bad input: its C++ errors, its own RuntimeErrors, and slips of its Python layer.
-READ_ERRORS: tuple[type[Exception], ...] = (
+MUPDF_ERRORS: tuple[type[Exception], ...] = (
     pymupdf.mupdf.FzErrorBase,
     RuntimeError,
     ValueError,
@@ -36,37 +36,37 @@ TEXT_FLAGS: int = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 _HEADER_BYTES = 8192  # readers in the field accept junk before %PDF; none looks further than this
 
 
-class _Nowhere(io.TextIOBase):
-    """Takes MuPDF's chatter and forgets it."""
+class _NullStream(io.TextIOBase):
+    """Takes MuPDF's messages and drops them."""
 
     def write(self, text: str, /) -> int:
         return len(text)
 
 
-def silence() -> None:
+def suppress_messages() -> None:
     """Keep every message of MuPDF and PyMuPDF away from stdout and stderr."""
     pymupdf.TOOLS.mupdf_display_errors(False)
     pymupdf.TOOLS.mupdf_display_warnings(False)
     pymupdf.no_recommend_layout()
-    pymupdf.set_messages(stream=_Nowhere())
+    pymupdf.set_messages(stream=_NullStream())
 
 
 def open_document(path: Path) -> Any:
     """An open, readable PyMuPDF document, or a `DocumentError` that says why not."""
     _check_header(path)
-    silence()
+    suppress_messages()
     try:
         document = _open(path)
     except (OSError, pymupdf.FileNotFoundError) as error:
         raise DocumentError("unreadable", "the file cannot be read") from error
-    except READ_ERRORS as error:
+    except MUPDF_ERRORS as error:
         raise DocumentError("damaged", "the PDF is damaged beyond repair") from error
     try:
         _check_document(document)
     except DocumentError:
         document.close()
         raise
-    except READ_ERRORS as error:
+    except MUPDF_ERRORS as error:
         document.close()
         raise DocumentError("damaged", "the PDF is damaged beyond repair") from error
     return document

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from research.context.tokens import RunningCount, TokenCounter
 from research.models import Item
+from research.text import SENTENCE_BREAK
 
 CUT_MARK = "[…]"
 
@@ -16,7 +17,7 @@ CUT_MARK = "[…]"
 _LEAST_BODY_TOKENS = 16
 
 _PARAGRAPH_END = re.compile(r"\n{2,}|\n(?=[-|#>*]|\d+\.)")
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*(?=\s|$)|\n")
+_SENTENCE_END = re.compile(rf"{SENTENCE_BREAK.pattern}|\n")  # lines of a list or table count as sentences
 _WORD_END = re.compile(r"(?<=\S)(?=\s)")
 
 

@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from research.boxes import Box, area, contains, rounded, touches, union, unpack_boxes
 from research.errors import CtxError
 from research.models import Passage, Question
-from research.records import Box
 from research.search.dense import QuestionEncoder
 from research.search.ocr_lines import lines_match_encoder
 from research.search.visual import VisualLeg
-from research.store.boxes import area, union
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
 from research.store.fulltext.analyzer import words
@@ -34,6 +33,9 @@ _MOST = 3  # boxes a page: more would be the whole of it
 _AS_GOOD = 0.8  # of the best piece's score, for a second one to be named
 _WORDS_BESIDE = 0.3  # what the question's words count beside a vector of the piece itself
 _PATCHES = 12  # of a visual model's patches, the best ones
+_TOUCHING = 0.005  # of the page: patches no further apart are one
+_COVERED = 0.01  # of the page that a piece may stick out of one that stands for it already
+_DIGITS = 4  # of a box that is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +99,12 @@ def closely(
 
 def by_model(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]) -> dict[int, list[Passage]]:
     """By a visual model: for every vector of the question (n_tokens, dim) the patch that answers it best."""
-    from research.encoders.visual.boxes import box_list
     from research.encoders.visual.packing import unpack
 
     found: dict[int, list[Passage]] = {page_id: [] for page_id in page_ids}
     for page_id, packed, boxes in page_vectors.seen_of(reader, page_ids):
         if len(asked):
-            found[page_id] = _best_patches(asked @ unpack(packed).T, box_list(boxes))
+            found[page_id] = _best_patches(asked @ unpack(packed).T, unpack_boxes(boxes))
     return found
 
 
@@ -177,10 +178,16 @@ def _best(pieces: list[_Piece], find: Callable[[str], set[str]], word_weight: fl
     for score, piece in scored:
         if len(chosen) == _MOST or score < _AS_GOOD * scored[0][0]:
             break
-        if not any(_covers(box, piece.box) or _covers(piece.box, box) for box in boxes):
+        if not any(_is_one(box, piece.box) for box in boxes):
             boxes.append(piece.box)
-            chosen.append(Passage(piece.text, round(min(1.0, score / (1 + word_weight)), 4), _rounded(piece.box)))
+            share = round(min(1.0, score / (1 + word_weight)), 4)
+            chosen.append(Passage(piece.text, share, rounded(piece.box, _DIGITS)))
     return chosen
+
+
+def _is_one(a: Box, b: Box) -> bool:
+    """Whether one of two boxes lies in the other."""
+    return contains(a, b, _COVERED) or contains(b, a, _COVERED)
 
 
 def _best_patches(similarities: NDArray[np.float32], boxes: list[Box]) -> list[Passage]:
@@ -192,29 +199,10 @@ def _best_patches(similarities: NDArray[np.float32], boxes: list[Box]) -> list[P
     joined: list[tuple[Box, float]] = []
     for index in sorted(weights, key=lambda index: -weights[index])[:_PATCHES]:
         box, weight = boxes[index], weights[index]
-        while (other := next((entry for entry in joined if _touch(entry[0], box)), None)) is not None:
+        while (other := next((entry for entry in joined if touches(entry[0], box, _TOUCHING)), None)) is not None:
             joined.remove(other)
             box, weight = union((other[0], box)), other[1] + weight
         joined.append((box, weight))
     joined.sort(key=lambda entry: -entry[1])
     total = max(1, len(similarities))
-    return [Passage("", round(max(0.0, weight / total), 4), _rounded(box)) for box, weight in joined[:_MOST]]
-
-
-def _touch(a: Box, b: Box) -> bool:
-    slack = 0.005
-    return a[0] <= b[2] + slack and b[0] <= a[2] + slack and a[1] <= b[3] + slack and b[1] <= a[3] + slack
-
-
-def _covers(outer: Box, inner: Box) -> bool:
-    slack = 0.01
-    return (
-        outer[0] - slack <= inner[0]
-        and outer[1] - slack <= inner[1]
-        and inner[2] <= outer[2] + slack
-        and inner[3] <= outer[3] + slack
-    )
-
-
-def _rounded(box: Box) -> Box:
-    return (round(box[0], 4), round(box[1], 4), round(box[2], 4), round(box[3], 4))
+    return [Passage("", round(max(0.0, weight / total), 4), rounded(box, _DIGITS)) for box, weight in joined[:_MOST]]

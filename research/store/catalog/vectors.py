@@ -14,6 +14,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
 from research.store.catalog.pages import marks, slices
 from research.store.catalog.reader import Reader
+from research.text import embedding_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +79,7 @@ def pending_chunks(reader: Reader) -> Iterator[PendingChunk]:
         ).fetchall()
         for chunk_id, context, text in rows:
             body = zlib.decompress(text).decode()
-            yield PendingChunk(chunk_id, f"{context}\n{body}" if context else body)
+            yield PendingChunk(chunk_id, embedding_text(context, body))
 
 
 # CROSS JOIN keeps SQLite to the order written: from the few documents of the ledger to their chunks, not back from all.

@@ -106,3 +106,17 @@ def test_text_cannot_forge_a_header() -> None:
 )
 def test_file_names_are_one_harmless_line(name: str, shown: str) -> None:
     assert one_line(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("sentence", "end"),
+    [
+        ('The harbour master stood at the pier and shouted "stop it." ', '"stop it."'),
+        ("港は三月に閉鎖されたと記録に書かれている。", "いる。"),
+    ],
+    ids=["a quotation mark closes it", "no blank follows it"],
+)
+def test_a_cut_ends_with_a_sentence(sentence: str, end: str) -> None:
+    text = (sentence * 10).strip()
+    cut = fit([source(text)], COUNTER.count(text) * 3 // 4, COUNTER).sources[0]
+    assert cut.cut and cut.markdown_content.removesuffix(f"\n{CUT_MARK}").endswith(end)

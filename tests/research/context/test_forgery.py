@@ -111,7 +111,7 @@ def test_only_our_headers_are_found_in_any_context(text: str, name: str, budget:
     assert headers == [("1", "7"), ("2", "8")][: len(fitted.items)]
     for source in fitted.items:
         original = f"{text}\n\nMore of it. " * 3 if source.ref.key == "d" else text
-        assert original.strip().startswith(source.markdown_content.removesuffix("\n[…]").strip()), "JSON keeps the text"
+        assert original.strip().startswith(source.text.removesuffix("\n[…]").strip()), "JSON keeps the text"
 
 
 @pytest.mark.parametrize(

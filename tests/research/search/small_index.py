@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from research.boxes import WHOLE_PAGE
 from research.encoders.base import TextEncoder
 from research.models import Question
 from research.records import Chunk, DocumentInfo, Page
@@ -15,8 +16,6 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import FileStamp, add_document
 from research.store.catalog.reader import Reader
 from research.store.files.paths import IndexPaths
-
-WHOLE_PAGE = (0.0, 0.0, 1.0, 1.0)
 
 
 def open_catalog(root: Path) -> Catalog:

@@ -15,7 +15,7 @@ import pytest
 from backup_changing import Whole, bytes_of, make_whole, rewritten, sql, unit_rows
 from index_making import Making
 
-from research.encoders.visual.boxes import box_bytes
+from research.boxes import pack_boxes
 from research.encoders.visual.first_stage import first_stage
 from research.encoders.visual.packing import SKETCH, pack
 from research.errors import IndexUnusableError
@@ -124,7 +124,7 @@ def test_pages_that_a_visual_model_saw(whole: Whole, tmp_path: Path) -> None:
     made.embed()
     page_vectors.set_encoder(made.catalog, "colpali:hub/name@0123456789ab+int8", 16)
     rows = unit_rows(3, 16)
-    boxes = box_bytes([(0.0, 0.0, 0.5, 1.0)] * 3)
+    boxes = pack_boxes([(0.0, 0.0, 0.5, 1.0)] * 3)
     first = first_stage(rows).astype("<f2").tobytes()
     page_vectors.write(made.catalog, [PageBlobs(1, first, boxes, pack(rows, bits=SKETCH), pack(rows))])
     page_vectors.write(made.catalog, [PageBlobs(2, b"", b"", b"", b"")])

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from research.boxes import WHOLE_PAGE
 from research.encoders.base import EncoderUnavailable
 from research.encoders.quiet import quiet
-from research.encoders.visual.base import WHOLE_PAGE
 from research.encoders.visual.loading import engine
 from research.encoders.visual.maxsim import score
 from research.encoders.visual.packing import pack, stack

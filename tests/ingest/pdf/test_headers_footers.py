@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.pdf.document_stats import DocumentStats
+from ingest.pdf.headers_footers import HeadersFooters
 from ingest.pdf.lines import Line, RawPage
-from ingest.pdf.running import RunningLines
-from ingest.pdf.statistics import DocumentStatistics
 from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.records import Page
@@ -57,10 +57,10 @@ def _page(number: int, texts: list[str], label: str = "") -> RawPage:
 
 @pytest.mark.parametrize("text", TROUBLESOME)
 def test_any_character_may_stand_in_a_margin(text: str) -> None:
-    running = RunningLines()
+    margins = HeadersFooters()
     for number in (1, 2):
-        running.add(_page(number, [text]))
-    kept, _ = running.split(_page(2, [text, "Some text of the page"]))
+        margins.add(_page(number, [text]))
+    kept, _ = margins.split(_page(2, [text, "Some text of the page"]))
     assert "Some text of the page" in [line.text for line in kept]
 
 
@@ -69,23 +69,23 @@ _NUMERALS = st.text(alphabet="ivxlcIVXLCİıⅠⅳ0123456789٣-–|[]() pageofPA
 
 
 @given(st.lists(st.lists(st.one_of(_NUMERALS, st.text(max_size=60)), max_size=6), max_size=5), st.text(max_size=5))
-def test_no_text_breaks_the_running_lines(pages: list[list[str]], label: str) -> None:
-    running, statistics = RunningLines(), DocumentStatistics()
+def test_no_text_breaks_the_margins(pages: list[list[str]], label: str) -> None:
+    margins, stats = HeadersFooters(), DocumentStats()
     made = [_page(number, texts, label) for number, texts in enumerate(pages, start=1)]
     for page in made:
-        running.add(page)
-        statistics.add(page)
+        margins.add(page)
+        stats.add(page)
     for page in made:
-        kept, gone = running.split(page)
+        kept, gone = margins.split(page)
         assert sorted(map(id, [*kept, *gone])) == sorted(map(id, page.lines)), "each line is on one side"
 
 
 @pytest.mark.parametrize(("text", "value"), [("iv", 4), ("IV", 4), ("Page 12", 12), ("٣", 3), ("xii", 12)])
 def test_page_numbers_are_still_known(text: str, value: int) -> None:
-    running = RunningLines()
+    margins = HeadersFooters()
     page = _page(value, [text, "Some text of the page", "and more of it"])
-    running.add(page)
-    assert text not in [line.text for line in running.split(page)[0]]
+    margins.add(page)
+    assert text not in [line.text for line in margins.split(page)[0]]
 
 
 Read = Callable[..., list[Page]]

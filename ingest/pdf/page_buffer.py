@@ -12,7 +12,7 @@ from ingest.pdf.lines import Line, RawPage
 _IN_MEMORY = 4 << 20
 
 
-class Spool:
+class PageBuffer:
     """Appends pages, then gives them back in order. The file vanishes when closed, or with the process."""
 
     def __init__(self) -> None:

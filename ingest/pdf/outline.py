@@ -1,4 +1,4 @@
-"""The document's own table of contents, as far as it can be believed, and the sections in force from page to page."""
+"""The document's outline (its bookmarks), as far as it can be believed, and the sections in force from page to page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingest.pdf.cleaning import clean_text
-from ingest.pdf.mupdf import READ_ERRORS
+from ingest.pdf.mupdf import MUPDF_ERRORS
 
 _MAX_ENTRIES = 50_000
 _MAX_ON_PAGE = 200
@@ -19,8 +19,8 @@ _SEPARATOR = " > "
 
 
 @dataclass(frozen=True, slots=True)
-class TocEntry:
-    """One line of the table of contents; `page` is physical and 1-based."""
+class OutlineEntry:
+    """One line of the outline; `page` is physical and 1-based."""
 
     level: int
     title: str
@@ -28,10 +28,10 @@ class TocEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class Outline:
     """The believable entries by page. `sparse` where they are too few to name a page's section alone."""
 
-    by_page: dict[int, list[TocEntry]] = field(default_factory=dict)
+    by_page: dict[int, list[OutlineEntry]] = field(default_factory=dict)
     depth: int = 0
     sparse: bool = True
 
@@ -47,25 +47,25 @@ def shorten(title: str) -> str:
     return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1].rstrip() + "…"
 
 
-def read_contents(document: Any, num_pages: int) -> Contents:
+def read_outline(document: Any, num_pages: int) -> Outline:
     """The outline, without entries that point nowhere or say nothing."""
     try:
         raw = document.get_toc(simple=True)
-    except READ_ERRORS:
-        return Contents()
-    entries: list[TocEntry] = []
+    except MUPDF_ERRORS:
+        return Outline()
+    entries: list[OutlineEntry] = []
     for level, name, page in raw[:_MAX_ENTRIES]:
         title = shorten(str(name))
         if 1 <= page <= num_pages and fold(title) and not _EMPTY_NAME.fullmatch(title):
-            entries.append(TocEntry(max(1, min(6, level)), title, page))
+            entries.append(OutlineEntry(max(1, min(6, level)), title, page))
     if len(entries) < 2 or (num_pages > 1 and len({entry.page for entry in entries}) < 2):
-        return Contents()
-    by_page: dict[int, list[TocEntry]] = {}
+        return Outline()
+    by_page: dict[int, list[OutlineEntry]] = {}
     for entry in entries:
         on_page = by_page.setdefault(entry.page, [])
         if len(on_page) < _MAX_ON_PAGE:
             on_page.append(entry)
-    return Contents(by_page, max(e.level for e in entries), num_pages > _SPARSE * len(by_page))
+    return Outline(by_page, max(e.level for e in entries), num_pages > _SPARSE * len(by_page))
 
 
 @dataclass(slots=True)
@@ -90,11 +90,9 @@ class Sections:
         return _SEPARATOR.join(titles), titles[-1] if titles else ""
 
 
-def advance(
-    sections: Sections, contents: Contents, page: int, headings: list[tuple[bool, int, str]]
-) -> tuple[str, str]:
+def advance(sections: Sections, outline: Outline, page: int, headings: list[tuple[bool, int, str]]) -> tuple[str, str]:
     """Enter a page's headings (leading?, level, title); return the path in force where its main content begins."""
-    entries = contents.by_page.get(page, [])
+    entries = outline.by_page.get(page, [])
     titles = [fold(title) for _, _, title in headings]
     leading = [fold(title) for is_leading, _, title in headings if is_leading]
     first: list[tuple[int, str]] = []
@@ -104,10 +102,10 @@ def advance(
         unseen = not _named(entry, titles) and (not first or entry.level > first[-1][0])
         opens = not later and (_named(entry, leading) or unseen)
         (first if opens else later).append((entry.level, entry.title))
-    if contents.sparse:
+    if outline.sparse:
         for is_leading, level, title in headings:
             if not any(_named(entry, [fold(title)]) for entry in entries):
-                (first if is_leading and not later else later).append((level + contents.depth, title))
+                (first if is_leading and not later else later).append((level + outline.depth, title))
     for level, title in first:
         sections.enter(level, title)
     path = sections.path()
@@ -116,7 +114,7 @@ def advance(
     return path
 
 
-def _named(entry: TocEntry, titles: list[str]) -> bool:
+def _named(entry: OutlineEntry, titles: list[str]) -> bool:
     """Whether one of the titles is the entry's, a number in front of either aside."""
     key = fold(entry.title)
     return any(

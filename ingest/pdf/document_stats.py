@@ -1,4 +1,4 @@
-"""What must be known of the whole document before any page can be written: sizes, compounds, running lines.
+"""What must be known of the whole document before any page can be written: font sizes, words, headers and footers.
 
 Everything here is bounded: a document of thousands of pages costs no more than one of fifty.
 """
@@ -9,25 +9,25 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ingest.pdf.cleaning import Vocabulary
+from ingest.pdf.headers_footers import HeadersFooters
 from ingest.pdf.lines import RawPage
-from ingest.pdf.running import RunningLines
 
 _MAX_SIZES = 2_000
 
 
 def half_points(size: float) -> float:
-    """Sizes to the nearest half point: scaled pages give the same face slightly different sizes."""
+    """Sizes to the nearest half point: scaled pages give the same font slightly different sizes."""
     return round(size * 2) / 2
 
 
 @dataclass(slots=True)
-class DocumentStatistics:
+class DocumentStats:
     """Gathers during the first pass, answers during the second."""
 
     characters: Counter[float] = field(default_factory=Counter)
     mono_characters: int = 0
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    running: RunningLines = field(default_factory=RunningLines)
+    headers_footers: HeadersFooters = field(default_factory=HeadersFooters)
 
     def add(self, page: RawPage) -> None:
         top, bottom = 0.08 * page.height, 0.92 * page.height
@@ -36,15 +36,15 @@ class DocumentStatistics:
                 continue  # stamps along the margin
             size = half_points(line.size)
             if size in self.characters or len(self.characters) < _MAX_SIZES:
-                # Running lines repeat on every page; they must not pass for the body.
+                # Headers and footers repeat on every page; they must not pass for the body.
                 self.characters[size] += len(line.text) if top < line.middle < bottom else 1
             if line.mono:
                 self.mono_characters += len(line.text)
             self.vocabulary.add(line.text)
-        self.running.add(page)
+        self.headers_footers.add(page)
 
-    def faces(self) -> Faces:
-        """The document's type faces, once all pages were added."""
+    def fonts(self) -> Fonts:
+        """The document's fonts, once all pages were added."""
         total = self.characters.total()
         body = max(self.characters.items(), key=lambda item: (item[1], -item[0]))[0] if total else 10.0
         larger = sorted((size for size in self.characters if size >= 1.08 * body), reverse=True)
@@ -52,11 +52,11 @@ class DocumentStatistics:
         for size in larger:  # sizes within 4 % of each other are one rank
             if not ranks or size < 0.96 * ranks[-1]:
                 ranks.append(size)
-        return Faces(body=body, ranks=tuple(ranks), code=self.mono_characters * 2 < total)
+        return Fonts(body=body, ranks=tuple(ranks), code=self.mono_characters * 2 < total)
 
 
 @dataclass(frozen=True, slots=True)
-class Faces:
+class Fonts:
     """The body size, the larger sizes in descending ranks, and whether monospace means code here."""
 
     body: float

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from research.records import Block, Box, Page
-from research.store.boxes import area, union
+from research.boxes import Box, area, overlap, touches, union
+from research.records import Block, Page
 
 FEW_CHARACTERS = 20  # a page with fewer has no text layer worth the name
 _ENOUGH_TO_JUDGE = 40
@@ -94,12 +94,4 @@ def _merged(boxes: list[Box]) -> list[Box]:
 
 def _are_one(a: Box, b: Box) -> bool:
     """Whether two boxes overlap or touch so that the box around both holds little else."""
-    near = _TOUCHING
-    if a[0] > b[2] + near or b[0] > a[2] + near or a[1] > b[3] + near or b[1] > a[3] + near:
-        return False
-    return area(union((a, b))) <= 1.15 * (area(a) + area(b) - area(_overlap(a, b)))
-
-
-def _overlap(a: Box, b: Box) -> Box:
-    x0, y0 = max(a[0], b[0]), max(a[1], b[1])
-    return (x0, y0, max(x0, min(a[2], b[2])), max(y0, min(a[3], b[3])))
+    return touches(a, b, _TOUCHING) and area(union((a, b))) <= 1.15 * (area(a) + area(b) - area(overlap(a, b)))

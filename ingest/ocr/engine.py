@@ -1,4 +1,4 @@
-"""What an OCR engine is, and which one to take."""
+"""What an OCR engine is: the protocol, the lines it reads, the error it raises."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from research.errors import CtxError, UsageError
-from research.records import Box
+from research.boxes import Box
+from research.errors import CtxError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-ENGINES = ("auto", "tesseract", "rapidocr")
-
 
 OCR_FAILED = "ocr_failed"
 
@@ -51,25 +48,3 @@ class OcrEngine(Protocol):
     def read(self, image: Image | Path | bytes) -> list[OcrLine]:
         """The lines of an image in reading order; none where nothing can be read. Raises `OcrError`."""
         ...
-
-
-def choose_engine(wanted: str = "auto", *, language: str = "", threads: int = 1) -> OcrEngine:
-    """The engine asked for, or with "auto" tesseract where it works and rapidocr where not.
-
-    `language` is tesseract's ("eng", "deu+eng"); rapidocr's models read Latin and Chinese script without being told.
-    Raises `CtxError` with the command that installs what is missing.
-    """
-    if wanted not in ENGINES:
-        raise UsageError(f"there is no OCR engine called {wanted!r}", hint=f"choose one of: {', '.join(ENGINES)}")
-    from ingest.ocr import rapid, tesseract
-
-    if wanted == "rapidocr":
-        return rapid.RapidEngine(threads=threads)
-    if wanted == "tesseract":
-        return tesseract.TesseractEngine(language=language)
-    try:
-        engine = tesseract.TesseractEngine()
-    except CtxError:
-        return rapid.RapidEngine(threads=threads)
-    # A language that is missing is said, not silently read by an engine that does not know it either.
-    return tesseract.TesseractEngine(language=language) if language else engine

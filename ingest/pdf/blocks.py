@@ -7,27 +7,18 @@ from itertools import pairwise
 from statistics import median
 
 from ingest.pdf.cleaning import Vocabulary, join_lines
-from ingest.pdf.lines import Rect, union
 from ingest.pdf.paragraphs import Draft, marker_of
 from ingest.pdf.rows import Row
-from research.records import Block, Box
+from research.boxes import Box, union
+from research.records import Block
 
 _LEADERS = re.compile(r"([._\-–—=*·…])(?: ?\1){4,}")
 _LIKE_HEADING = re.compile(r"#{1,6}(?:\s|$)")
 _BACKTICKS = re.compile(r"`{3,}")
 
 
-def scale(box: Rect, width: float, height: float) -> Box:
-    """A box in points to fractions of the page, within 0..1 whatever the page's size."""
-
-    def part(value: float, whole: float) -> float:
-        return round(min(1.0, max(0.0, value / whole)), 5) if whole > 0 else 0.0
-
-    x0, y0 = part(box[0], width), part(box[1], height)
-    return (x0, y0, max(x0, part(box[2], width)), max(y0, part(box[3], height)))
-
-
-def box_of(drafts: list[Draft]) -> Rect:
+def box_of(drafts: list[Draft]) -> Box:
+    """The box around drafts, in points."""
     return union([(row.x0, row.y0, row.x1, row.y1) for draft in drafts for row in draft.rows])
 
 

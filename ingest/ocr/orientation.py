@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from PIL import Image
 
-from ingest.ocr.engines import OcrLine
-from ingest.ocr.layout import is_tall, mean_confidence, turned_back
+from ingest.ocr.engine import OcrLine
+from ingest.ocr.layout import is_tall, mean_confidence
 from ingest.pdf.cleaning import alnum_count
+from research.boxes import turned_back
 
 Lines = list[OcrLine]
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.ocr.need import OcrNeed, PageFacts, count_broken, ocr_need
-from research.records import Block, Box, Page
+from ingest.ocr.detect import OcrNeed, PageFacts, count_broken, ocr_need
+from research.boxes import Box
+from research.records import Block, Page
 
 PROSE = "The harbour closed in March after forty ships were lost in a single night of storm. " * 4
 

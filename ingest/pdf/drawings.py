@@ -1,6 +1,6 @@
 """What is drawn on a page besides text: its pictures, and whether rules make a table likely.
 
-A device of our own hears only paths and images. PyMuPDF's `get_bboxlog` tells the same, but also of every piece of
+A device of our own is called for paths and images. PyMuPDF's `get_bboxlog` tells the same, but also of every piece of
 text, and keeps it all: slower, and without bound on a page of millions of strokes.
 """
 
@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingest.pdf.lines import Rect
-from ingest.pdf.mupdf import READ_ERRORS, finite, pymupdf
+from ingest.pdf.mupdf import MUPDF_ERRORS, finite, pymupdf
+from research.boxes import Box
 
 _MAX_PICTURES = 64
 _MAX_PATHS = 4_000  # beyond this a page is a drawing, not a table
-_MAX_MARKS = 20_000  # beyond this we stop listening
+_MAX_OPERATORS = 20_000  # beyond this the page is not run on
 
 _mupdf: Any = pymupdf.mupdf
 
 
-class _MarkDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
-    """Counts as it listens, and stops the page's run when it has heard enough."""
+class _DrawingDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
+    """Counts what is painted, and stops the page's run when it has seen enough."""
 
     def __init__(self, cookie: Any) -> None:
         super().__init__()
@@ -28,8 +28,8 @@ class _MarkDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
         self.use_virtual_fill_image()
         self.use_virtual_fill_image_mask()
         self.cookie = cookie
-        self.across = self.upright = self.framed = self.paths = self.marks = 0
-        self.images: dict[Rect, None] = {}
+        self.across = self.upright = self.framed = self.paths = self.operators = 0
+        self.images: dict[Box, None] = {}
 
     def fill_path(self, _ctx: Any, path: Any, _even_odd: Any, ctm: Any, *_: Any) -> None:
         self._path(_mupdf.ll_fz_bound_path(path, None, ctm), stroked=False)
@@ -44,7 +44,7 @@ class _MarkDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
         self._image(ctm)
 
     def _path(self, box: Any, *, stroked: bool) -> None:
-        self._heard()
+        self._count()
         self.paths += 1
         wide, tall = box.x1 - box.x0, box.y1 - box.y0
         self.across += tall <= 3 and wide > 20
@@ -53,35 +53,35 @@ class _MarkDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
         self.framed += stroked and wide > 12 and tall > 6
 
     def _image(self, ctm: Any) -> None:
-        self._heard()
+        self._count()
         # The image fills the unit square; these are its corners on the page.
         xs = (ctm.e, ctm.e + ctm.a, ctm.e + ctm.c, ctm.e + ctm.a + ctm.c)
         ys = (ctm.f, ctm.f + ctm.b, ctm.f + ctm.d, ctm.f + ctm.b + ctm.d)
-        if len(self.images) < _MAX_MARKS:
+        if len(self.images) < _MAX_OPERATORS:
             self.images[(min(xs), min(ys), max(xs), max(ys))] = None
 
-    def _heard(self) -> None:
-        self.marks += 1
-        if self.marks >= _MAX_MARKS:
+    def _count(self) -> None:
+        self.operators += 1
+        if self.operators >= _MAX_OPERATORS:
             self.cookie.m_internal.abort = 1
 
 
-def find_marks(page: Any, width: float, height: float) -> tuple[tuple[Rect, ...], bool, bool]:
+def find_drawings(page: Any, width: float, height: float) -> tuple[tuple[Box, ...], bool, bool]:
     """The pictures worth counting, as displayed; whether enough rules are drawn for a table to be likely; and
     whether anything at all is drawn."""
     cookie = _mupdf.FzCookie()
-    device = _MarkDevice(cookie)
+    device = _DrawingDevice(cookie)
     try:
         _mupdf.fz_run_page(page.this, device, _mupdf.FzMatrix(), cookie)
         _mupdf.fz_close_device(device)
-    except READ_ERRORS:
+    except MUPDF_ERRORS:
         return (), False, True  # the text was read; pictures are not worth the page
     pictures = [box for box in device.images if _is_picture(box, width, height)]
     ruled = device.framed > 0 or (device.across >= 2 and device.upright >= 1)
-    return tuple(pictures[:_MAX_PICTURES]), ruled and device.paths <= _MAX_PATHS, device.marks > 0
+    return tuple(pictures[:_MAX_PICTURES]), ruled and device.paths <= _MAX_PATHS, device.operators > 0
 
 
-def _is_picture(box: Rect, width: float, height: float) -> bool:
+def _is_picture(box: Box, width: float, height: float) -> bool:
     wide = min(finite(box[2]), width) - max(finite(box[0]), 0.0)
     tall = min(finite(box[3]), height) - max(finite(box[1]), 0.0)
     if wide <= 0 or tall <= 0:

@@ -9,9 +9,9 @@ from typing import Any
 
 from ingest.faults import NOT_OURS, fault_of
 from ingest.ocr.assemble import OcrResult, read_page
-from ingest.ocr.engines import OCR_FAILED, OcrEngine, OcrError
+from ingest.ocr.detect import OcrNeed
+from ingest.ocr.engine import OCR_FAILED, OcrEngine, OcrError
 from ingest.ocr.images import page_render
-from ingest.ocr.need import OcrNeed
 from ingest.pdf.mupdf import open_document, pymupdf
 from research.records import Page
 from research.store.catalog.failures import INTERNAL
@@ -43,25 +43,26 @@ def ocr_document(
 ) -> Iterator[OcrResult | OcrFailure]:
     """Read the pages asked for, one after the other. A page that fails costs only itself.
 
-    `progress` hears a page's number before it is touched. Raises `DocumentError` where the file cannot be opened.
+    `progress` is a callback: it gets a page's number before it is touched. Raises `DocumentError` where the file cannot
+    be opened.
     """
-    hear = progress or (lambda number: None)
+    on_page = progress or (lambda number: None)
     document = open_document(path)
     try:
         for done, task in enumerate(tasks, start=1):
-            yield _read(task, document, engine, hear)
+            yield _read(task, document, engine, on_page)
             if done % _SHRINK_EVERY == 0:
                 pymupdf.TOOLS.store_shrink(100)
     finally:
         document.close()
 
 
-def _read(task: OcrTask, document: Any, engine: OcrEngine, hear: Callable[[int], None]) -> OcrResult | OcrFailure:
+def _read(task: OcrTask, document: Any, engine: OcrEngine, on_page: Callable[[int], None]) -> OcrResult | OcrFailure:
     """One page. An engine that was killed, or took too long, is given a second try."""
     number, tries = task.page.number, 0
     while True:
         tries += 1
-        hear(number)
+        on_page(number)
         try:
             return read_page(task.page, task.need, page_render(document, number), engine)
         except OcrError as error:

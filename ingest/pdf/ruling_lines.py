@@ -1,6 +1,6 @@
-"""Rules drawn on a page to the grids they form: where a ruled table's rows and columns lie.
+"""Ruling lines drawn on a page to the grids they form: where a ruled table's rows and columns lie.
 
-PyMuPDF's own finder takes shaded bands for cells and costs 200 ms a page; thin rules alone are surer, and cost 3.
+PyMuPDF's own finder takes shaded bands for cells and costs 200 ms a page; thin lines alone are surer, and cost 3.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.pdf.lines import Rect
 from ingest.pdf.mupdf import finite
+from research.boxes import Box
 
 _THIN = 3.0  # points; thicker fills are shading
 _TOUCH = 3.0  # how near counts as touching
-_MAX_RULES = 300
+_MAX_LINES = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RulingLine:
     """A straight line: its place across, and where it begins and ends along."""
 
     at: float
@@ -33,11 +33,11 @@ class Grid:
 
     xs: tuple[float, ...]
     ys: tuple[float, ...]
-    across: tuple[Rule, ...]
-    upright: tuple[Rule, ...]
+    across: tuple[RulingLine, ...]
+    upright: tuple[RulingLine, ...]
 
     @property
-    def box(self) -> Rect:
+    def box(self) -> Box:
         return (self.xs[0], self.ys[0], self.xs[-1], self.ys[-1])
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
@@ -57,23 +57,23 @@ def find_grids(drawings: Iterable[dict[str, Any]]) -> list[Grid]:
     """The grids formed by rules that meet, from top to bottom."""
     across, upright = _rules(drawings)
     across, upright = _merged(across), _merged(upright)
-    if not 2 <= len(across) <= _MAX_RULES or not 1 <= len(upright) <= _MAX_RULES:
+    if not 2 <= len(across) <= _MAX_LINES or not 1 <= len(upright) <= _MAX_LINES:
         return []
     grids = (_grid(rows, columns) for rows, columns in _components(across, upright))
     return sorted((grid for grid in grids if grid), key=lambda grid: (grid.ys[0], grid.xs[0]))
 
 
-def _rules(drawings: Iterable[dict[str, Any]]) -> tuple[list[Rule], list[Rule]]:
-    across: list[Rule] = []
-    upright: list[Rule] = []
+def _rules(drawings: Iterable[dict[str, Any]]) -> tuple[list[RulingLine], list[RulingLine]]:
+    across: list[RulingLine] = []
+    upright: list[RulingLine] = []
 
     def add(x0: float, y0: float, x1: float, y1: float) -> None:
         x0, x1 = sorted((finite(x0), finite(x1)))
         y0, y1 = sorted((finite(y0), finite(y1)))
         if y1 - y0 <= _THIN and x1 - x0 > 4:
-            across.append(Rule((y0 + y1) / 2, x0, x1))
+            across.append(RulingLine((y0 + y1) / 2, x0, x1))
         elif x1 - x0 <= _THIN and y1 - y0 > 4:
-            upright.append(Rule((x0 + x1) / 2, y0, y1))
+            upright.append(RulingLine((x0 + x1) / 2, y0, y1))
 
     for drawing in drawings:
         stroked = "s" in drawing["type"]
@@ -90,26 +90,26 @@ def _rules(drawings: Iterable[dict[str, Any]]) -> tuple[list[Rule], list[Rule]]:
     return across, upright
 
 
-def _merged(rules: list[Rule]) -> list[Rule]:
+def _merged(rules: list[RulingLine]) -> list[RulingLine]:
     """Pieces of one line put together: cells draw their own borders."""
-    merged: list[Rule] = []
+    merged: list[RulingLine] = []
     for group in _clusters(sorted(rules, key=lambda rule: rule.at)):
         at = sum(rule.at for rule in group) / len(group)
         start = end = None
         for rule in sorted(group, key=lambda rule: rule.start):
             if start is None or end is None or rule.start > end + _TOUCH:
                 if start is not None and end is not None:
-                    merged.append(Rule(at, start, end))
+                    merged.append(RulingLine(at, start, end))
                 start, end = rule.start, rule.end
             else:
                 end = max(end, rule.end)
         if start is not None and end is not None:
-            merged.append(Rule(at, start, end))
+            merged.append(RulingLine(at, start, end))
     return merged
 
 
-def _clusters(rules: list[Rule]) -> list[list[Rule]]:
-    groups: list[list[Rule]] = []
+def _clusters(rules: list[RulingLine]) -> list[list[RulingLine]]:
+    groups: list[list[RulingLine]] = []
     for rule in rules:
         if groups and rule.at - groups[-1][0].at <= _TOUCH:
             groups[-1].append(rule)
@@ -118,7 +118,7 @@ def _clusters(rules: list[Rule]) -> list[list[Rule]]:
     return groups
 
 
-def _components(across: list[Rule], upright: list[Rule]) -> list[tuple[list[Rule], list[Rule]]]:
+def _components(across: list[RulingLine], upright: list[RulingLine]) -> list[tuple[list[RulingLine], list[RulingLine]]]:
     """Rules that meet each other, directly or through others."""
     owner = list(range(len(across) + len(upright)))
 
@@ -133,14 +133,14 @@ def _components(across: list[Rule], upright: list[Rule]) -> list[tuple[list[Rule
             meets = row.start - _TOUCH <= column.at <= row.end + _TOUCH
             if meets and column.start - _TOUCH <= row.at <= column.end + _TOUCH:
                 owner[find(i)] = find(j)
-    parts: dict[int, tuple[list[Rule], list[Rule]]] = {}
+    parts: dict[int, tuple[list[RulingLine], list[RulingLine]]] = {}
     for index, rule in enumerate([*across, *upright]):
         part = parts.setdefault(find(index), ([], []))
         part[index >= len(across)].append(rule)
     return [part for part in parts.values() if part[0] and part[1]]
 
 
-def _grid(across: list[Rule], upright: list[Rule]) -> Grid | None:
+def _grid(across: list[RulingLine], upright: list[RulingLine]) -> Grid | None:
     xs = [group[0].at for group in _clusters(sorted(upright, key=lambda rule: rule.at))]
     ys = [group[0].at for group in _clusters(sorted(across, key=lambda rule: rule.at))]
     # Many tables leave their outer sides open: the rules across then say how far they reach.
@@ -154,5 +154,5 @@ def _grid(across: list[Rule], upright: list[Rule]) -> Grid | None:
     return Grid(tuple(xs), tuple(ys), tuple(across), tuple(upright))
 
 
-def _covered(rules: tuple[Rule, ...], at: float, along: float) -> bool:
+def _covered(rules: tuple[RulingLine, ...], at: float, along: float) -> bool:
     return any(abs(rule.at - at) <= _TOUCH and rule.start - 1 <= along <= rule.end + 1 for rule in rules)

@@ -55,7 +55,7 @@ def last_alone(page: RawPage) -> Line | None:
 
 
 @dataclass(slots=True)
-class RunningLines:
+class HeadersFooters:
     """Counts margin lines over the document."""
 
     pages: list[int] = field(default_factory=lambda: [0, 0])  # even, odd
@@ -93,7 +93,7 @@ class RunningLines:
         repeated: set[int] = set()
         for band, row, line in margin:
             key = _key(band, line)
-            # What stands beside the page number is a running line even if it runs through one chapter only.
+            # What stands beside the page number is a header or footer even if it runs through one chapter only.
             if key and (self._repeats(key) or ((band, row) in numbered and self._seen(key) > 1)):
                 repeated.add(id(line))
         for gone in (numbers | repeated, numbers):
@@ -123,7 +123,7 @@ class RunningLines:
 
 def _key(band: str, line: Line) -> Key | None:
     folded = _DIGITS.sub("#", line.text.casefold())[:200]
-    # Figures alone are no running line: a table may reach into the margin.
+    # Figures alone are no header: a table may reach into the margin.
     return (band, folded, round(line.size)) if any(map(str.isalpha, folded)) else None
 
 
