@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from ingest.giving_up import report_failure, whole_document
-from ingest.jobs import DocumentDrawn, DocumentFailed, Job, PageFailed, PageOcred, Task
+from ingest.failures import document_failure, report_failure
+from ingest.jobs import DocumentFailed, DocumentRendered, Job, PageFailed, PageOcrDone, Task
 from ingest.ocr.engines import choose_engine
 from ingest.pool import Limits, Pool
 from ingest.report import IngestSummary, Observer
@@ -57,7 +57,7 @@ class LaterStages:
         spool = self._catalog.paths.spool
         ask_for_images(self._catalog)
         jobs = [
-            Job("draw", path, doc_id, spool / f"{doc_id}.images", skip=self._left_out(doc_id, STAGE_IMAGES))
+            Job("render", path, doc_id, spool / f"{doc_id}.images", skip_pages=self._left_out(doc_id, STAGE_IMAGES))
             for doc_id, path in self._files(STAGE_IMAGES)
         ]
         if not jobs:
@@ -68,27 +68,27 @@ class LaterStages:
         done = 0
         failed: dict[str, dict[int, FailedPage]] = {}
         with Pool(min(len(jobs), cores), self._limits) as pool:
-            for event in pool.read(jobs):
+            for event in pool.run(jobs):
                 doc_id = event.job.doc_id
-                if isinstance(event, DocumentDrawn | DocumentFailed) and not self._same_file(event.job):
+                if isinstance(event, DocumentRendered | DocumentFailed) and not self._same_file(event.job):
                     continue  # what came of it belongs to another content; the ledger keeps it for the next run
                 if isinstance(event, PageFailed):
                     page = FailedPage(event.page, STAGE_IMAGES, event.code, event.reason, event.tries)
                     failed.setdefault(doc_id, {})[event.page] = page
                     continue
-                if isinstance(event, DocumentDrawn):
-                    images.adopt(self._catalog.paths, doc_id, event.job.spool)
+                if isinstance(event, DocumentRendered):
+                    images.adopt(self._catalog.paths, doc_id, event.job.output)
                     given_up = list(failed.get(doc_id, {}).values())
                     mark_drawn(self._catalog, doc_id, event.pages, published=published, failed=given_up)
                     self._report(doc_id, given_up)
                 elif isinstance(event, DocumentFailed):
-                    given_up = whole_document(event, STAGE_IMAGES)
+                    given_up = document_failure(event, STAGE_IMAGES)
                     mark_drawn(self._catalog, doc_id, [], published=published, failed=given_up)
                     self._report(doc_id, given_up)
                 else:
                     continue
                 done += 1
-                self._observer.drawing(done, len(jobs))
+                self._observer.on_render(done, len(jobs))
 
     def recognise(self, token_counter: Callable[[], str], cores: int) -> None:
         """OCR, page by page; each page is committed as it comes. Chunks are measured by `token_counter`."""
@@ -100,12 +100,12 @@ class LaterStages:
         total, done = sum(len(job.pages) for job in jobs), 0
         if not jobs:
             return
-        self._observer.recognising(0, total)
+        self._observer.on_ocr(0, total)
         with Pool(min(len(jobs), cores), self._limits) as pool:
-            for event in pool.read(jobs):
-                if isinstance(event, PageOcred | PageFailed | DocumentFailed) and not self._same_file(event.job):
+            for event in pool.run(jobs):
+                if isinstance(event, PageOcrDone | PageFailed | DocumentFailed) and not self._same_file(event.job):
                     continue
-                if isinstance(event, PageOcred):
+                if isinstance(event, PageOcrDone):
                     write_ocr(self._catalog, event.job.doc_id, event.page, event.chunks, event.lines)
                     self._summary.ocr_pages += 1
                 elif isinstance(event, PageFailed):
@@ -119,7 +119,7 @@ class LaterStages:
                 else:
                     continue
                 done += 1
-                self._observer.recognising(done, total)
+                self._observer.on_ocr(done, total)
         self._settle(jobs)
 
     def _ocr_jobs(self, token_counter: Callable[[], str], cores: int) -> Iterator[Job]:
@@ -133,7 +133,7 @@ class LaterStages:
             for start in range(0, len(pages), size):
                 part = tuple(pages[start : start + size])
                 engine = self._settings.ocr_engine
-                yield Job("ocr", path, doc_id, Path(), counter, part, engine=engine, force=force, skip=skip)
+                yield Job("ocr", path, doc_id, Path(), counter, part, engine=engine, force=force, skip_pages=skip)
 
     def _settle(self, jobs: list[Job]) -> None:
         """Pages that a finished job passed over need no OCR after all."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ingest.pdf.version import READER_VERSION
 from ingest.report import FileOutcome
-from ingest.scan import hash_of, stamp_of, storable
+from ingest.scan import hash_of, stamp_of, to_utf8
 from research.errors import DocumentError
 from research.store.catalog import Catalog
 from research.store.documents import (
@@ -63,7 +63,7 @@ def plan(catalog: Catalog, path: Path, again: Again | None = None) -> FileOutcom
             return FileOutcome(stamp.path, "unchanged", known[0])
         sha256 = hash_of(path)
     except DocumentError as error:
-        return FileOutcome(storable(path), "failed", code=error.code, reason=error.message)
+        return FileOutcome(to_utf8(path), "failed", code=error.code, reason=error.message)
     same = document_of_hash(catalog, sha256)
     if same is None:
         return _unless_hopeless(catalog, ToRead(path, stamp, sha256, replaces=known is not None), again)
@@ -81,7 +81,7 @@ def _settle(catalog: Catalog, path: Path, stamp: FileStamp, document: DocumentIn
         note_file(catalog, document.doc_id, stamp)
         return FileOutcome(stamp.path, "unchanged", document.doc_id)
     if not Path(document.source_path).exists():
-        rename_document(catalog, document.doc_id, document.source_path, stamp, storable(path.name))
+        rename_document(catalog, document.doc_id, document.source_path, stamp, to_utf8(path.name))
         return FileOutcome(stamp.path, "renamed", document.doc_id)
     note_file(catalog, document.doc_id, stamp)
     return FileOutcome(stamp.path, "copy", document.doc_id)

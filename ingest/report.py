@@ -88,56 +88,56 @@ class IngestSummary:
 class Observer(Protocol):
     """Told of progress as it happens, on the run's own thread."""
 
-    def planned(self, files: int, size_bytes: int) -> None:
+    def on_plan(self, files: int, size_bytes: int) -> None:
         """How many files there are to read, after unchanged ones were set aside."""
 
-    def reading(self, path: str, page: int, pages: int) -> None:
+    def on_page(self, path: str, page: int, pages: int) -> None:
         """A page of a file was read."""
 
-    def finished(self, outcome: FileOutcome) -> None:
+    def on_file(self, outcome: FileOutcome) -> None:
         """A file is done with."""
 
-    def gave_up(self, page: PageOutcome) -> None:
+    def on_failed_page(self, page: PageOutcome) -> None:
         """A page was given up."""
 
-    def embedding(self, done: int, total: int) -> None:
+    def on_embed(self, done: int, total: int) -> None:
         """Chunks that have their vectors."""
 
-    def drawing(self, done: int, total: int) -> None:
+    def on_render(self, done: int, total: int) -> None:
         """Documents whose page images are drawn."""
 
-    def recognising(self, done: int, total: int) -> None:
+    def on_ocr(self, done: int, total: int) -> None:
         """Pages that OCR has read."""
 
-    def seeing(self, done: int, total: int) -> None:
+    def on_visual(self, done: int, total: int) -> None:
         """Pages that the visual encoder has seen."""
 
-    def noted(self, message: str) -> None:
+    def on_note(self, message: str) -> None:
         """Something the user should know now."""
 
-    def publishing(self) -> None:
+    def on_publish(self) -> None:
         """The collections are being brought up to date."""
 
 
 class SilentObserver:
     """Hears everything and says nothing."""
 
-    def planned(self, files: int, size_bytes: int) -> None: ...
+    def on_plan(self, files: int, size_bytes: int) -> None: ...
 
-    def reading(self, path: str, page: int, pages: int) -> None: ...
+    def on_page(self, path: str, page: int, pages: int) -> None: ...
 
-    def finished(self, outcome: FileOutcome) -> None: ...
+    def on_file(self, outcome: FileOutcome) -> None: ...
 
-    def gave_up(self, page: PageOutcome) -> None: ...
+    def on_failed_page(self, page: PageOutcome) -> None: ...
 
-    def embedding(self, done: int, total: int) -> None: ...
+    def on_embed(self, done: int, total: int) -> None: ...
 
-    def drawing(self, done: int, total: int) -> None: ...
+    def on_render(self, done: int, total: int) -> None: ...
 
-    def recognising(self, done: int, total: int) -> None: ...
+    def on_ocr(self, done: int, total: int) -> None: ...
 
-    def seeing(self, done: int, total: int) -> None: ...
+    def on_visual(self, done: int, total: int) -> None: ...
 
-    def noted(self, message: str) -> None: ...
+    def on_note(self, message: str) -> None: ...
 
-    def publishing(self) -> None: ...
+    def on_publish(self) -> None: ...

@@ -17,17 +17,17 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ingest.giving_up import kept_failures, report_failure, without_hopeless_ocr
+from ingest.encoder import choose_text_encoder
+from ingest.failures import kept_failures, report_failure, skip_failed_ocr
 from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted, Task
 from ingest.later import LaterStages
 from ingest.pdf.version import READER_VERSION
-from ingest.permission import chosen_encoder
 from ingest.plan import ToRead, plan, read_again
 from ingest.pool import LIMITS, Limits, Pool
 from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, Result
-from ingest.scan import Scanned, scan, stamp_of, storable
+from ingest.scan import Scanned, scan, stamp_of, to_utf8
+from ingest.serialize import read_pages
 from ingest.visual import VisualStage
-from ingest.wire import read_pages
 from research.encoders.base import TextEncoder
 from research.encoders.counting import hand_over, is_light
 from research.encoders.registry import DEFAULT, load_text_encoder
@@ -119,15 +119,15 @@ class _Run:
 
     def choose(self) -> None:
         """Settle which encoders work, before anything is read."""
-        self._encoder_name = chosen_encoder(self._catalog, self._settings, self._observer)
+        self._encoder_name = choose_text_encoder(self._catalog, self._settings, self._observer)
         self.visual.choose()
 
     def account(self, found: Scanned) -> None:
         """What the search came upon and did not bring."""
-        self.summary.links_not_followed += map(storable, found.leaving)
-        self.summary.dangling_links += map(storable, found.dangling)
+        self.summary.links_not_followed += map(to_utf8, found.external_links)
+        self.summary.dangling_links += map(to_utf8, found.dangling_links)
         for path, reason in found.unreadable:
-            self._finish(FileOutcome(storable(path), "failed", code="unreadable", reason=reason))
+            self._finish(FileOutcome(to_utf8(path), "failed", code="unreadable", reason=reason))
 
     def read(self, files: Sequence[Path], *, retry: bool) -> None:
         """Settle what is known, read the rest."""
@@ -136,7 +136,7 @@ class _Run:
         work: dict[str, ToRead] = {}
         copies: list[ToRead] = []
         for path in files:
-            self._later.files[storable(os.path.normpath(path))] = path
+            self._later.files[to_utf8(os.path.normpath(path))] = path
             step = plan(self._catalog, path, again)
             if isinstance(step, FileOutcome):
                 self._finish(step)
@@ -145,7 +145,7 @@ class _Run:
             else:
                 work[step.sha256] = step
         if work:
-            self._observer.planned(len(work), sum(step.stamp.size for step in work.values()))
+            self._observer.on_plan(len(work), sum(step.stamp.size for step in work.values()))
             self._read_all(list(work.values()))
             for copy in copies:
                 self._settle_copy(copy)
@@ -197,7 +197,7 @@ class _Run:
     def publish(self) -> None:
         state = collections.state_of(self._catalog)
         if state.behind:
-            self._observer.publishing()
+            self._observer.on_publish()
             publish_apart(self._catalog.paths)
 
     def _read_all(self, work: list[ToRead]) -> None:
@@ -213,18 +213,18 @@ class _Run:
                 spool / f"{step.doc_id}.jsonl",
                 counter,
                 force=force,
-                skip=tuple(page.page for page in step.failed if page.stage == STAGE_READ and waits(page)),
+                skip_pages=tuple(page.page for page in step.failed if page.stage == STAGE_READ and waits(page)),
             )
             for step in work
         ]
         with self._encoder_loading(), Pool(min(len(jobs), _cores()), self._limits) as pool:
-            for event in pool.read(jobs):
+            for event in pool.run(jobs):
                 step = by_path[event.job.path]
                 if isinstance(event, PageStarted):
-                    self._observer.reading(step.stamp.path, event.page, event.pages)
+                    self._observer.on_page(step.stamp.path, event.page, event.pages)
                 elif isinstance(event, DocumentRead):
                     self._finish(self._commit(step, event))
-                    event.job.spool.unlink(missing_ok=True)
+                    event.job.output.unlink(missing_ok=True)
                 elif isinstance(event, PageFailed):
                     failed = FailedPage(event.page, STAGE_READ, event.code, event.reason, event.tries)
                     self._failed.setdefault(step.doc_id, {})[event.page] = failed
@@ -255,7 +255,7 @@ class _Run:
                 self._catalog,
                 info,
                 step.stamp,
-                without_hopeless_ocr(read_pages(event.job.spool), kept),
+                skip_failed_ocr(read_pages(event.job.output), kept),
                 reader_version=READER_VERSION,
                 images=self._settings.images,
                 failed=[*kept, *(add_tries(page, step.failed) for page in new)],
@@ -273,7 +273,7 @@ class _Run:
         known = get_document(self._catalog, step.doc_id)
         if known is not None and known.source_path != step.stamp.path and Path(known.source_path).exists():
             return known.filename, known.source_path
-        return storable(step.path.name), step.stamp.path
+        return to_utf8(step.path.name), step.stamp.path
 
     def _failure(self, step: ToRead, event: DocumentFailed) -> FileOutcome:
         if event.code == TIMEOUT:  # not to be waited for in every run
@@ -295,13 +295,13 @@ class _Run:
 
     def _embed_all(self, encoder: TextEncoder, total: int) -> None:
         done = 0
-        self._observer.embedding(done, total)
+        self._observer.on_embed(done, total)
         for batch in _batches(vectors.pending_chunks(self._catalog), _BATCH):
             matrix = encoder.embed([chunk.text for chunk in batch])
             vectors.write_vectors(self._catalog, [chunk.chunk_id for chunk in batch], matrix)
             self._embedded.extend(chunk.chunk_id for chunk in batch)
             done += len(batch)
-            self._observer.embedding(done, total)
+            self._observer.on_embed(done, total)
 
     @contextmanager
     def _encoder_loading(self) -> Iterator[None]:
@@ -334,7 +334,7 @@ class _Run:
 
     def _finish(self, outcome: FileOutcome) -> None:
         self.summary.files.append(outcome)
-        self._observer.finished(outcome)
+        self._observer.on_file(outcome)
 
 
 def _check_window(catalog: Catalog, encoder: TextEncoder) -> None:

@@ -22,8 +22,8 @@ class Scanned:
 
     files: list[Path] = field(default_factory=list)
     unreadable: list[tuple[Path, str]] = field(default_factory=list)  # files and folders, and why
-    leaving: list[Path] = field(default_factory=list)  # links out of a folder that were not followed
-    dangling: list[Path] = field(default_factory=list)  # links that lead nowhere
+    external_links: list[Path] = field(default_factory=list)  # links out of a folder that were not followed
+    dangling_links: list[Path] = field(default_factory=list)  # links that lead nowhere
 
 
 def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
@@ -37,12 +37,12 @@ def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
         search.add(path)
     found = search.result()
     if not found.files and not found.unreadable:
-        where = ", ".join(storable(path) for path in paths)
+        where = ", ".join(to_utf8(path) for path in paths)
         hint = "ctx reads files whose name ends in .pdf"
-        if found.leaving:
+        if found.external_links:
             hint = "its links lead elsewhere; take them with --follow-links"
-        elif found.dangling:
-            hint = f"its links lead nowhere: {storable(found.dangling[0])}"
+        elif found.dangling_links:
+            hint = f"its links lead nowhere: {to_utf8(found.dangling_links[0])}"
         raise NothingFoundError(f"no PDF files in {where}", hint=hint)
     return found
 
@@ -68,7 +68,7 @@ class _Search:
                 problem = "the link leads nowhere"
         except OSError as error:
             problem = f"cannot be reached ({error.strerror})"
-        raise UsageError(f"{problem}: {storable(path)}", hint="check the spelling of the path")
+        raise UsageError(f"{problem}: {to_utf8(path)}", hint="check the spelling of the path")
 
     def result(self) -> Scanned:
         """Real files before links to them, so that a file goes by its own name."""
@@ -95,7 +95,7 @@ class _Search:
                     # Hidden files and folders hold caches, version control and our own index, not documents.
                     shown = sorted((e for e in entries if not e.name.startswith(".")), key=lambda entry: entry.name)
             except OSError as error:
-                self._found.unreadable.append((current, f"the folder {_why(error)}"))
+                self._found.unreadable.append((current, f"the folder {_os_reason(error)}"))
                 continue
             waiting += reversed([Path(entry) for entry in shown if self._look_at(entry, top)])
 
@@ -107,16 +107,16 @@ class _Search:
             # Never devices, pipes or sockets: opening them can block. Links that lead nowhere are no files either.
             if not is_folder and not (entry.name.lower().endswith(_SUFFIX) and entry.is_file()):
                 if is_link and entry.name.lower().endswith(_SUFFIX) and not path.exists():
-                    self._found.dangling.append(path)
+                    self._found.dangling_links.append(path)
                 return False
             if is_link and not self._follow:
                 if not path.resolve().is_relative_to(top):
-                    self._found.leaving.append(path)
+                    self._found.external_links.append(path)
                     return False
                 if is_folder:
                     return False  # what it leads to is found by its own name
         except OSError as error:
-            self._found.unreadable.append((path, _why(error)))
+            self._found.unreadable.append((path, _os_reason(error)))
             return False
         if not is_folder:
             self._candidates.append((path, is_link))
@@ -129,7 +129,7 @@ def stamp_of(path: Path) -> FileStamp:
         status = path.stat()
     except OSError as error:
         raise _unreadable(error) from error
-    name = storable(os.path.normpath(path))
+    name = to_utf8(os.path.normpath(path))
     return FileStamp(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
@@ -147,7 +147,7 @@ def hash_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def storable(path: Path | str) -> str:
+def to_utf8(path: Path | str) -> str:
     """A path as text that a database and a terminal can hold, even where its bytes are no valid text."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
@@ -157,7 +157,7 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _why(error: OSError) -> str:
+def _os_reason(error: OSError) -> str:
     return f"cannot be read: {(error.strerror or str(error)).lower()}"
 
 

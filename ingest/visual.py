@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.giving_up import report_failure
-from ingest.permission import keep_permission
+from ingest.encoder import note_fetching, remember_permission
+from ingest.failures import report_failure
 from ingest.report import IngestSummary, Observer
 from research.encoders import hub
 from research.encoders.allowed import check_allowed
@@ -67,7 +67,7 @@ class VisualStage:
             self._fail(error)
             return
         if self.by_model and (self._settings.visual != "auto" or not known):
-            keep_permission(self._name, self._observer)
+            remember_permission(self._name, self._observer)
         if self.by_model and not self._settings.images:
             raise UsageError(
                 "a visual model looks at page images, and images are switched off",
@@ -75,7 +75,7 @@ class VisualStage:
             )
         pages = count_pages(self._catalog)
         if pages and known and _kind(known) != _kind(self._name):
-            self._observer.noted(
+            self._observer.on_note(
                 f"the visual side of this index is by {known}; {pages} pages change to {self._name}"
                 " (their text and its vectors stay)"
             )
@@ -117,7 +117,7 @@ class VisualStage:
             return wanted
         checkpoint = checkpoint_of(wanted)
         if hub.as_folder(checkpoint, typed=True) is None and not hub.at_hand(checkpoint) and not hub.offline():
-            self._observer.noted(f"the weights of {checkpoint} are not on this machine; asking the model hub for them")
+            note_fetching(checkpoint, self._observer)
         return identify(wanted)
 
     def _embed_lines(self, encoder: TextEncoder | None) -> None:
@@ -126,11 +126,11 @@ class VisualStage:
         pages = page_vectors.pages_with_new_lines(self._catalog)
         if not pages or encoder is None:
             return
-        self._observer.seeing(0, len(pages))
+        self._observer.on_visual(0, len(pages))
         for start in range(0, len(pages), _PAGES):
             part = pages[start : start + _PAGES]
             page_vectors.write(self._catalog, list(_line_vectors(self._catalog, part, encoder)))
-            self._observer.seeing(start + len(part), len(pages))
+            self._observer.on_visual(start + len(part), len(pages))
 
     def _look(self) -> None:
         """Vectors of page images by a visual model, page by page."""
@@ -139,15 +139,15 @@ class VisualStage:
             return
         encoder = load_visual_encoder(self._name, device=self._settings.device)
         if known[0] == encoder.name and known[1] not in (0, encoder.dim):
-            self._observer.noted(
+            self._observer.on_note(
                 f"{encoder.name} now gives vectors of {encoder.dim} dimensions, not {known[1]}; all pages are seen anew"
             )
         page_vectors.set_encoder(self._catalog, encoder.name, encoder.dim)
         images = page_vectors.unseen_images(self._catalog)
-        self._observer.seeing(0, len(images))
+        self._observer.on_visual(0, len(images))
         for done, image in enumerate(images, start=1):
             self._look_at(image, encoder)
-            self._observer.seeing(done, len(images))
+            self._observer.on_visual(done, len(images))
 
     def _look_at(self, image: PageImage, encoder: VisualEncoder) -> None:
         self._summary.visual_pages += 1
@@ -166,7 +166,7 @@ class VisualStage:
         self._summary.visual_error = error.message
         self._summary.visual_hint = error.hint
         page_vectors.set_problem(self._catalog, error.message)
-        self._observer.noted(f"the visual side is left as it is: {error.message}; the text side goes on")
+        self._observer.on_note(f"the visual side is left as it is: {error.message}; the text side goes on")
 
 
 def _kind(name: str) -> str:

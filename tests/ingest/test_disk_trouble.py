@@ -95,11 +95,11 @@ def test_an_index_folder_that_is_removed_meanwhile(tmp_path: Path, point: str) -
     docs, paths = make_corpus(tmp_path / "docs", 12), IndexPaths(tmp_path / "index")
 
     class Remove(SilentObserver):
-        def reading(self, path: str, page: int, pages: int) -> None:
+        def on_page(self, path: str, page: int, pages: int) -> None:
             if point == "reading":
                 shutil.rmtree(paths.root, ignore_errors=True)
 
-        def finished(self, outcome: FileOutcome) -> None:
+        def on_file(self, outcome: FileOutcome) -> None:
             if point == "finished":
                 shutil.rmtree(paths.root, ignore_errors=True)
 
@@ -127,7 +127,7 @@ def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, qui
     kept = first.read_bytes()
 
     class Change(SilentObserver):
-        def recognising(self, done: int, total: int) -> None:
+        def on_ocr(self, done: int, total: int) -> None:
             if done == 0:
                 first.unlink()
                 second.write_bytes(kept)

@@ -242,7 +242,7 @@ class _Meddler(SilentObserver):
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def reading(self, path: str, page: int, pages: int) -> None:
+    def on_page(self, path: str, page: int, pages: int) -> None:
         with self._path.open("ab") as file:
             file.write(b"\n% more")
 
@@ -261,25 +261,25 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
     heard: list[tuple[object, ...]] = []
 
     class Hearing:
-        def planned(self, files: int, size_bytes: int) -> None:
+        def on_plan(self, files: int, size_bytes: int) -> None:
             heard.append(("planned", files, size_bytes > 0))
 
-        def reading(self, path: str, page: int, pages: int) -> None:
+        def on_page(self, path: str, page: int, pages: int) -> None:
             assert 1 <= page <= pages
 
-        def finished(self, outcome: FileOutcome) -> None:
+        def on_file(self, outcome: FileOutcome) -> None:
             heard.append(("finished", outcome.result))
 
-        def embedding(self, done: int, total: int) -> None:
+        def on_embed(self, done: int, total: int) -> None:
             heard.append(("embedding", done, total))
 
-        def drawing(self, done: int, total: int) -> None:
+        def on_render(self, done: int, total: int) -> None:
             heard.append(("drawing", done, total))
 
-        def recognising(self, done: int, total: int) -> None:
+        def on_ocr(self, done: int, total: int) -> None:
             heard.append(("recognising", done, total))
 
-        def publishing(self) -> None:
+        def on_publish(self) -> None:
             heard.append(("publishing",))
 
     make_pdf("a.pdf", ["Walrus", "Tusks"], docs)

@@ -96,19 +96,19 @@ class _Stop(SilentObserver):
     def __init__(self, point: str) -> None:
         self._point = point
 
-    def planned(self, files: int, size_bytes: int) -> None:
+    def on_plan(self, files: int, size_bytes: int) -> None:
         self._reach("planned")
 
-    def reading(self, path: str, page: int, pages: int) -> None:
+    def on_page(self, path: str, page: int, pages: int) -> None:
         self._reach("reading")
 
-    def finished(self, outcome: FileOutcome) -> None:
+    def on_file(self, outcome: FileOutcome) -> None:
         self._reach("finished")
 
-    def embedding(self, done: int, total: int) -> None:
+    def on_embed(self, done: int, total: int) -> None:
         self._reach("embedding" if done == 0 else "embedded")
 
-    def publishing(self) -> None:
+    def on_publish(self) -> None:
         self._reach("publishing")
 
     def _reach(self, point: str) -> None:
@@ -151,7 +151,7 @@ ingest([Path(sys.argv[1])], IndexPaths(Path(sys.argv[2])), settings=Settings(), 
 """
 
 
-@pytest.mark.parametrize("point", ["reading", "finished", "embedding", "publishing"])
+@pytest.mark.parametrize("point", ["on_page", "on_file", "on_embed", "on_publish"])
 def test_the_next_run_goes_on_where_one_was_killed(
     docs: Path, tmp_path: Path, undisturbed: Content, point: str
 ) -> None:

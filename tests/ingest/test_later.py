@@ -122,7 +122,7 @@ def test_chunks_are_counted_as_the_catalog_has_them(tmp_path: Path, index: Index
 
 def test_ocr_goes_on_where_it_was_interrupted(tmp_path: Path, index: IndexPaths) -> None:
     class Stop(SilentObserver):
-        def recognising(self, done: int, total: int) -> None:
+        def on_ocr(self, done: int, total: int) -> None:
             if done == 1:
                 raise KeyboardInterrupt
 

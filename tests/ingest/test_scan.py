@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.scan import hash_of, scan, stamp_of, storable
+from ingest.scan import hash_of, scan, stamp_of, to_utf8
 from research.errors import DocumentError, NothingFoundError, UsageError
 
 
@@ -113,9 +113,9 @@ def test_a_file_that_vanished_is_told(tmp_path: Path) -> None:
 
 
 def test_any_path_can_be_kept_as_text() -> None:
-    assert storable(Path("/a/b.pdf")) == "/a/b.pdf"
-    assert storable(os.fsdecode(b"/a/\xff\xfe.pdf")) == "/a/\\xff\\xfe.pdf"
-    storable(os.fsdecode(b"/a/\xff.pdf")).encode("utf-8")
+    assert to_utf8(Path("/a/b.pdf")) == "/a/b.pdf"
+    assert to_utf8(os.fsdecode(b"/a/\xff\xfe.pdf")) == "/a/\\xff\\xfe.pdf"
+    to_utf8(os.fsdecode(b"/a/\xff.pdf")).encode("utf-8")
 
 
 def test_links_that_leave_are_named_and_followed_on_request(tmp_path: Path) -> None:
@@ -130,10 +130,10 @@ def test_links_that_leave_are_named_and_followed_on_request(tmp_path: Path) -> N
     (folder / "loop").symlink_to(folder)
     stayed = scan([folder])
     assert _names(stayed.files, folder) == ["inside.pdf"]
-    assert _names(stayed.leaving, folder) == ["file.pdf", "folder"]
+    assert _names(stayed.external_links, folder) == ["file.pdf", "folder"]
     followed = scan([folder], follow_links=True)
     assert _names(followed.files, folder) == ["inside.pdf", "folder/outside.pdf", "folder/deep/below.pdf"]
-    assert followed.leaving == []
+    assert followed.external_links == []
 
 
 def test_a_link_to_a_hidden_store_is_a_file(tmp_path: Path) -> None:
@@ -158,7 +158,8 @@ def test_links_that_lead_nowhere_are_named(tmp_path: Path) -> None:
     for name in ("gone.pdf", "gone.txt"):
         (tmp_path / name).symlink_to(tmp_path / "nothing")
     found = scan([tmp_path])
-    assert (found.files, found.dangling, found.leaving) == ([tmp_path / "a.pdf"], [tmp_path / "gone.pdf"], [])
+    assert (found.files, found.external_links) == ([tmp_path / "a.pdf"], [])
+    assert found.dangling_links == [tmp_path / "gone.pdf"]
     (tmp_path / "a.pdf").unlink()
     with pytest.raises(NothingFoundError) as caught:
         scan([tmp_path])

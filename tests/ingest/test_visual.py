@@ -38,7 +38,7 @@ class Notes(SilentObserver):
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def noted(self, message: str) -> None:
+    def on_note(self, message: str) -> None:
         self.said.append(message)
 
 
