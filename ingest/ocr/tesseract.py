@@ -25,8 +25,8 @@ from ingest.ocr.layout import in_reading_order, mean_confidence
 from ingest.ocr.upright import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text, is_cjk
 from research.errors import CtxError
+from research.process import kill_with_parent
 from research.store.failures import KILLED, TIMEOUT
-from research.store.orphans import kill_with_parent
 from research.store.records import Box
 
 _SECONDS_TO_START = 20.0

@@ -81,7 +81,7 @@ def _raise(code: int, said: str) -> NoReturn:
 
 
 def main() -> int:
-    from research.store.orphans import die_with_parent
+    from research.process import die_with_parent
 
     switch_off()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends this process

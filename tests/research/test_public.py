@@ -22,6 +22,7 @@ MAY_IMPORT = {
         "research.store",
         "research.encoders",
         "research.errors",
+        "research.process",
         "research.settings",
         "research.telemetry",
     },
