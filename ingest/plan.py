@@ -16,6 +16,7 @@ from research.store.documents import (
     document_at_path,
     document_of_hash,
     note_file,
+    reader_version_of,
     rename_document,
 )
 from research.store.failures import failed_file, failures_of, to_read_again
@@ -59,7 +60,7 @@ def plan(catalog: Catalog, path: Path, again: Again | None = None) -> FileOutcom
         stamp = stamp_of(path)
         known = document_at_path(catalog, stamp.path)
         unchanged = known is not None and known[1] == stamp and known[0] not in again.documents
-        if known is not None and unchanged and _current(catalog, known[0]):
+        if known is not None and unchanged and reader_version_of(catalog, known[0]) == READER_VERSION:
             return FileOutcome(stamp.path, "unchanged", known[0])
         sha256 = hash_of(path)
     except DocumentError as error:
@@ -95,8 +96,3 @@ def _unless_hopeless(catalog: Catalog, step: ToRead, again: Again) -> FileOutcom
         return step
     reason = f"{failed.reason}, in an earlier run; it was not tried again"
     return FileOutcome(step.stamp.path, "failed", step.doc_id, code=failed.code, reason=reason)
-
-
-def _current(catalog: Catalog, doc_id: str) -> bool:
-    row = catalog.connection.execute("SELECT reader_version FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
-    return row is not None and int(row[0]) == READER_VERSION

@@ -11,17 +11,15 @@ import logging
 import os
 import selectors
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-import ingest
 from ingest.exit_reasons import ExitReason, document_timeout, exit_reason, page_timeout
 from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcrDone, PageStarted, Task, event_of
 from ingest.stopwatch import Stopwatch
 from research.errors import IndexUnusableError
+from research.process import start_helper
 from research.store.trouble import FREE_SPACE, RUN_AGAIN
 
 _TRIES = 2  # of a page that a process ended on, before it is given up
@@ -210,15 +208,11 @@ class Pool:
             waiting.appendleft(replace(without, last_failure=(why.code, why.reason)))
 
     def _start(self) -> _Process:
-        # -P keeps the folder the user stands in off the module path: it may hold anything, a json.py too.
-        home = str(Path(ingest.__file__).parent.parent)
-        environment = {**os.environ, "PYTHONPATH": home, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-        handle = subprocess.Popen(
-            [sys.executable, "-P", "-X", "faulthandler", "-m", "ingest.worker", str(os.getpid())],
+        handle = start_helper(
+            "ingest.worker",
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            environment={"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
         )
         process = _Process(handle)
         self._processes.append(process)

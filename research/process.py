@@ -1,18 +1,46 @@
-"""A process that works for another must not outlive it, whatever becomes of that one."""
+"""Helper processes: how they are started, and that none outlives the process it works for."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import research
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_SECONDS = 1.0
 
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def start_helper(
+    module: str,
+    arguments: Sequence[str] = (),
+    *,
+    stdin: int = subprocess.DEVNULL,
+    stderr: int = subprocess.DEVNULL,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """`python -m module PID arguments…`, with this process's id as its first argument for `die_with_parent`.
+
+    The helper runs these sources and not others: -P keeps the folder the user stands in off its module path, which
+    may hold anything, a json.py too. A crash inside compiled code leaves its place on stderr.
+    """
+    home = str(Path(research.__file__).parent.parent)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-X", "faulthandler", "-m", module, str(os.getpid()), *arguments],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env={**os.environ, **(environment or {}), "PYTHONPATH": home},
+    )
 
 
 def die_with_parent(parent: int) -> None:

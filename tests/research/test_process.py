@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from research import process
 from tests.soak.running import assert_ended, descendants
 
 _HELPER = """
@@ -37,3 +39,13 @@ def test_a_helper_whose_parent_is_gone_already_ends_at_once() -> None:
     program = "from research.process import die_with_parent; die_with_parent(1 << 30); print('still here')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_a_helper_runs_our_sources_whatever_lies_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('the wrong json')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with process.start_helper("json.tool", ["--help"], stderr=subprocess.PIPE, environment={"COLUMNS": "80"}) as helper:
+        out, said = helper.communicate(timeout=60)
+    assert (helper.returncode, said) == (0, b"")
+    assert out.startswith(b"usage: ")
