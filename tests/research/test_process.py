@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +46,6 @@ def test_a_helper_runs_our_sources_whatever_lies_in_the_folder(tmp_path: Path, m
     (tmp_path / "json.py").write_text("raise SystemExit('the wrong json')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with process.start_helper("json.tool", ["--help"], stderr=subprocess.PIPE, environment={"COLUMNS": "80"}) as helper:
-        out, said = helper.communicate(timeout=60)
-    assert (helper.returncode, said) == (0, b"")
-    assert out.startswith(b"usage: ")
+    with process.start_helper("json.tool", stderr=subprocess.PIPE) as helper:
+        _, said = helper.communicate(timeout=60)
+    assert f"can't open '{os.getpid()}'".encode() in said, "the real one, told the process id"
