@@ -1,13 +1,70 @@
-"""Which text encoder a run uses, and what naming an encoder allows from then on."""
+"""The text encoder of a run: which one, what naming it allows from then on, and loading it no sooner than needed."""
 
 from __future__ import annotations
 
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from ingest.report import Observer
 from research.encoders.allowed import check_allowed, remember
-from research.encoders.registry import DEFAULT, identify_text_encoder
+from research.encoders.base import TextEncoder
+from research.encoders.counting import hand_over, is_light
+from research.encoders.registry import DEFAULT, identify_text_encoder, load_text_encoder
+from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.settings import Settings
 from research.store import vectors
 from research.store.catalog import Catalog
+from research.store.own_files import make_folder
+
+log = logging.getLogger("ctx.ingest")
+
+
+class RunEncoder:
+    """The encoder by its full name; loaded once, at its first use or beforehand."""
+
+    def __init__(self, name: str = DEFAULT) -> None:
+        self.name = name
+        self._encoder: TextEncoder | None = None
+
+    def load(self) -> TextEncoder:
+        if self._encoder is None:
+            self._encoder = load_text_encoder(self.name)
+        return self._encoder
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Load it on a thread while other processes start and read.
+
+        What fails in between waits for the thread, so that none is left behind; a run that is stopped does not.
+        """
+        thread = threading.Thread(target=self._load_early, daemon=True)
+        thread.start()
+        try:
+            yield
+        except Exception:
+            thread.join()
+            raise
+        thread.join()
+
+    def _load_early(self) -> None:
+        try:
+            self.load().embed_query("")
+        except Exception:
+            log.warning("the text encoder %s could not be loaded ahead of time", self.name, exc_info=True)
+
+    def token_counter(self, folder: Path) -> str:
+        """What reading processes are to count tokens by; `folder` is where a tokenizer is handed over to them."""
+        if is_light(self.name):
+            return self.name
+        encoder = self.load()
+        tokenizer = encoder.tokenizer_json() if isinstance(encoder, SentenceTransformersEncoder) else ""
+        if not tokenizer:
+            return self.name
+        make_folder(folder)
+        return hand_over(tokenizer, encoder.max_tokens, folder / "tokens.json")
 
 
 def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> str:

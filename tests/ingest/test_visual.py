@@ -25,7 +25,7 @@ from research.store.documents import all_documents
 from research.store.images import image_path
 from research.store.paths import IndexPaths
 from tests.conftest import MakePdf, Tiny, write_pdf
-from tests.ingest.test_later import scan
+from tests.ingest.test_stages import scan
 
 QUESTION = "How many weeks of parental leave?"
 PLAIN = Settings(ocr="off")

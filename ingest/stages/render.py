@@ -1,0 +1,59 @@
+"""Page images and thumbnails, drawn by the reading processes into folders that are then put in place whole."""
+
+from __future__ import annotations
+
+from ingest.failures import document_failure
+from ingest.jobs import DocumentFailed, DocumentRendered, Job, PageFailed
+from ingest.pool import Pool
+from ingest.stages.base import Work, has_unfinished, is_same_file, pages_to_skip, report_failures, unfinished_files
+from research.encoders.base import usable_cores
+from research.store import collections, images
+from research.store.own_files import make_folder
+from research.store.page_writes import mark_drawn
+from research.store.records import FailedPage
+from research.store.stages import STAGE_IMAGES
+
+
+class RenderStage:
+    name = "render"
+
+    def pending(self, work: Work) -> bool:
+        return work.settings.images and has_unfinished(work, STAGE_IMAGES)
+
+    def run(self, work: Work) -> None:
+        spool = work.catalog.paths.spool
+        jobs = [
+            Job(
+                "render",
+                path,
+                doc_id,
+                spool / f"{doc_id}.images",
+                skip_pages=pages_to_skip(work, doc_id, STAGE_IMAGES),
+            )
+            for doc_id, path in unfinished_files(work, STAGE_IMAGES)
+        ]
+        if not jobs:
+            return
+        make_folder(spool)
+        generation = collections.current(work.catalog)
+        published = generation.upto if generation else 0
+        done = 0
+        failed: dict[str, dict[int, FailedPage]] = {}
+        with Pool(min(len(jobs), usable_cores()), work.limits) as pool:
+            for event in pool.run(jobs):
+                doc_id = event.job.doc_id
+                if isinstance(event, PageFailed):
+                    page = FailedPage(event.page, STAGE_IMAGES, event.code, event.reason, event.tries)
+                    failed.setdefault(doc_id, {})[event.page] = page
+                    continue
+                if not isinstance(event, DocumentRendered | DocumentFailed) or not is_same_file(work, event.job):
+                    continue
+                if isinstance(event, DocumentRendered):
+                    images.adopt(work.catalog.paths, doc_id, event.job.output)
+                    pages, given_up = event.pages, list(failed.get(doc_id, {}).values())
+                else:
+                    pages, given_up = (), document_failure(event, STAGE_IMAGES)
+                mark_drawn(work.catalog, doc_id, pages, published=published, failed=given_up)
+                report_failures(work, doc_id, given_up)
+                done += 1
+                work.observer.on_render(done, len(jobs))
