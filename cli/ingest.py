@@ -145,7 +145,7 @@ def command(
     wants_log = debug or bool(ctx.find_root().params.get("debug"))
     with orderly_end(), shown_log(wants_log), observer_for(quiet=given.quiet, as_json=as_json) as observer:
         summary = ingest(
-            path, folder, settings=settings, observer=observer, wait=wait, follow_links=follow_links, retry=retry
+            folder, path, settings=settings, observer=observer, wait=wait, follow_links=follow_links, retry=retry
         )
     if as_json:
         write_document("ctx.ingest/1", {"index": str(folder.root), **summary.to_dict()})

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from ingest.encoder import RunEncoder, choose_text_encoder
 from ingest.jobs import Task
 from ingest.pool import LIMITS, Limits
 from ingest.reading import finish, read_files
-from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome
+from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, SilentObserver
 from ingest.scan import Scanned, scan, to_utf8
 from ingest.stages.base import Stage, Work
 from ingest.stages.embed import EmbedStage
@@ -37,26 +38,48 @@ from research.store.stages import STAGE_READ
 from research.store.trouble import unusable
 
 
+class HasPaths(Protocol):
+    """An open index, as far as a run needs it. `settings`, where it has any, are those of the run."""
+
+    @property
+    def paths(self) -> IndexPaths: ...
+
+
 def ingest(
-    paths: Sequence[Path],
-    index: IndexPaths,
+    index: HasPaths | IndexPaths,
+    paths: str | Path | Iterable[str | Path],
     *,
-    settings: Settings,
-    observer: Observer,
+    settings: Settings | None = None,
+    observer: Observer | None = None,
     wait: float = 0.0,
     follow_links: bool = False,
     retry: bool = False,
     limits: Mapping[Task, Limits] = LIMITS,
 ) -> IngestSummary:
-    """Bring the PDFs under `paths` into the index and finish whatever an earlier run left undone.
+    """Bring PDFs into an index and finish whatever an earlier run left undone.
 
-    `retry`: pages and files of `paths` that were given up and wait are tried again.
+        from ingest import ingest
+
+        summary = ingest(index, ["reports", "letter.pdf"])
+        print(summary.count("added"), "added", [file.path for file in summary.failed])
+
+    A file that fails never stops the others: it stands in the summary with a code and a reason. What does stop a run
+    raises `CtxError`: a path that leads nowhere, nothing to read, an index that another process writes. Ctrl-C ends it
+    in good order, with `interrupted` set; all that is committed stays, and the next run goes on there.
+
+    `paths`: files, and folders to search to the bottom. `settings`: OCR, images and encoders; the index's own, else
+    the defaults. `observer` is told of progress. `wait`: seconds to wait for another writer, -1 for ever.
+    `follow_links`: take what links out of the folders lead to. `retry`: pages and files of `paths` that were given up
+    and wait are tried again. `limits`: the time a page and a document may take.
     """
     started = time.monotonic()
-    found = scan(paths, follow_links=follow_links)
+    where = index if isinstance(index, IndexPaths) else index.paths
+    settings = settings or getattr(index, "settings", None) or Settings()
+    given = [paths] if isinstance(paths, str | Path) else paths
+    found = scan([Path(path) for path in given], follow_links=follow_links)
     files = {to_utf8(os.path.normpath(path)): path for path in found.files}
-    with write_lock(index, wait=wait), Catalog(index, writable=True) as catalog:
-        work = Work(catalog, settings, observer, limits, files)
+    with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
+        work = Work(catalog, settings, observer or SilentObserver(), limits, files)
         try:
             _choose_encoders(work)
             _report_scan(work, found)
@@ -71,7 +94,7 @@ def ingest(
             catalog.check_in_place()
             raise unusable("the index cannot be written", error) from error
         finally:
-            index.clear_spool()
+            where.clear_spool()
         _count(work)
     work.summary.seconds = time.monotonic() - started
     return work.summary

@@ -80,7 +80,7 @@ def _account(files: Path, index: Path) -> dict[str, float]:
     reading.add_document = timed("writing", reading.add_document)
     vectors.write_vectors = timed("writing", vectors.write_vectors)
     summary = run.ingest(
-        [files], IndexPaths(index), settings=Settings(images=False, ocr="off"), observer=SilentObserver()
+        IndexPaths(index), [files], settings=Settings(images=False, ocr="off"), observer=SilentObserver()
     )
     assert summary.pages == len(list(files.iterdir())), summary
     times = os.times()

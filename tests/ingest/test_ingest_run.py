@@ -41,7 +41,7 @@ def index(tmp_path: Path) -> IndexPaths:
 
 
 def _run(path: Path, index: IndexPaths, observer: Observer | None = None) -> IngestSummary:
-    summary = ingest([path], index, settings=Settings(), observer=observer or SilentObserver())
+    summary = ingest(index, [path], settings=Settings(), observer=observer or SilentObserver())
     assert not summary.interrupted
     assert summary.pending_chunks == 0
     with Catalog(index) as catalog:
@@ -174,7 +174,7 @@ def test_a_file_that_turned_bad_keeps_its_last_good_self(make_pdf: MakePdf, docs
 def test_only_bad_files(docs: Path, index: IndexPaths) -> None:
     (docs / "text.pdf").write_text("This is no PDF at all.")
     shutil.copy(docs / "text.pdf", docs / "twin.pdf")
-    summary = ingest([docs], index, settings=Settings(), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=Settings(), observer=SilentObserver())
     assert [outcome.code for outcome in summary.failed] == ["not_a_pdf", "not_a_pdf"]
     assert _names(index) == []
 
@@ -251,7 +251,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_trusted(make_pdf: MakePdf, 
     path = make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
     shutil.copy(path, docs / "copy.pdf")
     make_pdf("other.pdf", ["Penguin"], docs)
-    summary = ingest([docs], index, settings=Settings(), observer=_Meddler(path))
+    summary = ingest(index, [docs], settings=Settings(), observer=_Meddler(path))
     assert _results(summary) == {"a.pdf": "failed", "copy.pdf": "failed", "other.pdf": "added"}
     assert {outcome.code for outcome in summary.failed} == {"changed"}
     assert _results(_run(docs, index)) == {"a.pdf": "added", "copy.pdf": "added", "other.pdf": "unchanged"}
@@ -304,7 +304,7 @@ def test_vectors_of_an_unknown_encoder_are_made_anew(make_pdf: MakePdf, docs: Pa
     with Catalog(index, writable=True) as catalog:
         name = vectors.encoder_of(catalog)
         catalog.set_meta("text_encoder", "another")
-    summary = ingest([docs], index, settings=Settings(text_encoder=name), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=Settings(text_encoder=name), observer=SilentObserver())
     assert (summary.count("unchanged"), summary.chunks) == (1, 2)
     with Catalog(index) as catalog:
         assert vectors.encoder_of(catalog) == name
@@ -319,7 +319,7 @@ def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, 
         catalog.connection.execute("DELETE FROM vectors")
         catalog.connection.execute("INSERT INTO ledger SELECT doc_id, 'vectors' FROM documents")
     with pytest.raises(CtxError, match="up to 5000 tokens"):
-        ingest([docs], index, settings=Settings(), observer=SilentObserver())
+        ingest(index, [docs], settings=Settings(), observer=SilentObserver())
 
 
 def test_a_document_beyond_its_time_is_tried_in_two_runs_and_then_waits(
@@ -329,9 +329,9 @@ def test_a_document_beyond_its_time_is_tried_in_two_runs_and_then_waits(
     none: Mapping[Task, Limits] = {"read": Limits(60.0, 60.0, 0.0)}
     given: list[tuple[str, bool]] = []
     for _ in range(3):
-        summary = ingest([docs], index, settings=Settings(images=False), observer=SilentObserver(), limits=none)
+        summary = ingest(index, [docs], settings=Settings(images=False), observer=SilentObserver(), limits=none)
         [file] = summary.files
         given.append((file.code, "not tried again" in file.reason))
     assert given == [("timeout", False), ("timeout", False), ("timeout", True)]
-    again = ingest([docs], index, settings=Settings(images=False), observer=SilentObserver(), retry=True)
+    again = ingest(index, [docs], settings=Settings(images=False), observer=SilentObserver(), retry=True)
     assert [file.result for file in again.files] == ["added"]

@@ -31,7 +31,7 @@ def index(tmp_path: Path) -> IndexPaths:
 
 
 def run(path: Path, index: IndexPaths, settings: Settings, observer: Observer | None = None) -> IngestSummary:
-    return ingest([path], index, settings=settings, observer=observer or SilentObserver())
+    return ingest(index, [path], settings=settings, observer=observer or SilentObserver())
 
 
 def scan(path: Path, pages: list[str]) -> Path:

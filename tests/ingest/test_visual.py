@@ -76,7 +76,7 @@ def copy(index: IndexPaths, folder: Path) -> IndexPaths:
 
 
 def run(path: Path, index: IndexPaths, settings: Settings, notes: Notes | None = None) -> IngestSummary:
-    return ingest([path], index, settings=settings, observer=notes or Notes())
+    return ingest(index, [path], settings=settings, observer=notes or Notes())
 
 
 def model(folder: Path, **other: object) -> Settings:
