@@ -58,6 +58,10 @@ class LogObserver(SilentObserver):
         for warning in outcome.warnings if self._warnings else ():
             say(f"ctx: warning: {outcome.path}: {warning}")
 
+    def on_warning(self, path: str, message: str) -> None:
+        if self._warnings:
+            say(f"ctx: warning: {path}: {message}")
+
     def on_failed_page(self, page: PageOutcome) -> None:
         from cli.given_up import page_line
 

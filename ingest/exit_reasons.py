@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
+from ingest.faults import A_BUG
 from ingest.jobs import Task
 from research.store.failures import CRASHED, INTERNAL, KILLED, TIMEOUT
 
@@ -25,7 +26,7 @@ def exit_reason(returncode: int | None, task: Task, said: bytes) -> ExitReason:
     """Of a process that ended by itself or by a signal; None if it could not even end."""
     trace = said.decode("utf-8", "replace").strip()
     if returncode is not None and returncode >= 0:
-        reason = f"ctx itself failed on it: the reading process ended with exit code {returncode}"
+        reason = f"{A_BUG}: the reading process ended with exit code {returncode}"
         return ExitReason(INTERNAL, reason, trace)
     name = _name(-returncode) if returncode is not None else "it hung while ending"
     if returncode is None or name in _CRASHES:

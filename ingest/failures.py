@@ -8,7 +8,7 @@ from dataclasses import replace
 from ingest.jobs import DocumentFailed, Job
 from ingest.report import IngestSummary, Observer, PageOutcome
 from ingest.serialize import PageWithChunks
-from research.store.failures import CRASHED, INTERNAL, KILLED, TIMEOUT, WHOLE, waits
+from research.store.failures import WHOLE, waits
 from research.store.page_writes import ocr_error
 from research.store.records import FailedPage
 from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_READ
@@ -20,12 +20,9 @@ def report_failure(summary: IngestSummary, observer: Observer, path: str, failed
     observer.on_failed_page(outcome)
 
 
-def document_failure(event: DocumentFailed, stage: str) -> list[FailedPage]:
-    """A stage's failure on a document as a whole, where it was a death; a file that cannot be opened just now is
-    tried again without being noted."""
-    if event.code not in (KILLED, CRASHED, TIMEOUT, INTERNAL):
-        return []
-    return [FailedPage(WHOLE, stage, event.code, event.reason, event.tries)]
+def document_failure(event: DocumentFailed, stage: str) -> FailedPage:
+    """A stage's failure on a document as a whole."""
+    return FailedPage(WHOLE, stage, event.code, event.reason, event.tries)
 
 
 def kept_failures(earlier: Iterable[FailedPage], job: Job) -> list[FailedPage]:

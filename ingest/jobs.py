@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ingest.serialize import decode_lines, decode_page
+from research.store.failures import INTERNAL
 from research.store.records import Chunk, Line, Page
 
 Task = Literal["read", "render", "ocr"]
 
+UNREADABLE = "unreadable"  # the code of a file that cannot be opened or read just now
 NO_SPACE = "no_space"  # the code of a failure that is the disk's and not the document's
 
 
@@ -85,6 +87,7 @@ class DocumentRead:
     job: Job
     title: str
     pages: int
+    without_text: int  # of these pages have no text layer
     warnings: tuple[str, ...]
 
 
@@ -118,16 +121,24 @@ Event = PageStarted | PageOcrDone | PageFailed | DocumentRead | DocumentRendered
 
 
 def event_of(job: Job, message: dict[str, Any]) -> Event:
-    """A message of the process as an event."""
+    """A message of the process as an event. A bug of ours is a failure like others, with a traceback."""
     makers: dict[str, Callable[[], Event]] = {
         "page": lambda: PageStarted(job, message["page"], message["pages"]),
         "ocr": lambda: PageOcrDone(job, *decode_page(message["line"]), decode_lines(message["lines"])),
-        "page_failed": lambda: PageFailed(
-            job, message["page"], message["code"], message["reason"], message["tries"], message["trace"]
+        "page_failed": lambda: PageFailed(job, message["page"], message["code"], message["reason"], message["tries"]),
+        "bug": lambda: _bug(job, message),
+        "read": lambda: DocumentRead(
+            job, message["title"], message["pages"], message["without_text"], tuple(message["warnings"])
         ),
-        "read": lambda: DocumentRead(job, message["title"], message["pages"], tuple(message["warnings"])),
         "rendered": lambda: DocumentRendered(job, tuple(message["pages"])),
         "ocr_done": lambda: DocumentOcrDone(job),
-        "failed": lambda: DocumentFailed(job, message["code"], message["reason"], trace=message.get("trace", "")),
+        "failed": lambda: DocumentFailed(job, message["code"], message["reason"]),
     }
     return makers[message["event"]]()
+
+
+def _bug(job: Job, message: dict[str, Any]) -> PageFailed | DocumentFailed:
+    page, reason, trace = message["page"], message["reason"], message["traceback"]
+    if page is None:
+        return DocumentFailed(job, INTERNAL, reason, trace=trace)
+    return PageFailed(job, page, INTERNAL, reason, trace=trace)

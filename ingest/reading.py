@@ -99,6 +99,9 @@ def _commit(work: Work, step: ToRead, event: DocumentRead, new: Sequence[FailedP
     if problem is not None:
         return FileOutcome(step.stamp.path, "failed", step.doc_id, code=problem.code, reason=problem.message)
     name, source_path = _name_of(work, step)
+    warnings = event.warnings
+    if event.without_text and work.settings.ocr == "off":  # where it is on, it tells itself what it cannot read
+        warnings = (*warnings, f"pages without a text layer: {event.without_text} of {event.pages} (OCR is off)")
     info = DocumentInfo(
         doc_id=step.doc_id,
         filename=name,
@@ -109,7 +112,7 @@ def _commit(work: Work, step: ToRead, event: DocumentRead, new: Sequence[FailedP
         source_path=source_path,
         size_bytes=step.stamp.size,
         sha256=step.sha256,
-        warnings=event.warnings,
+        warnings=warnings,
     )
     kept = kept_failures(step.failed, event.job)
     try:
@@ -128,7 +131,7 @@ def _commit(work: Work, step: ToRead, event: DocumentRead, new: Sequence[FailedP
         report_failure(work.summary, work.observer, source_path, page)
     work.summary.pages += event.pages
     result: Result = "replaced" if step.replaces else "added"
-    return FileOutcome(step.stamp.path, result, step.doc_id, event.pages, warnings=event.warnings)
+    return FileOutcome(step.stamp.path, result, step.doc_id, event.pages, warnings=warnings)
 
 
 def _name_of(work: Work, step: ToRead) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 Result = Literal["added", "replaced", "renamed", "unchanged", "copy", "failed"]
@@ -52,11 +52,19 @@ class IngestSummary:
     visual_hint: str = ""
     links_not_followed: list[str] = field(default_factory=list)  # they lead out of the folders given
     dangling_links: list[str] = field(default_factory=list)  # they lead nowhere
+    passed_over: dict[str, int] = field(default_factory=dict)  # files ctx cannot read, by ending, most frequent first
     seconds: float = 0.0
     interrupted: bool = False
 
     def count(self, result: Result) -> int:
         return Counter(outcome.result for outcome in self.files)[result]
+
+    def warn(self, path: str, message: str) -> None:
+        """Add a warning to what is told of a file."""
+        self.files = [
+            replace(outcome, warnings=(*outcome.warnings, message)) if outcome.path == path else outcome
+            for outcome in self.files
+        ]
 
     @property
     def failed(self) -> list[FileOutcome]:
@@ -76,9 +84,11 @@ class IngestSummary:
             "waiting_pages": [asdict(page) for page in self.waiting_pages],
             "links_not_followed": self.links_not_followed,
             "dangling_links": self.dangling_links,
+            "passed_over": self.passed_over,
             "visual_pages": self.visual_pages,
             "visual_failures": self.visual_failures,
             "visual_error": self.visual_error,
+            "visual_hint": self.visual_hint,
             "seconds": round(self.seconds, 3),
             "interrupted": self.interrupted,
             "files": [asdict(outcome) for outcome in self.files],
@@ -96,6 +106,9 @@ class Observer(Protocol):
 
     def on_file(self, outcome: FileOutcome) -> None:
         """A file is done with."""
+
+    def on_warning(self, path: str, message: str) -> None:
+        """Something came out about a file that is done with."""
 
     def on_failed_page(self, page: PageOutcome) -> None:
         """A page was given up."""
@@ -127,6 +140,8 @@ class SilentObserver:
     def on_page(self, path: str, page: int, pages: int) -> None: ...
 
     def on_file(self, outcome: FileOutcome) -> None: ...
+
+    def on_warning(self, path: str, message: str) -> None: ...
 
     def on_failed_page(self, page: PageOutcome) -> None: ...
 

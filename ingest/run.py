@@ -119,6 +119,8 @@ def _report_scan(work: Work, found: Scanned) -> None:
     """What the search came upon and did not bring."""
     work.summary.links_not_followed += map(to_utf8, found.external_links)
     work.summary.dangling_links += map(to_utf8, found.dangling_links)
+    kinds = sorted(found.passed_over.items(), key=lambda kind: (-kind[1], kind[0]))
+    work.summary.passed_over = {to_utf8(ending): count for ending, count in kinds}
     for path, reason in found.unreadable:
         finish(work, FileOutcome(to_utf8(path), "failed", code="unreadable", reason=reason))
 

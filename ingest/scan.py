@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from research.errors import DocumentError, NothingFoundError, UsageError
 from research.store.documents import FileStamp
+from research.store.marker import MARKER
+from research.store.paths import CATALOG, is_own_name
 
 _SUFFIX = ".pdf"
 _HASH_PART = 1 << 20
@@ -24,6 +27,7 @@ class Scanned:
     unreadable: list[tuple[Path, str]] = field(default_factory=list)  # files and folders, and why
     external_links: list[Path] = field(default_factory=list)  # links out of a folder that were not followed
     dangling_links: list[Path] = field(default_factory=list)  # links that lead nowhere
+    passed_over: Counter[str] = field(default_factory=Counter)  # files of other kinds in the folders, by their ending
 
 
 def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
@@ -53,6 +57,7 @@ class _Search:
         self._found = Scanned()
         self._candidates: list[tuple[Path, bool]] = []  # with whether it is a link
         self._folders: set[tuple[int, int]] = set()  # entered before; this is where loops end
+        self._counted: set[tuple[int, int]] = set()  # entered from any of the paths given
 
     def add(self, path: Path) -> None:
         try:
@@ -83,24 +88,34 @@ class _Search:
 
     def _walk(self, folder: Path, top: Path) -> None:
         """The folder and those below it. A list of what is left to do: folders can be nested deeper than calls."""
-        waiting = [folder]
+        waiting = [(folder, True)]
         while waiting:
-            current = waiting.pop()
+            current, counts = waiting.pop()
             try:
                 status = current.stat()
-                if (status.st_dev, status.st_ino) in self._folders:
+                identity = (status.st_dev, status.st_ino)
+                if identity in self._folders:
                     continue
-                self._folders.add((status.st_dev, status.st_ino))
+                self._folders.add(identity)
                 with os.scandir(current) as entries:
                     # Hidden files and folders hold caches, version control and our own index, not documents.
                     shown = sorted((e for e in entries if not e.name.startswith(".")), key=lambda entry: entry.name)
             except OSError as error:
                 self._found.unreadable.append((current, f"the folder {_os_reason(error)}"))
                 continue
-            waiting += reversed([Path(entry) for entry in shown if self._look_at(entry, top)])
+            counts = counts and identity not in self._counted
+            self._counted.add(identity)
+            is_index = any(entry.name in (MARKER, CATALOG) for entry in shown)
+            folders = []
+            for entry in shown:
+                counted = counts and not (is_index and is_own_name(entry.name))
+                if self._look_at(entry, top, counted=counted):
+                    folders.append((Path(entry), counted))
+            waiting += reversed(folders)
 
-    def _look_at(self, entry: os.DirEntry[str], top: Path) -> bool:
-        """Note a file; say whether the entry is a folder to enter."""
+    def _look_at(self, entry: os.DirEntry[str], top: Path, *, counted: bool) -> bool:
+        """Note a file; say whether the entry is a folder to enter. `counted`: a file of another kind is passed over,
+        and told; what an index keeps in its folder is not."""
         path = Path(entry)
         try:
             is_folder, is_link = entry.is_dir(), entry.is_symlink()
@@ -108,6 +123,8 @@ class _Search:
             if not is_folder and not (entry.name.lower().endswith(_SUFFIX) and entry.is_file()):
                 if is_link and entry.name.lower().endswith(_SUFFIX) and not path.exists():
                     self._found.dangling_links.append(path)
+                elif counted and entry.is_file():
+                    self._found.passed_over[path.suffix.lower()] += 1
                 return False
             if is_link and not self._follow:
                 if not path.resolve().is_relative_to(top):

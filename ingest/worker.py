@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ingest.chunks import chunk_page
 from ingest.faults import NOT_OURS, Fault, fault_of
-from ingest.jobs import NO_SPACE
+from ingest.jobs import NO_SPACE, UNREADABLE
 from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
 from ingest.pdf import PdfReader, open_pdf
 from ingest.serialize import encode_lines, encode_page
@@ -34,6 +34,7 @@ from research.telemetry import switch_off
 
 if TYPE_CHECKING:
     from ingest.ocr.engines import OcrEngine
+    from ingest.ocr.job import OcrFailure
 
 # Bytes of address space. Reading needs a few hundred MB at most; OCR models map 1.6 GB and more, as do other encoders.
 _MEMORY_LIMIT = 4 << 30
@@ -61,11 +62,10 @@ class Worker:
         except CtxError as error:
             self._send(event="failed", code="failed", reason=error.message)
         except OSError as error:
-            code = NO_SPACE if is_full(error) else "unreadable"
+            code = NO_SPACE if is_full(error) else UNREADABLE
             self._send(event="failed", code=code, reason=error.strerror or str(error))
         except Exception as error:  # noqa: BLE001  the edge of the process: a mistake of ours is told as one
-            fault = fault_of(error)
-            self._send(event="failed", code=INTERNAL, reason=fault.reason, trace=fault.trace)
+            self._send_bug(fault_of(error))
 
     def _read(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
         warnings: list[str] = []
@@ -79,9 +79,7 @@ class Worker:
                     warnings.append(f"page {page.number}: {error}")
             warnings += document.warnings
             pages, title = document.num_pages, document.title
-        if without_text:
-            warnings.append(f"{without_text} of {pages} pages have no text layer")
-        return {"event": "read", "title": title, "pages": pages, "warnings": warnings}
+        return {"event": "read", "title": title, "pages": pages, "without_text": without_text, "warnings": warnings}
 
     def _encode(self, page: Page, document: PdfReader, job: dict[str, Any]) -> tuple[str, str]:
         """A page as it is written, and why it has no text; what our own code failed on is told."""
@@ -96,7 +94,7 @@ class Worker:
             page = Page(page.number, "", error=fault.reason)
             line = encode_page(page, [])
         if fault is not None:
-            self._fail(page.number, fault)
+            self._send_bug(fault, page.number)
         return line, page.error
 
     def _render(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
@@ -116,7 +114,7 @@ class Worker:
                 except NOT_OURS:
                     raise
                 except Exception as error:  # noqa: BLE001  one page's fault costs one page
-                    self._fail(number, fault_of(error))
+                    self._send_bug(fault_of(error), number)
         return {"event": "rendered", "pages": drawn}
 
     def _ocr(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
@@ -135,8 +133,7 @@ class Worker:
             )
             for result in ocr_document(path, tasks, self._engine, progress=progress):
                 if isinstance(result, OcrFailure):
-                    failure = {"code": result.code, "reason": result.reason, "tries": result.tries}
-                    self._send(event="page_failed", page=result.page, **failure, trace=result.trace)
+                    self._send_ocr_failure(result)
                     continue
                 page = replace(result.page, needs_ocr=False, ocr_engine=result.engine if result.lines else "")
                 line = encode_page(page, self._chunks(page, document.title, job))
@@ -144,8 +141,16 @@ class Worker:
                 self._send(event="ocr", line=line, lines=lines)
         return {"event": "ocr_done"}
 
-    def _fail(self, page: int, fault: Fault) -> None:
-        self._send(event="page_failed", page=page, code=INTERNAL, reason=fault.reason, tries=1, trace=fault.trace)
+    def _send_ocr_failure(self, failed: OcrFailure) -> None:
+        if failed.code == INTERNAL:
+            self._send_bug(Fault(failed.reason, failed.trace), failed.page)
+        else:
+            fields = {"code": failed.code, "reason": failed.reason, "tries": failed.tries}
+            self._send(event="page_failed", page=failed.page, **fields)
+
+    def _send_bug(self, fault: Fault, page: int | None = None) -> None:
+        """Our own code failed: on a page, which the document goes on without, or on the document as a whole."""
+        self._send(event="bug", page=page, reason=fault.reason, traceback=fault.trace)
 
     @staticmethod
     def _need(page: Page, *, force: bool) -> OcrNeed | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ingest.ocr.engines import choose_engine
 from ingest.pool import Pool
 from ingest.stages.base import Work, has_unfinished, is_same_file, pages_to_skip, report_failures, unfinished_files
 from research.encoders.base import usable_cores
+from research.store.documents import get_document
 from research.store.page_writes import give_up_ocr, needs_no_ocr, pages_for_ocr, write_ocr
 from research.store.records import FailedPage
 from research.store.stages import STAGE_OCR
@@ -33,6 +35,7 @@ class OcrStage:
         if not jobs:
             return
         total, done = sum(len(job.pages) for job in jobs), 0
+        read: Counter[str] = Counter()  # pages of each document
         work.observer.on_ocr(0, total)
         with Pool(min(len(jobs), usable_cores()), work.limits) as pool:
             for event in pool.run(jobs):
@@ -43,6 +46,7 @@ class OcrStage:
                 if isinstance(event, PageOcrDone):
                     write_ocr(work.catalog, event.job.doc_id, event.page, event.chunks, event.lines)
                     work.summary.ocr_pages += 1
+                    read[event.job.doc_id] += 1
                 elif isinstance(event, PageFailed):
                     if event.page not in event.job.pages:  # it has its text; OCR only passed over it
                         continue
@@ -54,6 +58,7 @@ class OcrStage:
                 done += 1
                 work.observer.on_ocr(done, total)
         _settle(work, jobs)
+        _warn(work, jobs, read)
 
 
 def _jobs(work: Work) -> Iterator[Job]:
@@ -76,6 +81,20 @@ def _settle(work: Work, jobs: list[Job]) -> None:
         if is_same_file(work, job):
             left = set(pages_for_ocr(work.catalog, job.doc_id)) & set(job.pages)
             needs_no_ocr(work.catalog, job.doc_id, sorted(left))
+
+
+def _warn(work: Work, jobs: list[Job], read: Counter[str]) -> None:
+    """Say of each document that OCR failed on how much of it was read after all."""
+    wanted: Counter[str] = Counter()
+    for job in jobs:
+        wanted[job.doc_id] += len(job.pages)
+    failed = {page.path for page in work.summary.failed_pages if page.stage == STAGE_OCR}
+    for doc_id, pages in wanted.items():
+        info = get_document(work.catalog, doc_id)
+        if info is not None and info.source_path in failed:
+            message = f"pages that need OCR: {pages}, of which it read {read[doc_id]}"
+            work.summary.warn(info.source_path, message)
+            work.observer.on_warning(info.source_path, message)
 
 
 def _give_up(work: Work, event: PageFailed | DocumentFailed, pages: list[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingest.failures import document_failure
-from ingest.jobs import DocumentFailed, DocumentRendered, Job, PageFailed
+from ingest.jobs import UNREADABLE, DocumentFailed, DocumentRendered, Job, PageFailed
 from ingest.pool import Pool
 from ingest.stages.base import Work, has_unfinished, is_same_file, pages_to_skip, report_failures, unfinished_files
 from research.encoders.base import usable_cores
@@ -45,15 +45,21 @@ class RenderStage:
                 if isinstance(event, PageFailed):
                     page = FailedPage(event.page, STAGE_IMAGES, event.code, event.reason, event.tries)
                     failed.setdefault(doc_id, {})[event.page] = page
-                    continue
-                if not isinstance(event, DocumentRendered | DocumentFailed) or not is_same_file(work, event.job):
-                    continue
-                if isinstance(event, DocumentRendered):
-                    images.adopt(work.catalog.paths, doc_id, event.job.output)
-                    pages, given_up = event.pages, list(failed.get(doc_id, {}).values())
-                else:
-                    pages, given_up = (), document_failure(event, STAGE_IMAGES)
-                mark_drawn(work.catalog, doc_id, pages, published=published, failed=given_up)
-                report_failures(work, doc_id, given_up)
-                done += 1
-                work.observer.on_render(done, len(jobs))
+                elif isinstance(event, DocumentRendered | DocumentFailed) and is_same_file(work, event.job):
+                    _finish(work, event, list(failed.get(doc_id, {}).values()), published)
+                    done += 1
+                    work.observer.on_render(done, len(jobs))
+
+
+def _finish(work: Work, event: DocumentRendered | DocumentFailed, failed: list[FailedPage], published: int) -> None:
+    """Put a document's images in place, or note why it has none. A file that cannot be opened just now keeps its
+    entry in the ledger, and is tried again by the next run; what else fails as a whole would do so again."""
+    doc_id = event.job.doc_id
+    if isinstance(event, DocumentRendered):
+        images.adopt(work.catalog.paths, doc_id, event.job.output)
+        mark_drawn(work.catalog, doc_id, event.pages, published=published, failed=failed)
+    else:
+        failed = [document_failure(event, STAGE_IMAGES)]
+        if event.code != UNREADABLE:
+            mark_drawn(work.catalog, doc_id, [], published=published, failed=failed)
+    report_failures(work, doc_id, failed)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 
 import pymupdf
 import pytest
 
 from ingest.jobs import Task
-from ingest.pool import Limits
+from ingest.pool import LIMITS, Limits
 from ingest.report import FileOutcome, IngestSummary, Observer, SilentObserver
 from ingest.run import ingest
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
@@ -186,13 +187,13 @@ def test_a_pdf_by_another_name(make_pdf: MakePdf, docs: Path, index: IndexPaths)
     assert _names(index) == ["report"]
 
 
-def test_a_scan_is_kept_and_told(docs: Path, index: IndexPaths) -> None:
+def test_a_blank_page_is_kept_and_no_worry(docs: Path, index: IndexPaths) -> None:
     with pymupdf.open() as document:
         document.new_page()
-        document.save(docs / "scan.pdf")
+        document.save(docs / "blank.pdf")
     [outcome] = _run(docs, index).files
-    assert outcome.warnings == ("1 of 1 pages have no text layer",)
-    assert _results(_run(docs, index)) == {"scan.pdf": "unchanged"}
+    assert (outcome.result, outcome.warnings) == ("added", ())
+    assert _results(_run(docs, index)) == {"blank.pdf": "unchanged"}
 
 
 def test_nothing_there_and_no_such_path(docs: Path, index: IndexPaths) -> None:
@@ -295,6 +296,26 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
     heard.clear()
     _run(docs, index, Hearing())
     assert heard == [("finished", "unchanged")]
+
+
+def test_the_summary_tells_all_it_has() -> None:
+    summary = IngestSummary(visual_hint="install it")
+    told = summary.to_dict()
+    assert {field.name for field in fields(IngestSummary)} <= set(told)
+    assert told["visual_hint"] == "install it"
+
+
+def test_a_document_that_took_too_long_to_render_is_told_once(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    make_pdf("slow.pdf", [f"Page {n} " + "word " * 300 for n in range(40)], docs)
+    limits = {**LIMITS, "render": Limits(60.0, 60.0, 0.0)}
+    given = []
+    for _ in range(2):
+        summary = ingest(index, docs, limits=limits)
+        given.append([[(page.page, page.stage, page.code) for page in pages]
+                      for pages in (summary.failed_pages, summary.waiting_pages)])  # fmt: skip
+    timeout = [(0, "images", "timeout")]
+    assert given == [[timeout, []], [[], timeout]], "told, noted, and not waited for in every run"
+    assert ingest(index, docs, retry=True).waiting_pages == []
 
 
 def test_vectors_of_an_unknown_encoder_are_made_anew(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:

@@ -58,8 +58,7 @@ def test_documents_are_read_and_bad_ones_told(make_pdf: MakePdf, tmp_path: Path)
     for path in good:
         event = ends[path.name]
         assert isinstance(event, DocumentRead)
-        assert event.pages == 3
-        assert event.warnings == ("1 of 3 pages have no text layer",)
+        assert (event.pages, event.without_text, event.warnings) == (3, 1, ())
         pages = list(read_pages(event.job.output))
         assert [page.number for page, _ in pages] == [1, 2, 3]
         assert [len(chunks) for _, chunks in pages] == [1, 1, 0]
@@ -81,7 +80,13 @@ def test_every_page_is_named_before_it_is_touched(make_pdf: MakePdf, tmp_path: P
     messages = [json.loads(line) for line in out.getvalue().splitlines()]
     first = [message["page"] for message in messages if message["event"] == "page"][:30]
     assert first == list(range(1, 31))
-    assert messages[-1] == {"event": "read", "title": messages[-1]["title"], "pages": 30, "warnings": []}
+    assert messages[-1] == {
+        "event": "read",
+        "title": messages[-1]["title"],
+        "pages": 30,
+        "without_text": 0,
+        "warnings": [],
+    }
 
 
 def test_pages_to_leave_out_are_left_out(make_pdf: MakePdf, tmp_path: Path) -> None:

@@ -36,6 +36,27 @@ def test_hidden_files_and_folders_are_passed_over(tmp_path: Path) -> None:
     assert _names(scan([tmp_path / ".b.pdf"]).files, tmp_path) == [".b.pdf"]
 
 
+def test_files_of_other_kinds_are_counted(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    for name in ("a.pdf", "b.docx", "deep/c.DOCX", "d.md", "Makefile", ".hidden.md", ".git/e.md"):
+        _touch(docs / name)
+    (docs / "link.txt").symlink_to(tmp_path / "nothing")
+    found = scan([docs, docs / "deep", docs])
+    assert found.passed_over == {".docx": 2, ".md": 1, "": 1}
+    assert scan([docs / "a.pdf"]).passed_over == {}
+
+
+def test_what_an_index_keeps_is_not_counted(tmp_path: Path) -> None:
+    _touch(tmp_path / "a.pdf")
+    index = tmp_path / "index"
+    for name in ("ctx-index.json", "catalog.sqlite3", "images/0/1.jpg", "chroma/x.bin"):
+        _touch(index / name)
+    assert scan([tmp_path]).passed_over == {}
+    _touch(index / "mine.jpg")
+    _touch(tmp_path / "images" / "b.jpg")
+    assert scan([tmp_path]).passed_over == {".jpg": 2}, "what others put there is"
+
+
 def test_a_file_given_by_name_is_taken_whatever_its_ending(tmp_path: Path) -> None:
     file = _touch(tmp_path / "report.bin")
     assert scan([file]).files == [file]
