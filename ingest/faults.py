@@ -10,6 +10,8 @@ from research.errors import CtxError
 # What is no mistake of ours on one page and must reach the edge of the process: errors with a meaning of their own.
 NOT_OURS = (CtxError, MemoryError, OSError)
 
+A_BUG = "a bug in ctx, not in the file"
+
 _PACKAGES = {"ingest", "research"}
 _LONGEST = 200  # characters of an exception's message, which may quote the document
 
@@ -34,7 +36,7 @@ def fault_of(error: Exception) -> Fault:
     if isinstance(error, FaultError):
         return error.fault
     said = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
-    return Fault(f"ctx itself failed on it: {said[:_LONGEST]}", "".join(traceback.format_exception(error)))
+    return Fault(f"{A_BUG}: {said[:_LONGEST]}", "".join(traceback.format_exception(error)))
 
 
 def is_ours(error: Exception) -> bool:

@@ -29,13 +29,25 @@ MakePdf = Callable[..., Path]
 Tiny = Callable[[str], Path]
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    home = tmp_path_factory.getbasetemp() / "home"
+def _leave_home(patch: pytest.MonkeyPatch, factory: pytest.TempPathFactory) -> None:
+    home = factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
     for name in [name for name in os.environ if name.startswith(("CTX_", "XDG_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(home))
+        patch.delenv(name)
+    patch.setenv("HOME", str(home))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _fixtures_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fixtures of a module or session are made before those of its first test, and must not see the user's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        _leave_home(patch, tmp_path_factory)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    _leave_home(monkeypatch, tmp_path_factory)
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +85,7 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of data/samples, made once by a real run. Tests only read it."""
 
     def make(root: Path) -> None:
-        summary = ingest([SAMPLES], IndexPaths(root), settings=Settings(), observer=SilentObserver())
+        summary = ingest(IndexPaths(root), [SAMPLES], settings=Settings(), observer=SilentObserver())
         assert not summary.failed
 
     return _made_once(tmp_path_factory, "sample-index", make)

@@ -26,8 +26,8 @@ from ingest.ocr.orientation import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text
 from research.boxes import fractions
 from research.errors import CtxError
+from research.process import kill_with_parent
 from research.store.catalog.failures import KILLED, TIMEOUT
-from research.store.orphans import kill_with_parent
 from research.text import is_joined_script
 
 _SECONDS_TO_START = 20.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -55,3 +56,10 @@ def fitting(text: str, encoder: TextEncoder) -> str:
     while encoder.count_tokens(text) > encoder.max_tokens - 2:  # two special tokens
         text = text[: len(text) // 2]
     return text
+
+
+def usable_cores() -> int:
+    """Cores this process may run on; fewer than the machine's under taskset or in a container."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -13,6 +13,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import document_markdown
 from research.store.files.paths import IndexPaths
 from tests.conftest import write_pdf
+from tests.ingest.test_stages import scan
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 
@@ -124,7 +125,7 @@ def test_pages_that_hung_twice_wait_for_retry(ctx: FaultyCtx, docs: Path, index:
     assert failures(later, "waiting_pages") == told("timeout")
     assert ctx.met() == 6, "none was tried"
     assert "ctx ingest PATH --retry" in ctx.run("status").out
-    assert "animals.pdf p. 4) given up earlier, not tried in this run" in ctx.run("ingest", str(docs)).out
+    assert "animals.pdf p. 4) given up earlier, not tried in this run" in ctx.run("ingest", str(docs)).err
 
     ctx.clear()
     mended = ingest(ctx, docs, "--retry")
@@ -198,15 +199,16 @@ def test_mistakes_of_ours_are_told_as_ours(ctx: FaultyCtx, docs: Path, index: Pa
     assert (said.code, ctx.met()) == (4, 3), "each would do the same again"
     assert sorted(failures(said)) == told("internal")
     reasons = {page["reason"] for page in said.document["failed_pages"]}
-    assert reasons == {"ctx itself failed on it: KeyError: 'a key that is not there'"}
-    assert "this is a bug in ctx, please report it" in said.err
+    assert reasons == {"a bug in ctx, not in the file: KeyError: 'a key that is not there'"}
+    assert f"please report it with the log of: ctx ingest {docs} --index {index} --retry --log-file" in said.err
     assert "crashed" not in said.err
+    assert "damaged" not in said.err
     assert ingest(ctx, docs).code == 0
     assert ctx.met() == 3
     shown = ctx.run("--debug", "ingest", str(docs), "--ocr-engine", "rapidocr", "--retry")
     assert shown.code == 4
     for page in (2, 3, 4):
-        assert f"ctx: log: {docs}/animals.pdf, page {page}: ctx itself failed on it" in shown.err
+        assert f"ctx: log: {docs}/animals.pdf, page {page}: a bug in ctx, not in the file: KeyError" in shown.err
     assert shown.err.count("Traceback (most recent call last):") == 3
     assert "in trap\n" in shown.err
     ctx.clear()
@@ -219,8 +221,35 @@ def test_a_mistake_of_ours_on_the_only_page_fails_the_file_as_ours(ctx: FaultyCt
     said = ingest(ctx, docs / "single.pdf")
     [file] = said.document["files"]
     assert (said.code, file["result"], file["code"]) == (4, "failed", "internal")
-    assert file["reason"].startswith("ctx itself failed on it: KeyError")
+    assert file["reason"].startswith("a bug in ctx, not in the file: KeyError")
     assert "this is a bug in ctx, please report it" in said.err
+
+
+def test_a_document_that_cannot_be_rendered_is_told_and_not_tried_in_every_run(ctx: FaultyCtx, docs: Path) -> None:
+    """Whatever the reason: here it takes more memory than a document may."""
+    ctx.set(images_4="memory")
+    said = ingest(ctx, docs / "animals.pdf", "--ocr", "off")
+    assert (said.code, said.document["added"]) == (4, 1)
+    assert failures(said) == [("animals.pdf", 0, "images", "too_large")]
+    assert f"ctx: given up: {docs}/animals.pdf: drawing it: needs more memory than a document may take\n" in said.err
+    met = ctx.met()
+    later = ingest(ctx, docs / "animals.pdf", "--ocr", "off")
+    assert (later.code, failures(later), ctx.met()) == (0, [], met), "not tried"
+    assert failures(later, "waiting_pages") == [("animals.pdf", 0, "images", "too_large")]
+    ctx.clear()
+    retried = ingest(ctx, docs / "animals.pdf", "--ocr", "off", "--retry")
+    assert (retried.code, failures(retried, "waiting_pages")) == (0, []), retried.err
+
+
+def test_pages_that_ocr_fails_on_are_told_with_how_many_it_read(ctx: FaultyCtx, tmp_path: Path) -> None:
+    path = scan(tmp_path / "letter.pdf", ["The harbour fee is 42 euros.", "Boats over ten metres pay double."])
+    ctx.set(ocr_2="bug")
+    said = ingest(ctx, path, "--no-images")
+    warning = "pages that need OCR: 2, of which it read 1"
+    assert said.document["files"][0]["warnings"] == [warning]
+    assert said.err.count(f"ctx: warning: {path}: {warning}\n") == 1
+    ctx.clear()
+    assert ingest(ctx, path, "--no-images", "--retry").document["files"][0]["warnings"] == []
 
 
 def test_a_mistake_of_ours_on_many_pages_costs_only_those(ctx: FaultyCtx, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def _content(index: IndexPaths) -> Content:
 
 
 def _finish(docs: Path, index: IndexPaths) -> None:
-    summary = ingest([docs], index, settings=Settings(), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=Settings(), observer=SilentObserver())
     assert not summary.interrupted
     assert not summary.failed
 
@@ -97,19 +97,19 @@ class _Stop(SilentObserver):
     def __init__(self, point: str) -> None:
         self._point = point
 
-    def planned(self, files: int, size_bytes: int) -> None:
+    def on_plan(self, files: int, size_bytes: int) -> None:
         self._reach("planned")
 
-    def reading(self, path: str, page: int, pages: int) -> None:
+    def on_page(self, path: str, page: int, pages: int) -> None:
         self._reach("reading")
 
-    def finished(self, outcome: FileOutcome) -> None:
+    def on_file(self, outcome: FileOutcome) -> None:
         self._reach("finished")
 
-    def embedding(self, done: int, total: int) -> None:
+    def on_embed(self, done: int, total: int) -> None:
         self._reach("embedding" if done == 0 else "embedded")
 
-    def publishing(self) -> None:
+    def on_publish(self) -> None:
         self._reach("publishing")
 
     def _reach(self, point: str) -> None:
@@ -123,7 +123,7 @@ def test_the_next_run_goes_on_where_one_was_interrupted(
     docs: Path, tmp_path: Path, undisturbed: Content, point: str, question_between: bool
 ) -> None:
     index = IndexPaths(tmp_path / "index")
-    summary = ingest([docs], index, settings=Settings(), observer=_Stop(point))
+    summary = ingest(index, [docs], settings=Settings(), observer=_Stop(point))
     assert summary.interrupted
     assert not index.spool.exists()
     if question_between:  # which publishes what there is, as `ctx ask` does
@@ -148,11 +148,11 @@ class Killed(SilentObserver):
         os.kill(os.getpid(), signal.SIGKILL)
 
 setattr(Killed, sys.argv[3], Killed._die)
-ingest([Path(sys.argv[1])], IndexPaths(Path(sys.argv[2])), settings=Settings(), observer=Killed())
+ingest(IndexPaths(Path(sys.argv[2])), [Path(sys.argv[1])], settings=Settings(), observer=Killed())
 """
 
 
-@pytest.mark.parametrize("point", ["reading", "finished", "embedding", "publishing"])
+@pytest.mark.parametrize("point", ["on_page", "on_file", "on_embed", "on_publish"])
 def test_the_next_run_goes_on_where_one_was_killed(
     docs: Path, tmp_path: Path, undisturbed: Content, point: str
 ) -> None:
@@ -166,9 +166,9 @@ def test_the_next_run_goes_on_where_one_was_killed(
 
 def test_vectors_already_written_are_not_made_again(docs: Path, tmp_path: Path) -> None:
     index = IndexPaths(tmp_path / "index")
-    summary = ingest([docs], index, settings=Settings(), observer=_Stop("embedded"))
+    summary = ingest(index, [docs], settings=Settings(), observer=_Stop("embedded"))
     assert (summary.interrupted, summary.chunks, summary.pending_chunks) == (True, 5, 0)
-    summary = ingest([docs], index, settings=Settings(), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=Settings(), observer=SilentObserver())
     assert summary.chunks == 0
     with ChromaClient(index.root) as client:
         assert vectors.last_sequence(client.catalog) == 5

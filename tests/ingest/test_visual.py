@@ -25,7 +25,7 @@ from research.store.client import ChromaClient
 from research.store.files.images import image_path
 from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf, Tiny, write_pdf
-from tests.ingest.test_later import scan
+from tests.ingest.test_stages import scan
 
 QUESTION = "How many weeks of parental leave?"
 PLAIN = Settings(ocr="off")
@@ -38,7 +38,7 @@ class Notes(SilentObserver):
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def noted(self, message: str) -> None:
+    def on_note(self, message: str) -> None:
         self.said.append(message)
 
 
@@ -76,7 +76,7 @@ def copy(index: IndexPaths, folder: Path) -> IndexPaths:
 
 
 def run(path: Path, index: IndexPaths, settings: Settings, notes: Notes | None = None) -> IngestSummary:
-    return ingest([path], index, settings=settings, observer=notes or Notes())
+    return ingest(index, [path], settings=settings, observer=notes or Notes())
 
 
 def model(folder: Path, **other: object) -> Settings:

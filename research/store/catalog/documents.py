@@ -71,6 +71,12 @@ def document_of_hash(reader: Reader, sha256: str) -> tuple[DocumentInfo, int] | 
     return None if row is None else (_info(row), int(row["reader_version"]))
 
 
+def reader_version_of(reader: Reader, doc_id: str) -> int | None:
+    """The version of the reader that read this document."""
+    row = reader.connection.execute("SELECT reader_version FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
+    return None if row is None else int(row[0])
+
+
 def document_at_path(reader: Reader, path: str) -> tuple[str, FileStamp] | None:
     """The document last seen at a path, and the file's stamp then."""
     row = reader.connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()

@@ -32,6 +32,11 @@ _OWN_NAMES = frozenset(
 _SPOOLED = re.compile(r"[0-9a-f]{16}\.(jsonl|images)|tokens\.json")
 
 
+def is_own_name(name: str) -> bool:
+    """Whether ctx itself makes a file or folder of this name directly in an index."""
+    return name in _OWN_NAMES
+
+
 @dataclass(frozen=True, slots=True)
 class IndexPaths:
     """The files of one index. Nothing is created until `create`."""

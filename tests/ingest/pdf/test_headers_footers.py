@@ -135,6 +135,6 @@ def test_the_whole_command_reads_it(tmp_path: Path) -> None:
         _add_page(document, "İ", "")
         document.save(docs / "tr.pdf")
     settings = Settings(images=False, ocr="off")
-    summary = ingest([docs], IndexPaths(tmp_path / "index"), settings=settings, observer=SilentObserver())
+    summary = ingest(IndexPaths(tmp_path / "index"), [docs], settings=settings, observer=SilentObserver())
     assert [(file.result, file.code) for file in summary.files] == [("added", "")]
     assert summary.failed == []

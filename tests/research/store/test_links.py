@@ -59,7 +59,7 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 def _ingest(folder: Path) -> None:
     summary = ingest(
-        [folder / "docs"], IndexPaths(folder / "index"), settings=Settings(ocr="off"), observer=SilentObserver()
+        IndexPaths(folder / "index"), [folder / "docs"], settings=Settings(ocr="off"), observer=SilentObserver()
     )
     assert not summary.failed
 

@@ -30,7 +30,7 @@ def index(tmp_path: Path) -> IndexPaths:
 
 
 def run(path: Path, index: IndexPaths, settings: Settings, observer: Observer | None = None) -> IngestSummary:
-    return ingest([path], index, settings=settings, observer=observer or SilentObserver())
+    return ingest(index, [path], settings=settings, observer=observer or SilentObserver())
 
 
 def scan(path: Path, pages: list[str]) -> Path:
@@ -88,7 +88,7 @@ def test_a_scan_waits_for_ocr_and_is_then_found_by_its_words(tmp_path: Path, ind
     path = scan(tmp_path / "letter.pdf", ["The harbour fee is 42 euros.", "Boats over ten metres pay double."])
     summary = run(path, index, Settings(ocr="off"))
     assert summary.ocr_pages == 0
-    assert summary.files[0].warnings == ("2 of 2 pages have no text layer",)
+    assert summary.files[0].warnings == ("pages without a text layer: 2 of 2 (OCR is off)",)
     with Catalog(index) as catalog:
         assert count_for_ocr(catalog) == 2
 
@@ -113,7 +113,7 @@ def test_chunks_are_counted_as_the_catalog_has_them(tmp_path: Path, index: Index
         document[0].insert_text((5, 155), "Copy 7", fontsize=5)
         document.saveIncr()
     summary = run(path, index, AUTO)
-    assert summary.ocr_pages == 1
+    assert (summary.ocr_pages, summary.files[0].warnings) == (1, ())
     with Catalog(index) as catalog:
         assert summary.chunks == vectors.count_chunks(catalog) == 1
         assert vectors.last_sequence(catalog) == 2, "embedded twice, and counted once"
@@ -121,13 +121,13 @@ def test_chunks_are_counted_as_the_catalog_has_them(tmp_path: Path, index: Index
 
 def test_ocr_goes_on_where_it_was_interrupted(tmp_path: Path, index: IndexPaths) -> None:
     class Stop(SilentObserver):
-        def recognising(self, done: int, total: int) -> None:
+        def on_ocr(self, done: int, total: int) -> None:
             if done == 1:
                 raise KeyboardInterrupt
 
     path = scan(tmp_path / "a.pdf", ["The first page of three", "The second page of three", "The third page of three"])
     summary = run(path, index, AUTO, Stop())
-    assert (summary.interrupted, summary.ocr_pages) == (True, 1)
+    assert (summary.interrupted, summary.ocr_pages, summary.files[0].warnings) == (True, 1, ())
     summary = run(path, index, AUTO)
     assert (summary.interrupted, summary.ocr_pages) == (False, 2)
     with ChromaClient(index.root) as client:

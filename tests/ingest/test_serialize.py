@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.wire import page_line, read_pages
+from ingest.serialize import encode_page, read_pages
 from research.records import Block, Chunk, Page
 
 TEXT = st.text(max_size=30)
@@ -23,10 +23,10 @@ CHUNK = st.builds(Chunk, st.integers(1, 9), st.integers(0, 9), TEXT, TEXT, st.in
 @given(st.lists(st.tuples(PAGE, st.lists(CHUNK, max_size=3)), max_size=4))
 def test_pages_come_back_as_they_were_sent(tmp_path: Path, pages: list[tuple[Page, list[Chunk]]]) -> None:
     spool = tmp_path / "spool.jsonl"
-    spool.write_text("".join(page_line(page, chunks) + "\n" for page, chunks in pages), encoding="utf-8")
+    spool.write_text("".join(encode_page(page, chunks) + "\n" for page, chunks in pages), encoding="utf-8")
     assert list(read_pages(spool)) == pages
 
 
 def test_a_page_is_one_line() -> None:
-    assert "\n" not in page_line(Page(1, "a\nb\u2028c\rd\x85e"), [])
-    assert page_line(Page(1, "☃"), []).isascii()
+    assert "\n" not in encode_page(Page(1, "a\nb\u2028c\rd\x85e"), [])
+    assert encode_page(Page(1, "☃"), []).isascii()

@@ -16,19 +16,19 @@ from research.records import Block, Chunk, Line, Page, Region
 PageWithChunks = tuple[Page, list[Chunk]]
 
 
-def page_line(page: Page, chunks: list[Chunk]) -> str:
+def encode_page(page: Page, chunks: list[Chunk]) -> str:
     return json.dumps({"page": page, "chunks": chunks}, default=_fields)
 
 
-def parse_page(line: str) -> PageWithChunks:
+def decode_page(line: str) -> PageWithChunks:
     entry = json.loads(line)
     return _page(entry["page"]), [_chunk(chunk) for chunk in entry["chunks"]]
 
 
-def read_pages(spool: Path) -> Iterator[PageWithChunks]:
-    with spool.open(encoding="utf-8") as lines:
+def read_pages(path: Path) -> Iterator[PageWithChunks]:
+    with path.open(encoding="utf-8") as lines:
         for line in lines:
-            yield parse_page(line)
+            yield decode_page(line)
 
 
 def _fields(record: Any) -> dict[str, Any]:
@@ -41,11 +41,11 @@ def _page(fields: dict[str, Any]) -> Page:
     return Page(**fields, blocks=blocks)
 
 
-def lines_out(lines: Iterable[Line]) -> list[list[Any]]:
+def encode_lines(lines: Iterable[Line]) -> list[list[Any]]:
     return [[line.text, *line.box] for line in lines]
 
 
-def lines_in(entries: list[list[Any]]) -> tuple[Line, ...]:
+def decode_lines(entries: list[list[Any]]) -> tuple[Line, ...]:
     return tuple(Line(text, _box(box)) for text, *box in entries)
 
 
