@@ -274,7 +274,7 @@ def _unfinished(catalog: Catalog) -> Iterator[Check]:
 
 
 def _given_up(catalog: Catalog) -> Iterator[Check]:
-    from cli.given_up import places, remedy
+    from research.given_up import places, remedy
     from research.store.catalog.failures import given_up
 
     found = given_up(catalog)

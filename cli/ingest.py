@@ -155,9 +155,9 @@ def command(
 
 
 def _write_summary(summary: IngestSummary) -> None:
-    from cli.given_up import page_line
     from cli.output import write
     from cli.terminal import one_line
+    from research.given_up import page_line
 
     counts = {
         "added": summary.count("added"),
@@ -193,8 +193,8 @@ def _write_summary(summary: IngestSummary) -> None:
 
 
 def _waiting(pages: list[PageOutcome]) -> str:
-    from cli.given_up import places
     from cli.terminal import one_line
+    from research.given_up import places
 
     return f"{one_line(places(pages))} given up earlier, not tried in this run; --retry tries again"
 
@@ -209,9 +209,9 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     import shlex
 
     from cli.app import StoppedError
-    from cli.given_up import places
     from cli.output import complain
     from research.errors import CtxError, SomeFilesFailedError
+    from research.given_up import places
 
     error: CtxError | None = None
     again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]

@@ -59,7 +59,7 @@ class LogObserver(SilentObserver):
             say(f"ctx: warning: {outcome.path}: {warning}")
 
     def gave_up(self, page: PageOutcome) -> None:
-        from cli.given_up import page_line
+        from research.given_up import page_line
 
         say(f"ctx: given up: {page_line(page)}")
 

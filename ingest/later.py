@@ -28,7 +28,7 @@ from research.store.catalog.page_writes import (
     write_ocr,
 )
 from research.store.files import images
-from research.store.files.own_files import make_folder
+from research.store.files.paths import make_folder
 from research.store.vectors import sync_state
 
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR

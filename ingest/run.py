@@ -54,8 +54,7 @@ from research.store.catalog.page_writes import count_for_ocr
 from research.store.error_hints import unusable
 from research.store.files import images
 from research.store.files.lock import write_lock
-from research.store.files.own_files import make_folder
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, make_folder
 from research.store.vectors import sync_state
 from research.store.vectors.process import publish_apart
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_IMAGES
 from research.store.catalog.revision import revise
-from research.store.files.own_files import make_folder, own_entries, remove_file, remove_tree
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, make_folder, own_entries, remove_file, remove_tree
 
 DOC_ID = re.compile(r"[0-9a-f]{16}")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from research.errors import BusyError
 from research.store.error_hints import unusable
-from research.store.files.own_files import create_file, refuse_link, remove_file
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, create_file, refuse_link, remove_file
 from research.store.files.private import private_files
 
 

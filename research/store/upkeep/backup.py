@@ -17,8 +17,7 @@ from research.store.catalog import schema
 from research.store.catalog.catalog import Catalog
 from research.store.error_hints import DAMAGED, MEND, is_full
 from research.store.files.images import folder_of, forget_images, image_name, thumbnail_name
-from research.store.files.own_files import sync
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, sync
 from research.store.upkeep import archive
 from research.store.upkeep.archive import HEAD, Manifest, is_image
 from research.store.upkeep.catalog_checks import validate_catalog

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 import zlib
@@ -9,9 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any
-
-from research.store.upkeep.strict_json import strict_json
+from typing import Any, NoReturn
 
 LARGEST = 2**63 - 1  # SQLite's
 LONGEST_PATH = 1 << 15
@@ -172,3 +171,27 @@ WARNINGS = Check("a JSON list of texts", _is_warnings)
 BOX = Check("a box on a page", _is_box)
 REGIONS = Check("a list of places on a page", _is_regions)
 BLOB = Check("a blob", lambda value: type(value) is bytes)
+
+
+def strict_json(text: str) -> Any:
+    """What JSON from outside says, or ValueError and nothing else.
+
+    Nesting beyond reason, NaN, Infinity and a key given twice are refused like any other fault.
+
+    The caller bounds the text's length: what is read takes some ten times the room.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is given twice")
+    return found

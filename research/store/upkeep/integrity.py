@@ -12,10 +12,9 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
 from research.store.catalog.vectors import dim_of
 from research.store.files import images
-from research.store.files.own_files import remove_tree
+from research.store.files.paths import remove_tree
 from research.store.fulltext.rebuild import index_is_damaged, pages_disagree, rebuild_words, words_disagree
 from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
-from research.store.upkeep.foreign_keys import delete_orphans, orphans
 from research.store.vectors import generations
 
 READ_AGAIN = "read them again with: ctx ingest PATH"
@@ -42,7 +41,7 @@ def structure(catalog: Catalog) -> Iterator[Ailment]:
 
 
 def references(catalog: Catalog) -> Iterator[Ailment]:
-    count = orphans(catalog.connection)
+    count = _orphans(catalog.connection)
     if count:
         yield Ailment("references", f"{count} rows belong to nothing", _drop_orphans)
 
@@ -212,7 +211,7 @@ def _rebuild_indexes(catalog: Catalog) -> None:
 
 def _drop_orphans(catalog: Catalog) -> None:
     with catalog.transaction() as connection:
-        delete_orphans(connection)
+        _delete_orphans(connection)
 
 
 def _drop_vectors(catalog: Catalog, sequence: list[int]) -> None:
@@ -227,3 +226,26 @@ def _change(catalog: Catalog, statement: str, *values: object) -> None:
 
 def _count(catalog: Catalog, query: str, *values: object) -> int:
     return int(catalog.connection.execute(query, values).fetchone()[0])
+
+
+def _orphans(connection: sqlite3.Connection) -> int:
+    """Rows whose parent is gone, in whatever tables the catalog has."""
+    return len(connection.execute("PRAGMA foreign_key_check").fetchall())
+
+
+def _delete_orphans(connection: sqlite3.Connection) -> None:
+    """Delete those rows, and then the ones that lose their parent by it; part of the caller's transaction."""
+    while sum(connection.execute(statement).rowcount for statement in _deletions(connection)):
+        pass
+
+
+def _deletions(connection: sqlite3.Connection) -> Iterator[str]:
+    tables = [str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    for table in tables:
+        for key in connection.execute(f'PRAGMA foreign_key_list("{table}")').fetchall():
+            parent, column = str(key["table"]), str(key["from"])
+            # Without a column named, a reference means the parent's primary key.
+            target = key["to"] or next(
+                row["name"] for row in connection.execute(f'PRAGMA table_info("{parent}")') if row["pk"]
+            )
+            yield f'DELETE FROM "{table}" WHERE "{column}" NOT IN (SELECT "{target}" FROM "{parent}")'

@@ -17,13 +17,11 @@ from research.errors import IndexUnusableError
 from research.store.catalog import schema
 from research.store.error_hints import is_machine_trouble, unusable_catalog
 from research.store.files import images
-from research.store.files.own_files import remove_tree
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, StagedPaths, remove_tree
 from research.store.fulltext.rebuild import fill_words
 from research.store.upkeep import archive
 from research.store.upkeep.archive import Archive
 from research.store.upkeep.catalog_checks import TABLES, validate_catalog
-from research.store.upkeep.staged_paths import StagedPaths
 from research.store.vectors import generations
 from research.store.vectors.generations import Generation
 from research.store.vectors.process import AGAIN, publish_staged

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from research.store.files.own_files import make_folder, own_entries, read_file, refuse_link, remove_tree, sync
+from research.store.files.paths import make_folder, own_entries, read_file, refuse_link, remove_tree, sync
 
 _NAME = re.compile(r"gen-[0-9]{6,18}")
 _MANIFEST = "generation.json"

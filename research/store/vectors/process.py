@@ -17,8 +17,7 @@ from typing import Literal, NoReturn
 import research
 from research.errors import CtxError, IndexUnusableError
 from research.store.error_hints import FREE_SPACE, unusable
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.staged_paths import StagedPaths
+from research.store.files.paths import IndexPaths, StagedPaths
 from research.store.vectors import generations
 from research.telemetry import switch_off
 
