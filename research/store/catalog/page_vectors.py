@@ -15,7 +15,6 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import record
 from research.store.catalog.ledger import STAGE_VISUAL
 from research.store.catalog.pages import marks, slices
-from research.store.files.images import image_path
 
 REGIONS = "regions"
 OFF = "off"
@@ -113,7 +112,7 @@ def unseen_images(catalog: Catalog) -> list[PageImage]:
         " LEFT JOIN page_vectors USING (page_id) WHERE image AND seq IS NULL ORDER BY documents.rowid, page"
     )
     return [
-        PageImage(page_id, doc_id, page, f"{name}, page {page}", source_path, image_path(catalog.paths, doc_id, page))
+        PageImage(page_id, doc_id, page, f"{name}, page {page}", source_path, catalog.paths.image_path(doc_id, page))
         for page_id, doc_id, page, name, source_path in rows
     ]
 

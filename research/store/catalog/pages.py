@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from research.store.catalog.catalog import Catalog
-from research.store.files.images import image_path, thumbnail_path
 
 # SQLite's default limit on variables in one statement was 999 for a long time.
 _SLICE = 900
@@ -181,8 +180,8 @@ def marks(values: Sequence[object]) -> str:
 
 def _stored(catalog: Catalog, row: sqlite3.Row) -> StoredPage:
     doc_id, page, drawn = row["doc_id"], row["page"], bool(row["image"])
-    image = image_path(catalog.paths, doc_id, page) if drawn else ""
-    thumbnail = thumbnail_path(catalog.paths, doc_id, page) if drawn else ""
+    image = catalog.paths.image_path(doc_id, page) if drawn else ""
+    thumbnail = catalog.paths.thumbnail_path(doc_id, page) if drawn else ""
     fields: tuple[Any, ...] = (*row, image, thumbnail)
     return StoredPage(*fields)
 

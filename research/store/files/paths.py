@@ -59,6 +59,15 @@ class IndexPaths:
         """Page images and thumbnails, one folder a document."""
         return self.root / "images"
 
+    def image_folder(self, doc_id: str) -> Path:
+        return self.images / doc_id
+
+    def image_path(self, doc_id: str, page: int) -> str:
+        return str(self.image_folder(doc_id) / image_name(page))
+
+    def thumbnail_path(self, doc_id: str, page: int) -> str:
+        return str(self.image_folder(doc_id) / thumbnail_name(page))
+
     @property
     def spool(self) -> Path:
         """Pages on their way from a reader to the catalog. Empty between runs."""
@@ -148,6 +157,14 @@ class StagedPaths(IndexPaths):
     def staged_images(self) -> Path:
         """Where image files wait until then."""
         return self.root / "images"
+
+
+def image_name(page: int) -> str:
+    return f"{page:05d}.jpg"
+
+
+def thumbnail_name(page: int) -> str:
+    return f"{page:05d}.webp"
 
 
 def refuse_link(path: Path) -> None:

@@ -13,7 +13,6 @@ from research.errors import BusyError, IndexUnusableError, NothingFoundError
 from research.store.catalog.documents import document_of_hash, unfinished
 from research.store.catalog.page_writes import mark_drawn
 from research.store.catalog.vectors import last_sequence
-from research.store.files import images
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.rebuild import words_disagree
@@ -50,7 +49,7 @@ def _lost_image(made: Making) -> None:
 
 def _leftovers(made: Making) -> None:
     generations.start_draft(made.paths.chroma, None)
-    for folder in (made.paths.spool, made.paths.restoring, images.folder_of(made.paths, "0123456789abcdef")):
+    for folder in (made.paths.spool, made.paths.restoring, made.paths.image_folder("0123456789abcdef")):
         folder.mkdir(parents=True)
 
 
