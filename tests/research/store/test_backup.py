@@ -27,7 +27,7 @@ from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths, image_name, thumbnail_name
 from research.store.upkeep.archive import CATALOG, MANIFEST
 from research.store.upkeep.backup import backup
-from research.store.upkeep.repair import mend
+from research.store.upkeep.repair import repair
 from research.store.upkeep.restore import restore
 from research.store.vectors import sync_state
 
@@ -314,5 +314,5 @@ def test_what_could_not_be_restored_is_not_backed_up(filled: Making, tmp_path: P
     assert "ctx doctor --fix" in caught.value.hint
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
     filled.catalog.close()
-    assert {repair.name for repair in mend(filled.paths) if repair.fixed} >= {"vectors", "ledger"}
+    assert {done.name for done in repair(filled.paths) if done.fixed} >= {"vectors", "ledger"}
     assert backup(filled.paths, tmp_path / "b.zip").documents == 2
