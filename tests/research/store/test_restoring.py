@@ -162,15 +162,15 @@ restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
 @pytest.mark.parametrize(
     ("point", "left"),
     [
-        ("staging._copy", OLD),
-        ("staging._extract_images", OLD),
-        ("staging.publish_staged", OLD),
-        ("restore._put_in_place", OLD),
-        ("generations.adopt", OLD),
-        ("restore._replace_catalog", OLD),
-        ("restore._is_in_place", NEW),
-        ("restore._replace_images", NEW),
-        ("images.sweep", NEW),
+        ("upkeep.staging._copy", OLD),
+        ("upkeep.staging._extract_images", OLD),
+        ("upkeep.staging.publish_staged", OLD),
+        ("upkeep.restore._put_in_place", OLD),
+        ("vectors.generations.adopt", OLD),
+        ("upkeep.restore._replace_catalog", OLD),
+        ("upkeep.restore._is_in_place", NEW),
+        ("upkeep.restore._replace_images", NEW),
+        ("files.images.sweep", NEW),
     ],
 )
 def test_killed_on_the_way(whole: Whole, other: Making, point: str, left: list[str]) -> None:
