@@ -182,7 +182,7 @@ def _write_summary(summary: IngestSummary) -> None:
 
 def _notes(summary: IngestSummary, *, told: bool) -> Iterator[str]:
     """What else there is to say, once: where warnings and failures were `told` as they came, only the rest."""
-    from cli.given_up import page_line
+    from research.given_up import page_line
 
     if not told:
         for outcome in summary.files:
@@ -212,7 +212,7 @@ def _first_of(names: list[str]) -> str:
 
 
 def _waiting(pages: list[PageOutcome]) -> str:
-    from cli.given_up import places
+    from research.given_up import places
 
     return f"{places(pages)} given up earlier, not tried in this run; --retry tries again"
 
@@ -227,10 +227,10 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     import shlex
 
     from cli.app import StoppedError
-    from cli.given_up import places
     from cli.output import complain
     from cli.terminal import amount
     from research.errors import CtxError, SomeFilesFailedError
+    from research.given_up import places
 
     error: CtxError | None = None
     again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]

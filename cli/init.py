@@ -36,7 +36,7 @@ def command(
     debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document, write_line
-    from research.store.files.own_files import refuse_link
+    from research.store.files.paths import refuse_link
 
     given = common(ctx, None, quiet)
     paths = IndexPaths(folder.expanduser().absolute() / PROJECT_FOLDER)

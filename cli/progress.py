@@ -63,7 +63,7 @@ class LogObserver(SilentObserver):
             say(f"ctx: warning: {path}: {message}")
 
     def on_failed_page(self, page: PageOutcome) -> None:
-        from cli.given_up import page_line
+        from research.given_up import page_line
 
         say(f"ctx: given up: {page_line(page)}")
 

@@ -162,7 +162,7 @@ def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
 
 
 def _lines(status: Status) -> Iterator[tuple[str, str]]:
-    from cli.given_up import places, remedy
+    from research.given_up import places, remedy
 
     yield "index", f"{status.index}  ({status.chosen_by})"
     if not status.exists:

@@ -17,7 +17,7 @@ from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
-from research.store.files.own_files import make_folder
+from research.store.files.paths import make_folder
 
 log = logging.getLogger("ctx.ingest")
 

@@ -11,7 +11,7 @@ from research.records import FailedPage
 from research.store.catalog.ledger import STAGE_IMAGES
 from research.store.catalog.page_writes import mark_drawn
 from research.store.files import images
-from research.store.files.own_files import make_folder
+from research.store.files.paths import make_folder
 from research.store.vectors import sync_state
 
 

@@ -22,7 +22,6 @@ from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
 from research.store.client import ChromaClient
-from research.store.files.images import image_path
 from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf, Tiny, write_pdf
 from tests.ingest.test_stages import scan
@@ -107,7 +106,7 @@ def test_pages_are_seen_and_scored_as_colpali_engine_scores_them(
         processor = getattr(classes, f"{family}Processor").from_pretrained(tiny(family), local_files_only=True)
         asked = loaded(**processor.process_queries([QUESTION]))[0]
         for (doc_id, page), score in ours.items():
-            with Image.open(image_path(index, doc_id, page)) as image:
+            with Image.open(index.image_path(doc_id, page)) as image:
                 seen = loaded(**processor.process_images([image.convert("RGB")]))[0]
             theirs = float(processor.score_multi_vector([asked], [seen], device="cpu")[0, 0])
             assert abs(score - theirs) < 1e-3
@@ -229,7 +228,7 @@ def test_a_damaged_page_image_costs_one_page(tiny: Tiny, docs: Path, plain_index
     index = copy(plain_index, tmp_path)
     with Catalog(index) as catalog:
         doc_id = all_documents(catalog)[0].doc_id
-    Path(image_path(index, doc_id, 1)).write_bytes(b"no picture")
+    Path(index.image_path(doc_id, 1)).write_bytes(b"no picture")
     seen = run(docs, index, model(tiny("ColIdefics3")))
     assert len(seen.visual_failures) == 1
     assert "page 1" in seen.visual_failures[0]

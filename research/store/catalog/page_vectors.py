@@ -17,7 +17,6 @@ from research.store.catalog.failures import record
 from research.store.catalog.ledger import STAGE_VISUAL
 from research.store.catalog.pages import marks, slices
 from research.store.catalog.reader import Reader
-from research.store.files.images import image_path
 
 REGIONS = "regions"
 OFF = "off"
@@ -131,7 +130,7 @@ def unseen_images(reader: Reader) -> list[PageImage]:
         " LEFT JOIN page_vectors USING (page_id) WHERE image AND seq IS NULL ORDER BY documents.rowid, page"
     )
     return [
-        PageImage(page_id, doc_id, page, f"{name}, page {page}", source_path, image_path(reader.paths, doc_id, page))
+        PageImage(page_id, doc_id, page, f"{name}, page {page}", source_path, reader.paths.image_path(doc_id, page))
         for page_id, doc_id, page, name, source_path in rows
     ]
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from research.errors import IndexUnusableError, NewerIndexError
 from research.store.catalog import schema
-from research.store.upkeep.strict_json import strict_json
+from research.store.upkeep.column_checks import strict_json
 
 FORMAT = "ctx.archive/1"
 CATALOG = "catalog.sqlite3"

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from research.store.files.own_files import make_folder, own_entries, read_file, refuse_link, remove_tree, sync
+from research.store.files.paths import make_folder, own_entries, read_file, refuse_link, remove_tree, sync
 
 TEXT = "text"
 VISUAL = "visual"

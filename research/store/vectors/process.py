@@ -16,8 +16,7 @@ from typing import Literal, NoReturn
 from research.errors import CtxError, IndexUnusableError
 from research.process import die_with_parent, start_helper
 from research.store.error_hints import FREE_SPACE, unusable
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.staged_paths import StagedPaths
+from research.store.files.paths import IndexPaths, StagedPaths
 from research.store.vectors import generations
 from research.telemetry import switch_off
 

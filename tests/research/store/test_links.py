@@ -21,7 +21,7 @@ from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.backup import backup
 from research.store.upkeep.reindex import reindex
-from research.store.upkeep.repair import mend
+from research.store.upkeep.repair import repair
 from research.store.upkeep.restore import restore
 from research.store.vectors.catch_up import repair_if_behind
 from research.store.vectors.process import publish_apart
@@ -83,7 +83,7 @@ WAYS: dict[str, Callable[[Path], object]] = {
     "read": _read,
     "catch up": lambda folder: repair_if_behind(IndexPaths(folder / "index")),
     "reindex": lambda folder: reindex(IndexPaths(folder / "index")),
-    "doctor --fix": lambda folder: mend(IndexPaths(folder / "index")),
+    "doctor --fix": lambda folder: repair(IndexPaths(folder / "index")),
     "backup": lambda folder: backup(IndexPaths(folder / "index"), folder / "another.zip", force=True),
     "restore": lambda folder: restore(IndexPaths(folder / "index"), folder / "backup.zip", force=True),
 }

@@ -13,14 +13,13 @@ from research.errors import BusyError, IndexUnusableError, NothingFoundError
 from research.store.catalog.documents import document_of_hash, unfinished
 from research.store.catalog.page_writes import mark_drawn
 from research.store.catalog.vectors import last_sequence
-from research.store.files import images
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.rebuild import words_disagree
 from research.store.fulltext.search import name_matches, term_statistics
-from research.store.upkeep.integrity import QUICK, THOROUGH, Look
+from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck
 from research.store.upkeep.reindex import reindex
-from research.store.upkeep.repair import mend
+from research.store.upkeep.repair import repair
 from research.store.vectors import generations, sync_state, writer
 from research.store.vectors.chroma import open_client
 from research.store.vectors.process import publish_apart, verify_apart
@@ -50,7 +49,7 @@ def _lost_image(made: Making) -> None:
 
 def _leftovers(made: Making) -> None:
     generations.start_draft(made.paths.chroma, None)
-    for folder in (made.paths.spool, made.paths.restoring, images.folder_of(made.paths, "0123456789abcdef")):
+    for folder in (made.paths.spool, made.paths.restoring, made.paths.image_folder("0123456789abcdef")):
         folder.mkdir(parents=True)
 
 
@@ -77,29 +76,29 @@ def test_what_is_broken_is_found_and_mended(
 ) -> None:
     break_it(filled)
     assert (name in _found(filled, QUICK)) == quick
-    assert name in _found(filled, THOROUGH)
-    for look in THOROUGH:
-        for ailment in look(filled.catalog):
-            assert ailment.mend is not None
-            ailment.mend(filled.catalog)
-    assert _found(filled, THOROUGH) == []
+    assert name in _found(filled, FULL)
+    for check in FULL:
+        for problem in check(filled.catalog):
+            assert problem.fix is not None
+            problem.fix(filled.catalog)
+    assert _found(filled, FULL) == []
     assert _found(filled, QUICK) == []
 
 
-def _found(made: Making, looks: tuple[Look, ...]) -> list[str]:
-    return [ailment.name for look in looks for ailment in look(made.catalog)]
+def _found(made: Making, checks: tuple[IntegrityCheck, ...]) -> list[str]:
+    return [problem.name for check in checks for problem in check(made.catalog)]
 
 
 def test_a_sound_index_has_nothing_to_find(filled: Making) -> None:
-    assert _found(filled, THOROUGH) == []
+    assert _found(filled, FULL) == []
 
 
 def test_an_incomplete_document_is_read_again(filled: Making) -> None:
     [sha256] = [r[0] for r in filled.catalog.connection.execute("SELECT sha256 FROM documents WHERE num_pages = 3")]
     _execute("DELETE FROM pages WHERE page = 3")(filled)
-    [repair] = [repair for repair in mend(filled.paths) if repair.name == "documents"]
-    assert repair.fixed
-    assert "ctx ingest" in repair.remedy
+    [done] = [done for done in repair(filled.paths) if done.name == "documents"]
+    assert done.fixed
+    assert "ctx ingest" in done.remedy
     known = document_of_hash(filled.catalog, sha256)
     assert known is not None
     assert known[1] == 0, "as if an older reader had read it"
@@ -114,7 +113,7 @@ def test_collections_are_compared_record_by_record(filled: Making) -> None:
     client.close()
     assert not sync_state.state_of(filled.catalog).behind, "no quick look sees it"
     filled.paths.root.chmod(0o755)
-    repairs = {repair.name: repair.fixed for repair in mend(filled.paths)}
+    repairs = {done.name: done.fixed for done in repair(filled.paths)}
     assert repairs == {"folder": True, "collections": True}
     assert writer.holds_everything(filled.catalog)
     assert last_sequence(filled.catalog) == 3, "nothing was embedded again"
@@ -123,9 +122,9 @@ def test_collections_are_compared_record_by_record(filled: Making) -> None:
 def test_what_cannot_be_mended_is_said(filled: Making) -> None:
     filled.catalog.close()
     filled.paths.catalog.write_bytes(b"no database at all" * 500)
-    [repair] = mend(filled.paths)
-    assert (repair.name, repair.fixed) == ("catalog", False)
-    assert "ctx restore" in repair.remedy
+    [done] = repair(filled.paths)
+    assert (done.name, done.fixed) == ("catalog", False)
+    assert "ctx restore" in done.remedy
 
 
 def test_a_torn_catalog_is_told_and_not_made_worse(filled: Making) -> None:
@@ -134,14 +133,14 @@ def test_a_torn_catalog_is_told_and_not_made_worse(filled: Making) -> None:
     data = bytearray(filled.paths.catalog.read_bytes())
     data[8 * 4096 :] = b"\xee" * (len(data) - 8 * 4096)
     filled.paths.catalog.write_bytes(data)
-    repairs = mend(filled.paths)
-    assert not all(repair.fixed for repair in repairs)
+    repairs = repair(filled.paths)
+    assert not all(done.fixed for done in repairs)
     assert filled.paths.catalog.stat().st_size >= len(data)
 
 
 def test_a_busy_index_is_not_mended(filled: Making) -> None:
     with write_lock(filled.paths), pytest.raises(BusyError):
-        mend(filled.paths)
+        repair(filled.paths)
 
 
 def test_reindex_builds_everything_anew(filled: Making) -> None:
