@@ -65,7 +65,7 @@ class LaterStages:
             return
         make_folder(spool)
         generation = sync_state.current(self._catalog)
-        published = generation.upto if generation else 0
+        published = generation.through_seq if generation else 0
         done = 0
         failed: dict[str, dict[int, FailedPage]] = {}
         with Pool(min(len(jobs), cores), self._limits) as pool:

@@ -57,7 +57,7 @@ from research.store.files.lock import write_lock
 from research.store.files.own_files import make_folder
 from research.store.files.paths import IndexPaths
 from research.store.vectors import sync_state
-from research.store.vectors.process import publish_apart
+from research.store.vectors.process import publish_in_subprocess
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
 
@@ -200,7 +200,7 @@ class _Run:
         state = sync_state.state_of(self._catalog)
         if state.behind:
             self._observer.publishing()
-            publish_apart(self._catalog.paths)
+            publish_in_subprocess(self._catalog.paths)
 
     def _read_all(self, work: list[ToRead]) -> None:
         spool = self._catalog.paths.open_spool()

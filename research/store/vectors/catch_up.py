@@ -16,11 +16,11 @@ def repair_if_behind(paths: IndexPaths) -> bool:
         state = sync_state.state_of(catalog)
     if not state.behind or (state.generation is None and state.missing == 0):
         return False
-    from research.store.vectors.process import publish_apart
+    from research.store.vectors.process import publish_in_subprocess
 
     try:
         with write_lock(paths):
-            publish_apart(paths)
+            publish_in_subprocess(paths)
     except (BusyError, IndexUnusableError, UsageError, OSError):
         return False
     return True

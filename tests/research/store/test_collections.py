@@ -22,7 +22,7 @@ from research.store.files.paths import IndexPaths
 from research.store.vectors import generations, writer
 from research.store.vectors.catch_up import repair_if_behind
 from research.store.vectors.generations import Generation
-from research.store.vectors.reader import ClientNeighbours, CoreNeighbours, open_neighbours
+from research.store.vectors.reader import ClientReader, CoreReader, open_neighbours
 from research.store.vectors.sync_state import TEXT, VISUAL, state_of
 
 
@@ -72,7 +72,7 @@ def test_records_carry_the_contract_s_metadata(published: ChromaClient) -> None:
 @pytest.mark.parametrize("name", [TEXT, VISUAL])
 def test_both_readers_find_the_same(published: ChromaClient, name: str) -> None:
     path = _generation(published).path
-    core, client = CoreNeighbours(path), ClientNeighbours(path)
+    core, client = CoreReader(path), ClientReader(path)
     for seed in range(5):
         direct = core.nearest(name, _question(seed), 10)
         public = client.nearest(name, _question(seed), 10)
@@ -110,7 +110,7 @@ def test_a_single_record_is_written_out_too(making: Making) -> None:
     with sqlite3.connect(generation.path / "chroma.sqlite3") as database:
         database.execute("DELETE FROM embeddings_queue")  # the log goes, the neighbour files stay
     database.close()
-    assert len(CoreNeighbours(generation.path).nearest(TEXT, _question(1), 1)) == 1
+    assert len(CoreReader(generation.path).nearest(TEXT, _question(1), 1)) == 1
 
 
 def test_what_came_later_is_added_and_what_went_is_pruned(making: Making) -> None:
@@ -155,7 +155,7 @@ def test_a_new_name_and_an_image_of_a_document_without_text_reach_the_metadata(m
     making.embed()
     first = writer.publish(making.catalog)
     rename_document(making.catalog, info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
-    mark_drawn(making.catalog, info.doc_id, [1], published=first.upto)
+    mark_drawn(making.catalog, info.doc_id, [1], published=first.through_seq)
     state = state_of(making.catalog)
     assert (state.missing, state.surplus, state.outdated, state.behind) == (0, 0, True, True)
     assert repair_if_behind(making.paths)

@@ -24,7 +24,7 @@ from research.store.upkeep.reindex import reindex
 from research.store.upkeep.repair import mend
 from research.store.upkeep.restore import restore
 from research.store.vectors.catch_up import repair_if_behind
-from research.store.vectors.process import publish_apart
+from research.store.vectors.process import publish_in_subprocess
 from tests.conftest import write_pdf
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
@@ -69,7 +69,7 @@ def _remove(folder: Path) -> None:
     with write_lock(paths), Catalog(paths, writable=True) as catalog:
         for document in all_documents(catalog):
             remove_document(catalog, document.doc_id)
-        publish_apart(paths)
+        publish_in_subprocess(paths)
 
 
 def _read(folder: Path) -> None:
