@@ -84,7 +84,7 @@ def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
     from research.store.catalog.documents import get_document, remove_document
     from research.store.files.lock import write_lock
     from research.store.vectors import sync_state
-    from research.store.vectors.process import publish_apart
+    from research.store.vectors.process import publish_in_subprocess
 
     with write_lock(paths), Catalog(paths, writable=True) as catalog:
         gone = [d.filename for d in documents if get_document(catalog, d.doc_id) is None]
@@ -94,4 +94,4 @@ def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
             remove_document(catalog, document.doc_id)
         # Collections that were never built have nothing to forget.
         if sync_state.state_of(catalog).generation is not None:
-            publish_apart(paths)
+            publish_in_subprocess(paths)

@@ -91,9 +91,9 @@ class Index:
     def catch_up(self) -> bool:
         """Publish what the collections lack, if nobody else is writing. True if that was done; without it a question
         compares the missing vectors one by one."""
-        from research.store.vectors.catch_up import repair_if_behind
+        from research.store.vectors.catch_up import sync_if_stale
 
-        return repair_if_behind(self.paths)
+        return sync_if_stale(self.paths)
 
     def ask(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingest.stages.base import Work
 from research.store.vectors import sync_state
-from research.store.vectors.process import publish_apart
+from research.store.vectors.process import publish_in_subprocess
 
 
 class PublishStage:
@@ -15,4 +15,4 @@ class PublishStage:
 
     def run(self, work: Work) -> None:
         work.observer.on_publish()
-        publish_apart(work.catalog.paths)
+        publish_in_subprocess(work.catalog.paths)

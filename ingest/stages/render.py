@@ -37,7 +37,7 @@ class RenderStage:
             return
         make_folder(spool)
         generation = sync_state.current(work.catalog)
-        published = generation.upto if generation else 0
+        published = generation.through_seq if generation else 0
         done = 0
         failed: dict[str, dict[int, FailedPage]] = {}
         with Pool(min(len(jobs), usable_cores()), work.limits) as pool:

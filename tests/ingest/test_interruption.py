@@ -20,7 +20,7 @@ from research.store.catalog.pages import document_markdown
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from research.store.vectors import sync_state
-from research.store.vectors.catch_up import repair_if_behind
+from research.store.vectors.catch_up import sync_if_stale
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 
@@ -127,7 +127,7 @@ def test_the_next_run_goes_on_where_one_was_interrupted(
     assert summary.interrupted
     assert not index.spool.exists()
     if question_between:  # which publishes what there is, as `ctx ask` does
-        repair_if_behind(index)
+        sync_if_stale(index)
         with ChromaClient(index.root) as client:
             for question in QUESTIONS:
                 SearchEngine(client).run(question, 5)

@@ -11,7 +11,7 @@ from research.store.error_hints import DAMAGED
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.integrity import FULL, IntegrityCheck
-from research.store.vectors.process import publish_apart, verify_apart
+from research.store.vectors.process import publish_in_subprocess, verify_in_subprocess
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ def _repair(catalog: Catalog, check: IntegrityCheck) -> list[Repair]:
 
 def _collections(catalog: Catalog) -> list[Repair]:
     empty = not catalog.connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone()
-    if empty or verify_apart(catalog.paths):
+    if empty or verify_in_subprocess(catalog.paths):
         return []
-    publish_apart(catalog.paths, anew=True)
+    publish_in_subprocess(catalog.paths, rebuild=True)
     message = "the collections were damaged, lost or behind, and were built anew from the catalog"
     return [Repair("collections", message, fixed=True)]
 

@@ -9,18 +9,18 @@ from research.store.files.paths import IndexPaths
 from research.store.vectors import sync_state
 
 
-def repair_if_behind(paths: IndexPaths) -> bool:
+def sync_if_stale(paths: IndexPaths) -> bool:
     """Publish what the collections lack. True if that was done; a busy or read-only index is left alone,
     because a search compares the missing vectors one by one anyway."""
     with Catalog(paths) as catalog:
         state = sync_state.state_of(catalog)
     if not state.behind or (state.generation is None and state.missing == 0):
         return False
-    from research.store.vectors.process import publish_apart
+    from research.store.vectors.process import publish_in_subprocess
 
     try:
         with write_lock(paths):
-            publish_apart(paths)
+            publish_in_subprocess(paths)
     except (BusyError, IndexUnusableError, UsageError, OSError):
         return False
     return True

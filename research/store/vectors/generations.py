@@ -49,10 +49,10 @@ class Generation:
     path: Path
     number: int
     catalog_id: str
-    upto: int  # the last vector of the catalog that is in it
+    through_seq: int  # the last vector of the catalog that is in it
     text_records: int
     visual_records: int
-    visual_upto: int = 0  # the last of the visual encoder's pages that is in it
+    visual_through_seq: int = 0  # the last of the visual encoder's pages that is in it
     revision: int = 0  # of the catalog's metadata, see store.revision
 
     def records_in(self, collection: str) -> int:
@@ -60,7 +60,7 @@ class Generation:
 
     def through(self, collection: str) -> int:
         """The last sequence number of the catalog's vectors of this kind that is in it."""
-        return self.upto if collection == TEXT else self.visual_upto
+        return self.through_seq if collection == TEXT else self.visual_through_seq
 
 
 def newest(folder: Path, catalog_id: str, *, through: int | None = None) -> Generation | None:
@@ -70,7 +70,7 @@ def newest(folder: Path, catalog_id: str, *, through: int | None = None) -> Gene
         generation = _read(path, number)
         if generation is None or generation.catalog_id != catalog_id:
             continue
-        if through is None or generation.upto <= through:
+        if through is None or generation.through_seq <= through:
             return generation
     return None
 
@@ -85,7 +85,7 @@ def start_draft(folder: Path, base: Generation | None) -> Path:
         draft.mkdir(mode=0o700)
     else:
         shutil.copytree(base.path, draft)
-        (draft / _MANIFEST).unlink(missing_ok=True)  # a reader may have condemned it meanwhile
+        (draft / _MANIFEST).unlink(missing_ok=True)  # a reader may have invalidated it meanwhile
     return draft
 
 
@@ -94,10 +94,10 @@ def publish_draft(
     draft: Path,
     *,
     catalog_id: str,
-    upto: int,
+    through_seq: int,
     text_records: int,
     visual_records: int,
-    visual_upto: int = 0,
+    visual_through_seq: int = 0,
     revision: int = 0,
 ) -> Generation:
     """Make the draft the newest generation. Older ones go, except the one readers may be opening now."""
@@ -107,10 +107,10 @@ def publish_draft(
         sync(path)
     manifest = {
         "catalog_id": catalog_id,
-        "upto": upto,
+        "upto": through_seq,
         "text_records": text_records,
         "visual_records": visual_records,
-        "visual_upto": visual_upto,
+        "visual_upto": visual_through_seq,
         "revision": revision,
         "files": [asdict(stamp) for stamp in stamps],
     }
@@ -120,7 +120,9 @@ def publish_draft(
     draft.rename(target)
     sync(folder)
     drop_older(folder, number)
-    return Generation(target, number, catalog_id, upto, text_records, visual_records, visual_upto, revision)
+    return Generation(
+        target, number, catalog_id, through_seq, text_records, visual_records, visual_through_seq, revision
+    )
 
 
 def adopt(folder: Path, generation: Generation) -> Generation:
@@ -159,7 +161,7 @@ def intact(generation: Generation) -> bool:
         return False
 
 
-def condemn(generation: Generation) -> None:
+def invalidate(generation: Generation) -> None:
     """Mark a generation that could not be read, so that nobody opens it again and the next repair builds anew."""
     with suppress(OSError):  # in a read-only folder it stays, and every reader goes without it
         (generation.path / _MANIFEST).unlink()

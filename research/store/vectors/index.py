@@ -20,7 +20,7 @@ from research.store.catalog.pages import slices
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
 from research.store.vectors.generations import Generation
-from research.store.vectors.reader import ClientNeighbours, CoreNeighbours, Neighbours
+from research.store.vectors.reader import ClientReader, CoreReader, VectorReader
 from research.store.vectors.sync_state import TEXT, VISUAL
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class ChromaIndex:
             if self._seen != seen:
                 self._follow(seen, catalog_id)
             opened = self._opened
-        if opened is None or opened.generation.upto <= last:
+        if opened is None or opened.generation.through_seq <= last:
             return opened
         # Published after this reader's snapshot was taken, or the catalog was set back: an older one may fit.
         older = generations.newest(self._folder, catalog_id, through=last)
@@ -135,8 +135,8 @@ class _OpenGeneration:
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
-        self._core = _Retried(lambda: CoreNeighbours(generation.path))
-        self._client = _Retried(lambda: ClientNeighbours(generation.path))
+        self._core = _Retried(lambda: CoreReader(generation.path))
+        self._client = _Retried(lambda: ClientReader(generation.path))
 
     def nearest_pages(self, reader: Catalog, collection: str, vector: list[float], count: int, records: int) -> Nearest:
         """ "exact" if neither reader could be asked."""
@@ -162,11 +162,11 @@ class _Retried:
     """A reader that opens with the first question, and is tried again after a failure: with the next question, then
     ever more rarely."""
 
-    def __init__(self, open_reader: Callable[[], Neighbours]) -> None:
+    def __init__(self, open_reader: Callable[[], VectorReader]) -> None:
         self.problem = ""
         self._open = open_reader
         self._lock = threading.Lock()
-        self._reader: Neighbours | None = None
+        self._reader: VectorReader | None = None
         self._failures = 0
         self._skip = 0
 
@@ -185,7 +185,7 @@ class _Retried:
         self._failures = 0
         return found
 
-    def _opened(self) -> Neighbours | None:
+    def _opened(self) -> VectorReader | None:
         with self._lock:
             if self._skip > 0:
                 self._skip -= 1
@@ -218,16 +218,16 @@ def _pages_of(
 ) -> list[tuple[int, float]]:
     """The pages of records, best first, that this reader still has as they were published."""
     if collection == VISUAL:
-        pages = _page_ids(reader, [key for key, _ in found], generation.visual_upto)
+        pages = _page_ids(reader, [key for key, _ in found], generation.visual_through_seq)
         return [(pages[key], similarity) for key, similarity in found if key in pages]
     by_page: dict[str, list[tuple[str, float]]] = {}
     for record in found:
         by_page.setdefault(record[0].rpartition(":")[0], []).append(record)
     best = [records[0] for records in by_page.values()]
-    current = vectors.page_ids_of_chunks(reader, [key for key, _ in best], upto=generation.upto)
+    current = vectors.page_ids_of_chunks(reader, [key for key, _ in best], upto=generation.through_seq)
     # A page whose best record is outdated may have others that are not; that is rare.
     rest = [key for records in by_page.values() if records[0][0] not in current for key, _ in records[1:]]
-    current |= vectors.page_ids_of_chunks(reader, rest, upto=generation.upto) if rest else {}
+    current |= vectors.page_ids_of_chunks(reader, rest, upto=generation.through_seq) if rest else {}
     candidates = (next(((k, s) for k, s in records if k in current), None) for records in by_page.values())
     return sorted(((current[k], s) for k, s in filter(None, candidates)), key=lambda pair: -pair[1])
 

@@ -25,11 +25,11 @@ Task = Literal["publish", "rebuild", "verify", "stage"]
 AGAIN = "nothing is lost; try again with: ctx reindex"
 
 
-def publish_apart(paths: IndexPaths, *, anew: bool = False) -> None:
-    """Publish what the collections lack, or with `anew` all of it once more. The caller holds the write lock."""
+def publish_in_subprocess(paths: IndexPaths, *, rebuild: bool = False) -> None:
+    """Publish what the collections lack, or with `rebuild` all of it once more. The caller holds the write lock."""
     try:
-        code, said = _run("rebuild" if anew else "publish", paths)
-        if code < 0 and not anew:  # damage that no check saw before: start over from the catalog
+        code, said = _run("rebuild" if rebuild else "publish", paths)
+        if code < 0 and not rebuild:  # damage that no check saw before: start over from the catalog
             code, said = _run("rebuild", paths)
     finally:
         generations.drop_draft(paths.chroma)
@@ -44,7 +44,7 @@ def publish_staged(staged: StagedPaths) -> None:
         _raise(code, said)
 
 
-def verify_apart(paths: IndexPaths) -> bool:
+def verify_in_subprocess(paths: IndexPaths) -> bool:
     """Whether the collections can be read and hold exactly what the catalog has."""
     return _run("verify", paths)[0] == 0
 

@@ -24,13 +24,13 @@ class Neighbour:
     similarity: float
 
 
-class Neighbours(Protocol):
+class VectorReader(Protocol):
     def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[Neighbour]:
         """The `count` records most similar to a vector, best first."""
         ...
 
 
-def open_neighbours(generation: Generation) -> Neighbours:
+def open_neighbours(generation: Generation) -> VectorReader:
     """The direct reader where it works, the public client otherwise. Opens with the first question."""
     return AnyNeighbours(generation.path)
 
@@ -40,8 +40,8 @@ class AnyNeighbours:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._kinds: list[Callable[[Path], Neighbours]] = [CoreNeighbours, ClientNeighbours]
-        self._reader: Neighbours | None = None
+        self._kinds: list[Callable[[Path], VectorReader]] = [CoreReader, ClientReader]
+        self._reader: VectorReader | None = None
         self._problem = ""
 
     def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[Neighbour]:
@@ -59,7 +59,7 @@ class AnyNeighbours:
         raise IndexUnusableError(f"the collections cannot be read: {self._problem}", hint="check it with: ctx doctor")
 
 
-class CoreNeighbours:
+class CoreReader:
     """Reads through `chromadb_rust_bindings`, without importing chromadb."""
 
     def __init__(self, path: Path) -> None:
@@ -84,7 +84,7 @@ class CoreNeighbours:
         return _neighbours(answer.ids, answer.distances)
 
 
-class ClientNeighbours:
+class ClientReader:
     """Reads through Chroma's public client."""
 
     def __init__(self, path: Path) -> None:

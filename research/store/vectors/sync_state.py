@@ -29,12 +29,12 @@ class IndexState:
 def state_of(catalog: Catalog) -> IndexState:
     """Compare without opening Chroma."""
     generation = current(catalog)
-    upto = generation.upto if generation else 0
-    total, missing = counts.vectors(catalog), counts.vectors_after(catalog, upto)
+    through = generation.through_seq if generation else 0
+    total, missing = counts.vectors(catalog), counts.vectors_after(catalog, through)
     text = generation.text_records if generation else 0
     visual = generation.visual_records if generation else 0
     pages = visual_records.count(catalog)
-    unseen = visual_records.newer(catalog, generation.visual_upto if generation else 0)
+    unseen = visual_records.newer(catalog, generation.visual_through_seq if generation else 0)
     return IndexState(
         generation,
         missing=missing + max(unseen, pages - visual),
@@ -46,7 +46,7 @@ def state_of(catalog: Catalog) -> IndexState:
 def current(catalog: Catalog) -> Generation | None:
     """The newest usable generation; none if the catalog was set back behind it."""
     generation = generations.newest(catalog.paths.chroma, catalog.meta("catalog_id"))
-    if generation is not None and generation.upto > vectors.last_sequence(catalog):
+    if generation is not None and generation.through_seq > vectors.last_sequence(catalog):
         return None
     return generation
 

@@ -41,11 +41,11 @@ def count(catalog: Catalog) -> int:
     return counts.finished_pages(catalog) if _source(catalog)[0] else 0
 
 
-def newer(catalog: Catalog, upto: int) -> int:
+def newer(catalog: Catalog, through: int) -> int:
     """Records of a visual model that were written after a sequence number."""
     if not _by_model(catalog):
         return 0
-    row = catalog.connection.execute(f"SELECT COUNT(*) {_SEEN} AND seq > ?", (upto,)).fetchone()
+    row = catalog.connection.execute(f"SELECT COUNT(*) {_SEEN} AND seq > ?", (through,)).fetchone()
     return int(row[0])
 
 

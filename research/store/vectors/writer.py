@@ -33,12 +33,12 @@ def publish(catalog: Catalog) -> Generation:
     state = state_of(catalog)
     if state.generation is not None and not state.behind:
         return state.generation
-    return _build_surely(catalog, state.generation)
+    return build_with_fallback(catalog, state.generation)
 
 
 def rebuild(catalog: Catalog) -> Generation:
     """Publish collections made from the catalog alone, whatever there was before. The caller holds the write lock."""
-    return _build_surely(catalog, None)
+    return build_with_fallback(catalog, None)
 
 
 def holds_everything(catalog: Catalog) -> bool:
@@ -54,7 +54,7 @@ def holds_everything(catalog: Catalog) -> bool:
     return found == [_text_keys(catalog), visual_records.keys(catalog)]
 
 
-def _build_surely(catalog: Catalog, base: Generation | None) -> Generation:
+def build_with_fallback(catalog: Catalog, base: Generation | None) -> Generation:
     try:
         return _build(catalog, base, CoreWriter)
     except (KeyboardInterrupt, SystemExit):
@@ -67,10 +67,10 @@ def _build_surely(catalog: Catalog, base: Generation | None) -> Generation:
 def _build(catalog: Catalog, base: Generation | None, open_writer: Callable[[Path], Writer]) -> Generation:
     """Publish a generation: `base` and what came after it, or everything."""
     folder = catalog.paths.chroma
-    upto, revision = vectors.last_sequence(catalog), revision_of(catalog)
-    after = base.upto if base else 0
-    visual_upto = page_vectors.last_sequence(catalog)
-    visual_after = base.visual_upto if base else 0
+    through_seq, revision = vectors.last_sequence(catalog), revision_of(catalog)
+    after = base.through_seq if base else 0
+    visual_through_seq = page_vectors.last_sequence(catalog)
+    visual_after = base.visual_through_seq if base else 0
     draft = generations.start_draft(folder, base)
     writer = open_writer(draft)
     try:
@@ -87,10 +87,10 @@ def _build(catalog: Catalog, base: Generation | None, open_writer: Callable[[Pat
         folder,
         draft,
         catalog_id=catalog.meta("catalog_id"),
-        upto=upto,
+        through_seq=through_seq,
         text_records=text,
         visual_records=visual,
-        visual_upto=visual_upto,
+        visual_through_seq=visual_through_seq,
         revision=revision,
     )
 

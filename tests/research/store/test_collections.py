@@ -20,9 +20,9 @@ from research.store.catalog.page_writes import mark_drawn
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations, writer
-from research.store.vectors.catch_up import repair_if_behind
+from research.store.vectors.catch_up import sync_if_stale
 from research.store.vectors.generations import Generation
-from research.store.vectors.reader import ClientNeighbours, CoreNeighbours, open_neighbours
+from research.store.vectors.reader import ClientReader, CoreReader, open_neighbours
 from research.store.vectors.sync_state import TEXT, VISUAL, state_of
 
 
@@ -72,7 +72,7 @@ def test_records_carry_the_contract_s_metadata(published: ChromaClient) -> None:
 @pytest.mark.parametrize("name", [TEXT, VISUAL])
 def test_both_readers_find_the_same(published: ChromaClient, name: str) -> None:
     path = _generation(published).path
-    core, client = CoreNeighbours(path), ClientNeighbours(path)
+    core, client = CoreReader(path), ClientReader(path)
     for seed in range(5):
         direct = core.nearest(name, _question(seed), 10)
         public = client.nearest(name, _question(seed), 10)
@@ -110,7 +110,7 @@ def test_a_single_record_is_written_out_too(making: Making) -> None:
     with sqlite3.connect(generation.path / "chroma.sqlite3") as database:
         database.execute("DELETE FROM embeddings_queue")  # the log goes, the neighbour files stay
     database.close()
-    assert len(CoreNeighbours(generation.path).nearest(TEXT, _question(1), 1)) == 1
+    assert len(CoreReader(generation.path).nearest(TEXT, _question(1), 1)) == 1
 
 
 def test_what_came_later_is_added_and_what_went_is_pruned(making: Making) -> None:
@@ -155,10 +155,10 @@ def test_a_new_name_and_an_image_of_a_document_without_text_reach_the_metadata(m
     making.embed()
     first = writer.publish(making.catalog)
     rename_document(making.catalog, info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
-    mark_drawn(making.catalog, info.doc_id, [1], published=first.upto)
+    mark_drawn(making.catalog, info.doc_id, [1], published=first.through_seq)
     state = state_of(making.catalog)
     assert (state.missing, state.surplus, state.outdated, state.behind) == (0, 0, True, True)
-    assert repair_if_behind(making.paths)
+    assert sync_if_stale(making.paths)
     with ChromaClient(making.paths.root) as client:
         [entry] = client.visual_collection.get()["metadatas"] or []
         assert entry["filename"] == "new.pdf"
@@ -220,7 +220,7 @@ def test_an_unbuilt_index_says_so(making: Making) -> None:
         assert client.generation() is None
         with pytest.raises(IndexUnusableError, match="not built"):
             _ = client.text_collection
-    assert not repair_if_behind(making.paths), "an empty index needs no collections"
+    assert not sync_if_stale(making.paths), "an empty index needs no collections"
 
 
 def test_repair_leaves_a_busy_index_alone(making: Making) -> None:
@@ -229,9 +229,9 @@ def test_repair_leaves_a_busy_index_alone(making: Making) -> None:
     making.add("a.pdf", ["walrus"])
     making.embed()
     with write_lock(making.paths):
-        assert not repair_if_behind(making.paths)
-    assert repair_if_behind(making.paths)
-    assert not repair_if_behind(making.paths)
+        assert not sync_if_stale(making.paths)
+    assert sync_if_stale(making.paths)
+    assert not sync_if_stale(making.paths)
 
 
 def test_publishing_survives_damage_that_no_check_sees(making: Making) -> None:
@@ -283,6 +283,6 @@ def test_touched_but_equal_files_are_still_good(making: Making) -> None:
 def test_a_repair_does_not_embed(making: Making) -> None:
     making.add("a.pdf", ["walrus"])
     making.embed()
-    assert repair_if_behind(IndexPaths(making.paths.root))
+    assert sync_if_stale(IndexPaths(making.paths.root))
     with Catalog(making.paths) as catalog:
         assert vectors.last_sequence(catalog) == 1

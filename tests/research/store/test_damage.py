@@ -26,7 +26,7 @@ from research.store.catalog import vectors
 from research.store.client import ChromaClient
 from research.store.vectors.sync_state import state_of
 from research.store.files.paths import IndexPaths
-from research.store.vectors.catch_up import repair_if_behind
+from research.store.vectors.catch_up import sync_if_stale
 
 class Encoder:
     name, dim, max_tokens = "made-up", 8, 256
@@ -47,7 +47,7 @@ def look(path):
 
 path = sys.argv[1]
 before = look(path)
-repaired = repair_if_behind(IndexPaths(Path(path)))
+repaired = sync_if_stale(IndexPaths(Path(path)))
 print(json.dumps({"before": before, "repaired": repaired, "after": look(path)}))
 """
 
@@ -197,7 +197,7 @@ from research.store.client import ChromaClient
 from research.store.vectors.chroma import open_client
 from research.store.vectors.sync_state import state_of
 from research.store.files.paths import IndexPaths
-from research.store.vectors.catch_up import repair_if_behind
+from research.store.vectors.catch_up import sync_if_stale
 
 class Encoder:
     name, dim, max_tokens = "made-up", 8, 256
@@ -221,7 +221,7 @@ expected = look(sound)
 if os.geteuid() == 0:
     os.setuid(65534)  # permissions mean nothing to root
 found = look(index)
-assert not repair_if_behind(IndexPaths(Path(index)))
+assert not sync_if_stale(IndexPaths(Path(index)))
 print(json.dumps({"expected": expected, "found": found}))
 """
 

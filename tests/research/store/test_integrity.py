@@ -22,7 +22,7 @@ from research.store.upkeep.reindex import reindex
 from research.store.upkeep.repair import repair
 from research.store.vectors import generations, sync_state, writer
 from research.store.vectors.chroma import open_client
-from research.store.vectors.process import publish_apart, verify_apart
+from research.store.vectors.process import publish_in_subprocess, verify_in_subprocess
 
 
 @pytest.fixture
@@ -172,11 +172,11 @@ def test_damage_that_ends_the_process_is_answered_by_starting_over(filled: Makin
         os.utime(path, ns=(entry["mtime_ns"], entry["mtime_ns"]))
     filled.add("auk.pdf", ["auk"])
     filled.embed()
-    publish_apart(filled.paths)
-    assert verify_apart(filled.paths)
+    publish_in_subprocess(filled.paths)
+    assert verify_in_subprocess(filled.paths)
 
 
 def test_a_disk_that_refuses_is_named(filled: Making) -> None:
     filled.paths.chroma.write_text("in the way")
     with pytest.raises(IndexUnusableError, match="collections cannot be written"):
-        publish_apart(filled.paths)
+        publish_in_subprocess(filled.paths)
