@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from cli.options import Common, DebugOption, IndexOption, QuietOption
 from cli.output import complain, write
 from cli.values import convert_lightly
-from research.errors import CtxError, UsageError
+from research.errors import CtxError, StoppedError, UsageError
 
 # The short help stands here so that `ctx --help` and `ctx ask` need not load every command.
 COMMANDS = {
@@ -50,10 +50,6 @@ _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 # Typer carries its own copy of Click, older ones the package; both have this class above BadParameter.
 _WrongUsage: type[Exception] = typer.BadParameter.__mro__[1]
-
-
-class StoppedError(CtxError):
-    exit_code = 130
 
 
 class LazyGroup(TyperGroup):

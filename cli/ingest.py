@@ -208,10 +208,9 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     """The closing line on stderr, where there is something to say, and the exit code."""
     import shlex
 
-    from cli.app import StoppedError
     from cli.given_up import places
     from cli.output import complain
-    from research.errors import CtxError, SomeFilesFailedError
+    from research.errors import CtxError, SomeFilesFailedError, StoppedError
 
     error: CtxError | None = None
     again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
 ENGINES = ("auto", "tesseract", "rapidocr")
 
 
-OCR_FAILED = "ocr_failed"
-
-
-class OcrError(CtxError):
-    """One image could not be read. It costs that page or picture, never the document. `code` as in store.failures."""
-
-    def __init__(self, message: str, *, code: str = OCR_FAILED) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 @dataclass(frozen=True, slots=True)
 class OcrLine:
     """A run of words on one baseline without a wide gap in it; a table's row comes as several."""

@@ -10,9 +10,9 @@ from typing import Any
 
 from PIL import Image
 
-from ingest.ocr.engines import OcrError
 from ingest.pdf.mupdf import READ_ERRORS
 from ingest.pdf.raster import raster
+from research.errors import OcrError
 from research.store.records import Box
 
 Render = Callable[[Box | None, int], Image.Image]

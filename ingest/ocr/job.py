@@ -9,10 +9,11 @@ from typing import Any
 
 from ingest.faults import NOT_OURS, fault_of
 from ingest.ocr.assemble import OcrResult, read_page
-from ingest.ocr.engines import OCR_FAILED, OcrEngine, OcrError
+from ingest.ocr.engines import OcrEngine
 from ingest.ocr.images import page_render
 from ingest.ocr.need import OcrNeed
 from ingest.pdf.mupdf import open_document, pymupdf
+from research.errors import OCR_FAILED, OcrError
 from research.store.failures import INTERNAL
 from research.store.records import Page
 

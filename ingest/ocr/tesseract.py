@@ -19,12 +19,12 @@ from statistics import median
 
 from PIL import Image
 
-from ingest.ocr.engines import OcrError, OcrLine
+from ingest.ocr.engines import OcrLine
 from ingest.ocr.images import grey, is_readable
 from ingest.ocr.layout import in_reading_order, mean_confidence
 from ingest.ocr.upright import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text, is_cjk
-from research.errors import CtxError
+from research.errors import CtxError, OcrError
 from research.store.failures import KILLED, TIMEOUT
 from research.store.orphans import kill_with_parent
 from research.store.records import Box

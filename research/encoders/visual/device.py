@@ -9,8 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from research.encoders.base import EncoderUnavailable
-from research.errors import UsageError
+from research.errors import EncoderUnavailable, UsageError
 
 BF16_FLAGS = {"amx_bf16", "avx512_bf16", "bf16"}
 

@@ -11,9 +11,9 @@ import pytest
 from ocr_tools import FakeTesseract, box_of, draw, noisy, png, skewed
 from PIL import Image
 
-from ingest.ocr.engines import OcrEngine, OcrError, OcrLine, choose_engine
+from ingest.ocr.engines import OcrEngine, OcrLine, choose_engine
 from ingest.ocr.tesseract import TesseractEngine
-from research.errors import CtxError, UsageError
+from research.errors import CtxError, OcrError, UsageError
 
 WORDS = [
     (30.0, 40.0, "The harbour closed in March 1962"),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from research.encoders.allowed import EncoderNotAllowed, check_allowed, remember
+from research.encoders.allowed import check_allowed, remember
 from research.encoders.registry import ALIASES, DEFAULT
+from research.errors import EncoderNotAllowed
 from research.settings import Settings, user_config
 
 MARK = "0123456789ab"

@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from research.encoders.base import EncoderUnavailable
 from research.encoders.quiet import quiet
 from research.encoders.visual.base import WHOLE_PAGE
 from research.encoders.visual.loading import engine
 from research.encoders.visual.maxsim import score
 from research.encoders.visual.packing import pack, stack
 from research.encoders.visual.registry import DEFAULT_CHECKPOINT, colpali_ready, load_visual_encoder
-from research.errors import CtxError, UsageError
+from research.errors import CtxError, EncoderUnavailable, UsageError
 from tests.conftest import Tiny
 from tests.research.encoders.visual import tiny as making
 
