@@ -13,7 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from research.context.builder import ContextBuilder
-    from research.errors import CtxError
+    from research.errors import (
+        BusyError,
+        CtxError,
+        DocumentError,
+        EncoderNotAllowed,
+        EncoderUnavailable,
+        IndexUnusableError,
+        NewerIndexError,
+        NothingFoundError,
+        OcrError,
+        SomeFilesFailedError,
+        StoppedError,
+        UntrustedError,
+        UsageError,
+    )
     from research.models import Coverage, LegScore, ResearchContext, SourceDocument
     from research.search.engine import SearchEngine, SearchResult
     from research.store.client import ChromaClient
@@ -21,27 +35,51 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BusyError": "research.errors",
     "ChromaClient": "research.store.client",
     "ContextBuilder": "research.context.builder",
     "Coverage": "research.models",
     "CtxError": "research.errors",
+    "DocumentError": "research.errors",
+    "EncoderNotAllowed": "research.errors",
+    "EncoderUnavailable": "research.errors",
+    "IndexUnusableError": "research.errors",
     "LegScore": "research.models",
+    "NewerIndexError": "research.errors",
+    "NothingFoundError": "research.errors",
+    "OcrError": "research.errors",
     "ResearchContext": "research.models",
     "SearchEngine": "research.search.engine",
     "SearchResult": "research.search.engine",
+    "SomeFilesFailedError": "research.errors",
     "SourceDocument": "research.models",
+    "StoppedError": "research.errors",
+    "UntrustedError": "research.errors",
+    "UsageError": "research.errors",
 }
 
 __all__ = [
+    "BusyError",
     "ChromaClient",
     "ContextBuilder",
     "Coverage",
     "CtxError",
+    "DocumentError",
+    "EncoderNotAllowed",
+    "EncoderUnavailable",
+    "IndexUnusableError",
     "LegScore",
+    "NewerIndexError",
+    "NothingFoundError",
+    "OcrError",
     "ResearchContext",
     "SearchEngine",
     "SearchResult",
+    "SomeFilesFailedError",
     "SourceDocument",
+    "StoppedError",
+    "UntrustedError",
+    "UsageError",
     "__version__",
 ]
 

@@ -9,7 +9,7 @@
     ├── IndexUnusableError   1  the index cannot be opened, read or written
     │   └── NewerIndexError  1  it was written by a newer ctx
     ├── EncoderUnavailable   1  a model cannot run here
-    │   └── EncoderNotAllowed 1 an index asks for one that the user has not allowed
+    │   └── EncoderNotAllowed 1  an index asks for one that the user has not allowed
     ├── DocumentError        1  one file cannot be read; never stops a run
     ├── OcrError             1  one image cannot be read; never stops a document
     └── StoppedError       130  the user ended it
@@ -60,8 +60,9 @@ class IndexUnusableError(CtxError):
 
 
 class NewerIndexError(IndexUnusableError):
-    def __init__(self, what: str, found: int, known: int) -> None:
-        super().__init__(
+    @classmethod
+    def of(cls, what: str, found: int, known: int) -> NewerIndexError:
+        return cls(
             f"{what} was written by a newer ctx (schema {found}; this ctx knows {known})",
             hint="upgrade ctx: pip install --upgrade ctx-research",
         )
@@ -79,8 +80,8 @@ class EncoderNotAllowed(EncoderUnavailable):
 class DocumentError(CtxError):
     """One document cannot be ingested. `code` is a stable word for scripts ("encrypted", "damaged", …)."""
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, code: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.code = code
 
 
@@ -90,8 +91,8 @@ OCR_FAILED = "ocr_failed"
 class OcrError(CtxError):
     """One image could not be read. It costs that page or picture, never the document. `code` as in store.failures."""
 
-    def __init__(self, message: str, *, code: str = OCR_FAILED) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, code: str = OCR_FAILED, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.code = code
 
 
