@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_of, settings_for
+from research.settings import Ocr, OcrEngine
 
 if TYPE_CHECKING:
     from ingest.report import IngestSummary, PageOutcome
@@ -36,18 +36,6 @@ Examples:
 """
 
 FOR_EVER = -1.0
-
-
-class Ocr(StrEnum):
-    auto = "auto"
-    off = "off"
-    force = "force"
-
-
-class OcrEngine(StrEnum):
-    auto = "auto"
-    tesseract = "tesseract"
-    rapidocr = "rapidocr"
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
@@ -112,7 +100,7 @@ def command(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option("--device", metavar="DEVICE", help="Where a visual model runs: auto, cpu, cuda, mps."),
+        typer.Option("--device", metavar="DEVICE", help="Where a visual model runs: auto, cpu, cuda, cuda:N, mps."),
     ] = None,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Follow links that lead out of the folders given.")
@@ -126,7 +114,6 @@ def command(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
-    from cli.log import shown_log
     from cli.output import write_document
     from cli.progress import observer_for
     from cli.signals import orderly_end
@@ -142,8 +129,7 @@ def command(
         images=False if no_images else None,
     )
     folder = index_of(settings)
-    wants_log = debug or bool(ctx.find_root().params.get("debug"))
-    with orderly_end(), shown_log(wants_log), observer_for(quiet=given.quiet, as_json=as_json) as observer:
+    with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
         summary = ingest(
             path, folder, settings=settings, observer=observer, wait=wait, follow_links=follow_links, retry=retry
         )

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from research.encoders.fingerprint import DIGITS
 from research.encoders.registry import is_embedded
 from research.errors import EncoderNotAllowed
-from research.settings import user_config
+from research.folders import user_config
 
 _NAME = re.compile(
     rf"(?:(?P<kind>sentence-transformers|colpali):)?(?P<model>.+?)(?:@(?P<mark>[0-9a-f]{{{DIGITS}}}))?"

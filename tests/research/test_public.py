@@ -22,6 +22,7 @@ MAY_IMPORT = {
         "research.store",
         "research.encoders",
         "research.errors",
+        "research.observe",
         "research.settings",
         "research.telemetry",
     },

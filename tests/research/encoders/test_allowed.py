@@ -10,7 +10,8 @@ import pytest
 from research.encoders.allowed import check_allowed, remember
 from research.encoders.registry import ALIASES, DEFAULT
 from research.errors import EncoderNotAllowed
-from research.settings import Settings, user_config
+from research.folders import user_config
+from research.settings import Settings
 
 MARK = "0123456789ab"
 FOLDER = "/models/mine"
