@@ -7,7 +7,6 @@ two processes ended in the same way is given up, and the rest of its document is
 from __future__ import annotations
 
 import json
-import logging
 import os
 import selectors
 import subprocess
@@ -22,6 +21,7 @@ from ingest.endings import Ending, ending_of, out_of_time, too_long
 from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcred, PageStarted, Task, event_of
 from ingest.stopwatch import Stopwatch
 from research.errors import IndexUnusableError
+from research.observe.log import in_full, logger_of
 from research.store.trouble import FREE_SPACE, RUN_AGAIN
 
 _TRIES = 2  # of a page that a process ended on, before it is given up
@@ -31,8 +31,7 @@ _TICK = 0.25
 _SECONDS_TO_END = 10.0  # for a process that has closed its output; writing a core file can take long
 _KEPT = 8192  # bytes of what a process said last on stderr
 
-log = logging.getLogger("ctx.ingest")
-log.addHandler(logging.NullHandler())
+log = logger_of("ingest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ class Pool:
         if isinstance(event, PageStarted):
             process.page, process.page_since = event.page, self._watch.seconds
         elif isinstance(event, PageOcred | PageFailed):
-            _log(event)
+            _log(event, event.trace if isinstance(event, PageFailed) else "")
             number = event.page.number if isinstance(event, PageOcred) else event.page
             left = tuple(page for page in event.job.pages if page != number)
             process.job = replace(event.job, pages=left)  # a second try begins where this one ended
@@ -159,7 +158,7 @@ class Pool:
             process.job = None
         if isinstance(event, DocumentFailed):
             _check_index(event)
-            _log(event)
+            _log(event, event.trace)
         return event
 
     def _died(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
@@ -196,7 +195,8 @@ class Pool:
         job = replace(job, deaths=(*job.deaths, (page, ending.code)))
         tries = job.deaths.count((page, ending.code))
         if tries < _TRIES and len(job.deaths) < _DEATHS:
-            log.warning("%s, page %d: %s; trying again%s", job.path, page, ending.reason, _below(ending.trace))
+            full = f"{job.path}, page {page}: {ending.reason}; trying again{_below(ending.trace)}"
+            log.warning("%s, page %d: %s; trying again", job.path, page, ending.code, extra=in_full(full))
             waiting.appendleft(job)
         elif page == 0 or page in job.skip or job.given_up >= _PAGES_GIVEN_UP or len(job.deaths) >= _DEATHS:
             yield _logged(DocumentFailed(job, ending.code, ending.reason, tries, ending.trace))
@@ -254,15 +254,16 @@ def _rest(descriptor: int) -> bytes:
 
 
 def _logged(event: PageFailed | DocumentFailed) -> PageFailed | DocumentFailed:
+    """One whose process ended: its trace is whatever that process said last, and may quote the document."""
     _log(event)
     return event
 
 
-def _log(event: Event) -> None:
-    if isinstance(event, PageFailed):
-        log.error("%s, page %d: %s%s", event.job.path, event.page, event.reason, _below(event.trace))
-    elif isinstance(event, DocumentFailed):
-        log.error("%s: %s%s", event.job.path, event.reason, _below(event.trace))
+def _log(event: Event, frames: str = "") -> None:
+    if isinstance(event, PageFailed | DocumentFailed):
+        where = f"{event.job.path}, page {event.page}" if isinstance(event, PageFailed) else str(event.job.path)
+        full = f"{where}: {event.reason}{_below(event.trace)}"
+        log.error("%s: given up: %s%s", where, event.code, _below(frames), extra=in_full(full))
 
 
 def _below(trace: str) -> str:
