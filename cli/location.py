@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cli.options import Common, index_of, settings_for
 from research.folders import PROJECT_FOLDER
 from research.settings import given_settings
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 
 
 @dataclass(frozen=True, slots=True)

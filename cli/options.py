@@ -15,7 +15,7 @@ from cli.output import say
 from research.errors import UsageError
 from research.folders import index_folder
 from research.settings import Mode, Settings, load_settings, misspelt_variables
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 
 
 class LogLevel(StrEnum):
