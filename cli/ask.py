@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from cli.options import (
-    MOST_RESULTS,
-    MOST_TOKENS,
     DebugOption,
     DocOption,
     ExplainOption,
@@ -19,6 +17,8 @@ from cli.options import (
     QuestionArgument,
     QuietOption,
     ResultsOption,
+    SourcesOption,
+    TokensOption,
     common,
     settings_for,
 )
@@ -55,14 +55,8 @@ def command(
     ctx: typer.Context,
     *,
     question: QuestionArgument,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option("--max-tokens", metavar="N", min=0, max=MOST_TOKENS, help="The token budget. Default: 10000."),
-    ] = None,
-    max_sources: Annotated[
-        int | None,
-        typer.Option("--max-sources", metavar="N", min=1, max=MOST_RESULTS, help="Pages to cite at most. Default: 10."),
-    ] = None,
+    max_tokens: TokensOption = None,
+    max_sources: SourcesOption = None,
     num_results: ResultsOption = None,
     mode: ModeOption = None,
     doc: DocOption = None,

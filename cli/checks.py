@@ -246,7 +246,8 @@ def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
 
 
 def _refusal(name: str, named_encoders: Sequence[str]) -> CtxError | None:
-    from research.encoders.allowed import EncoderNotAllowed, check_allowed
+    from research.encoders.allowed import check_allowed
+    from research.errors import EncoderNotAllowed
 
     try:
         check_allowed(name, named_encoders)

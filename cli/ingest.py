@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_of, settings_for
+from research.settings import Ocr, OcrEngine
 
 if TYPE_CHECKING:
     from ingest.report import IngestSummary, PageOutcome
@@ -38,18 +38,6 @@ Examples:
 
 FOR_EVER = -1.0
 _KINDS = 6  # of files that were passed over, named in a line
-
-
-class Ocr(StrEnum):
-    auto = "auto"
-    off = "off"
-    force = "force"
-
-
-class OcrEngine(StrEnum):
-    auto = "auto"
-    tesseract = "tesseract"
-    rapidocr = "rapidocr"
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
@@ -114,7 +102,7 @@ def command(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option("--device", metavar="DEVICE", help="Where a visual model runs: auto, cpu, cuda, mps."),
+        typer.Option("--device", metavar="DEVICE", help="Where a visual model runs: auto, cpu, cuda, cuda:N, mps."),
     ] = None,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Follow links that lead out of the folders given.")
@@ -128,7 +116,6 @@ def command(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
-    from cli.log import shown_log
     from cli.output import say, write_document
     from cli.progress import LogObserver, observer_for
     from cli.signals import orderly_end
@@ -144,8 +131,7 @@ def command(
         images=False if no_images else None,
     )
     folder = index_of(settings)
-    wants_log = debug or bool(ctx.find_root().params.get("debug"))
-    with orderly_end(), shown_log(wants_log), observer_for(quiet=given.quiet, as_json=as_json) as observer:
+    with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
         summary = ingest(
             folder, path, settings=settings, observer=observer, wait=wait, follow_links=follow_links, retry=retry
         )
@@ -226,10 +212,9 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     """The closing line on stderr, where there is something to say, and the exit code."""
     import shlex
 
-    from cli.app import StoppedError
     from cli.output import complain
     from cli.terminal import amount
-    from research.errors import CtxError, SomeFilesFailedError
+    from research.errors import CtxError, SomeFilesFailedError, StoppedError
     from research.given_up import places
 
     error: CtxError | None = None

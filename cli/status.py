@@ -149,7 +149,8 @@ def _status(location: Location, named_encoders: Sequence[str]) -> Status:
 
 
 def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
-    from research.encoders.allowed import EncoderNotAllowed, check_allowed
+    from research.encoders.allowed import check_allowed
+    from research.errors import EncoderNotAllowed
     from research.store.catalog import page_vectors, vectors
 
     found = []

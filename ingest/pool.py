@@ -7,7 +7,6 @@ two processes ended in the same way is given up, and the rest of its document is
 from __future__ import annotations
 
 import json
-import logging
 import os
 import selectors
 import subprocess
@@ -19,6 +18,7 @@ from ingest.exit_reasons import ExitReason, document_timeout, exit_reason, page_
 from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcrDone, PageStarted, Task, event_of
 from ingest.stopwatch import Stopwatch
 from research.errors import IndexUnusableError
+from research.observe.log import in_full, logger_of
 from research.process import start_helper
 from research.store.error_hints import FREE_SPACE, RUN_AGAIN
 
@@ -29,8 +29,7 @@ _TICK = 0.25
 _SECONDS_TO_END = 10.0  # for a process that has closed its output; writing a core file can take long
 _KEPT = 8192  # bytes of what a process said last on stderr
 
-log = logging.getLogger("ctx.ingest")
-log.addHandler(logging.NullHandler())
+log = logger_of("ingest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +148,7 @@ class Pool:
         if isinstance(event, PageStarted):
             process.page, process.page_since = event.page, self._clock.seconds
         elif isinstance(event, PageOcrDone | PageFailed):
-            _log(event)
+            _log(event, event.trace if isinstance(event, PageFailed) else "")
             number = event.page.number if isinstance(event, PageOcrDone) else event.page
             left = tuple(page for page in event.job.pages if page != number)
             process.job = replace(event.job, pages=left)  # a second try begins where this one ended
@@ -157,7 +156,7 @@ class Pool:
             process.job = None
         if isinstance(event, DocumentFailed):
             _check_index(event)
-            _log(event)
+            _log(event, event.trace)
         return event
 
     def _on_exit(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
@@ -197,7 +196,8 @@ class Pool:
         tries = job.failed_attempts.count((page, why.code))
         hopeless = len(job.failed_attempts) >= _MAX_FAILED_ATTEMPTS
         if tries < _TRIES and not hopeless:
-            log.warning("%s, page %d: %s; trying again%s", job.path, page, why.reason, _trace_below(why.trace))
+            full = f"{job.path}, page {page}: {why.reason}; trying again{_trace_below(why.trace)}"
+            log.warning("%s, page %d: %s; trying again", job.path, page, why.code, extra=in_full(full))
             waiting.appendleft(job)
         elif page == 0 or page in job.skip_pages or job.given_up >= _PAGES_GIVEN_UP or hopeless:
             yield _logged(DocumentFailed(job, why.code, why.reason, tries, why.trace))
@@ -251,15 +251,16 @@ def _drain(descriptor: int) -> bytes:
 
 
 def _logged(event: PageFailed | DocumentFailed) -> PageFailed | DocumentFailed:
+    """One whose process ended: its trace is whatever that process said last, and may quote the document."""
     _log(event)
     return event
 
 
-def _log(event: Event) -> None:
-    if isinstance(event, PageFailed):
-        log.error("%s, page %d: %s%s", event.job.path, event.page, event.reason, _trace_below(event.trace))
-    elif isinstance(event, DocumentFailed):
-        log.error("%s: %s%s", event.job.path, event.reason, _trace_below(event.trace))
+def _log(event: Event, frames: str = "") -> None:
+    if isinstance(event, PageFailed | DocumentFailed):
+        where = f"{event.job.path}, page {event.page}" if isinstance(event, PageFailed) else str(event.job.path)
+        full = f"{where}: {event.reason}{_trace_below(event.trace)}"
+        log.error("%s: given up: %s%s", where, event.code, _trace_below(frames), extra=in_full(full))
 
 
 def _trace_below(trace: str) -> str:

@@ -168,4 +168,4 @@ def _changed(step: ToRead) -> DocumentError | None:
         same = stamp_of(step.path) == step.stamp
     except DocumentError as error:
         return error
-    return None if same else DocumentError("changed", "the file changed while it was read; ingest it again")
+    return None if same else DocumentError("the file changed while it was read; ingest it again", code="changed")

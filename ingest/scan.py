@@ -156,7 +156,7 @@ def hash_of(path: Path) -> str:
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise DocumentError("unreadable", "it is no longer a file")
+                raise DocumentError("it is no longer a file", code="unreadable")
             while part := file.read(_HASH_PART):
                 digest.update(part)
     except OSError as error:
@@ -179,4 +179,4 @@ def _os_reason(error: OSError) -> str:
 
 
 def _unreadable(error: OSError) -> DocumentError:
-    return DocumentError("unreadable", f"cannot be read: {error.strerror or error}")
+    return DocumentError(f"cannot be read: {error.strerror or error}", code="unreadable")

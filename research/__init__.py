@@ -14,7 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from research.contract import ContextBuilder, SearchEngine, SearchResult
-    from research.errors import CtxError
+    from research.errors import (
+        BusyError,
+        CtxError,
+        DocumentError,
+        EncoderNotAllowed,
+        EncoderUnavailable,
+        IndexUnusableError,
+        NewerIndexError,
+        NothingFoundError,
+        OcrError,
+        SomeFilesFailedError,
+        StoppedError,
+        UntrustedError,
+        UsageError,
+    )
     from research.index import Index
     from research.models import Coverage, LegScore, ResearchContext, SourceDocument
     from research.store.client import ChromaClient
@@ -22,29 +36,53 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BusyError": "research.errors",
     "ChromaClient": "research.store.client",
     "ContextBuilder": "research.contract",
     "Coverage": "research.models",
     "CtxError": "research.errors",
+    "DocumentError": "research.errors",
+    "EncoderNotAllowed": "research.errors",
+    "EncoderUnavailable": "research.errors",
     "Index": "research.index",
+    "IndexUnusableError": "research.errors",
     "LegScore": "research.models",
+    "NewerIndexError": "research.errors",
+    "NothingFoundError": "research.errors",
+    "OcrError": "research.errors",
     "ResearchContext": "research.models",
     "SearchEngine": "research.contract",
     "SearchResult": "research.contract",
+    "SomeFilesFailedError": "research.errors",
     "SourceDocument": "research.models",
+    "StoppedError": "research.errors",
+    "UntrustedError": "research.errors",
+    "UsageError": "research.errors",
 }
 
 __all__ = [
+    "BusyError",
     "ChromaClient",
     "ContextBuilder",
     "Coverage",
     "CtxError",
+    "DocumentError",
+    "EncoderNotAllowed",
+    "EncoderUnavailable",
     "Index",
+    "IndexUnusableError",
     "LegScore",
+    "NewerIndexError",
+    "NothingFoundError",
+    "OcrError",
     "ResearchContext",
     "SearchEngine",
     "SearchResult",
+    "SomeFilesFailedError",
     "SourceDocument",
+    "StoppedError",
+    "UntrustedError",
+    "UsageError",
     "__version__",
 ]
 

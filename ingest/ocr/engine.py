@@ -7,20 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from research.boxes import Box
-from research.errors import CtxError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-OCR_FAILED = "ocr_failed"
-
-
-class OcrError(CtxError):
-    """One image could not be read. It costs that page or picture, never the document. `code` as in store.failures."""
-
-    def __init__(self, message: str, *, code: str = OCR_FAILED) -> None:
-        super().__init__(message)
-        self.code = code
+ENGINES = ("auto", "tesseract", "rapidocr")
 
 
 @dataclass(frozen=True, slots=True)

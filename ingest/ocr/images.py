@@ -10,10 +10,10 @@ from typing import Any
 
 from PIL import Image
 
-from ingest.ocr.engine import OcrError
 from ingest.pdf.mupdf import MUPDF_ERRORS
 from ingest.pdf.raster import raster
 from research.boxes import Box
+from research.errors import OcrError
 
 Render = Callable[[Box | None, int], Image.Image]
 """Renders a part of one page (None: all of it) so that its longest side has so many pixels."""

@@ -10,9 +10,10 @@ from typing import Any
 from ingest.faults import NOT_OURS, fault_of
 from ingest.ocr.assemble import OcrResult, read_page
 from ingest.ocr.detect import OcrNeed
-from ingest.ocr.engine import OCR_FAILED, OcrEngine, OcrError
+from ingest.ocr.engine import OcrEngine
 from ingest.ocr.images import page_render
 from ingest.pdf.mupdf import open_document, pymupdf
+from research.errors import OCR_FAILED, OcrError
 from research.records import Page
 from research.store.catalog.failures import INTERNAL
 

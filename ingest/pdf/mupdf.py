@@ -58,9 +58,9 @@ def open_document(path: Path) -> Any:
     try:
         document = _open(path)
     except (OSError, pymupdf.FileNotFoundError) as error:
-        raise DocumentError("unreadable", "the file cannot be read") from error
+        raise DocumentError("the file cannot be read", code="unreadable") from error
     except MUPDF_ERRORS as error:
-        raise DocumentError("damaged", "the PDF is damaged beyond repair") from error
+        raise DocumentError("the PDF is damaged beyond repair", code="damaged") from error
     try:
         _check_document(document)
     except DocumentError:
@@ -68,7 +68,7 @@ def open_document(path: Path) -> Any:
         raise
     except MUPDF_ERRORS as error:
         document.close()
-        raise DocumentError("damaged", "the PDF is damaged beyond repair") from error
+        raise DocumentError("the PDF is damaged beyond repair", code="damaged") from error
     return document
 
 
@@ -87,23 +87,23 @@ def _check_header(path: Path) -> None:
             head = file.read(_HEADER_BYTES)
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
-        raise DocumentError("unreadable", f"the file cannot be read: {reason}") from error
+        raise DocumentError(f"the file cannot be read: {reason}", code="unreadable") from error
     if not head:
-        raise DocumentError("empty", "the file is empty")
+        raise DocumentError("the file is empty", code="empty")
     if b"%PDF" not in head:
-        raise DocumentError("not_a_pdf", "the file is not a PDF")
+        raise DocumentError("the file is not a PDF", code="not_a_pdf")
 
 
 def _check_document(document: Any) -> None:
     if not document.is_pdf:
-        raise DocumentError("not_a_pdf", "the file is not a PDF")
+        raise DocumentError("the file is not a PDF", code="not_a_pdf")
     # A file locked for its owner only opens with the empty user password.
     if document.needs_pass and not document.authenticate(""):
-        raise DocumentError("encrypted", "the PDF is encrypted and needs a password")
+        raise DocumentError("the PDF is encrypted and needs a password", code="encrypted")
     if document.page_count < 1:
         if document.is_repaired:
-            raise DocumentError("damaged", "the PDF is damaged and none of its pages can be recovered")
-        raise DocumentError("no_pages", "the PDF has no pages")
+            raise DocumentError("the PDF is damaged and none of its pages can be recovered", code="damaged")
+        raise DocumentError("the PDF has no pages", code="no_pages")
 
 
 def finite(value: float) -> float:

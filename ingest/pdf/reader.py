@@ -100,7 +100,7 @@ class PdfReader:
         if not good and self.faults:
             raise FaultError(next(iter(self.faults.values())))
         if not good:
-            raise DocumentError("damaged", "no page of the PDF can be read")
+            raise DocumentError("no page of the PDF can be read", code="damaged")
         return stats
 
     def _read(self, number: int) -> RawPage:

@@ -6,16 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from research.errors import CtxError
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-class EncoderUnavailable(CtxError):  # noqa: N818 - a state of the machine more than a failure
-    """An encoder cannot run here: a package, its weights, its device or the user's permission is missing, or its files
-    would not be safe to load. `hint` says how to get it."""
 
 
 class TokenCounter(Protocol):

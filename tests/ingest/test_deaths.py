@@ -205,12 +205,17 @@ def test_mistakes_of_ours_are_told_as_ours(ctx: FaultyCtx, docs: Path, index: Pa
     assert "damaged" not in said.err
     assert ingest(ctx, docs).code == 0
     assert ctx.met() == 3
-    shown = ctx.run("--debug", "ingest", str(docs), "--ocr-engine", "rapidocr", "--retry")
+    log = index.with_name("ctx.log")
+    shown = ctx.run("--debug", "ingest", str(docs), "--ocr-engine", "rapidocr", "--retry", "--log-file", str(log))
     assert shown.code == 4
     for page in (2, 3, 4):
         assert f"ctx: log: {docs}/animals.pdf, page {page}: a bug in ctx, not in the file: KeyError" in shown.err
     assert shown.err.count("Traceback (most recent call last):") == 3
     assert "in trap\n" in shown.err
+    logged = log.read_text()
+    assert logged.count(": given up: internal\n    Traceback (most recent call last):\n") == 3
+    assert logged.count("in trap\n") == logged.count("builtins.KeyError\n") == 3
+    assert "KeyError: " not in logged, "its message may quote the document"
     ctx.clear()
     assert ingest(ctx, docs, "--retry").code == 0
     assert_whole(ctx, index)

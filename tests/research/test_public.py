@@ -24,6 +24,7 @@ MAY_IMPORT = {
         "research.errors",
         "research.index",
         "research.models",
+        "research.observe",
         "research.process",
         "research.records",
         "research.settings",

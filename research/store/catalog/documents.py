@@ -139,7 +139,7 @@ def add_document(
             if page.needs_ocr:
                 stages.add(STAGE_OCR)
         if numbers != list(range(1, info.num_pages + 1)):
-            raise DocumentError("incomplete", f"only {len(numbers)} of {info.num_pages} pages arrived")
+            raise DocumentError(f"only {len(numbers)} of {info.num_pages} pages arrived", code="incomplete")
         connection.executemany("INSERT INTO ledger VALUES (?, ?)", [(info.doc_id, stage) for stage in sorted(stages)])
 
 

@@ -12,9 +12,9 @@ from ocr_tools import FakeTesseract, box_of, draw, noisy, png, skewed
 from PIL import Image
 
 from ingest.ocr.choose import choose_engine
-from ingest.ocr.engine import OcrEngine, OcrError, OcrLine
+from ingest.ocr.engine import OcrEngine, OcrLine
 from ingest.ocr.tesseract import TesseractEngine
-from research.errors import CtxError, UsageError
+from research.errors import CtxError, OcrError, UsageError
 
 WORDS = [
     (30.0, 40.0, "The harbour closed in March 1962"),
