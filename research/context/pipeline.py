@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from typing import TYPE_CHECKING
@@ -50,18 +51,16 @@ def build(
 ) -> Context:
     """`limit` items of each source at most; `stages` change what was found before the budget is filled."""
     started = time.perf_counter()
-    retrieved = _retrieve(reader, question, sources, limit)
+    with recorder.time("retrieve") if recorder else nullcontext():
+        retrieved = _retrieve(reader, question, sources, limit)
     items = deduplicate(rank([found.items for found in retrieved]))
     for stage in stages:
         items = stage(items)
-    retrieval = time.perf_counter()
-    fitted = fit(items[: budget.max_items], budget.max_tokens, renderer, counter)
+    with recorder.time("fit") if recorder else nullcontext():
+        fitted = fit(items[: budget.max_items], budget.max_tokens, renderer, counter)
     timings = {step: seconds for found in retrieved for step, seconds in found.timings.items()}
-    ended = time.perf_counter()
-    timings["total"] = ended - started
-    if recorder is not None:
-        recorder.observe("retrieve", retrieval - started)
-        recorder.observe("fit", ended - retrieval)
+    timings["total"] = time.perf_counter() - started
+    if recorder:
         recorder.count("items", len(fitted.items))
     searched = next((found.searched for found in retrieved if found.searched), question.text)
     rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
