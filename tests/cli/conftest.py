@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import pty
 import shutil
@@ -12,9 +11,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,6 +22,7 @@ from research.store.documents import FileStamp, add_document
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
 from research.store.records import Chunk, DocumentInfo, Page
+from tests.in_process import Ran
 
 EVIL_NAME = "evil\n[bold]x[b]\x1b[31m\u202e--json.pdf"
 EVIL_TEXT = (
@@ -53,19 +51,6 @@ DOCUMENTS: dict[str, tuple[str, list[Page]]] = {
     "cccc000000000003": (EVIL_NAME, [Page(1, EVIL_TEXT)]),
     "dddd000000000004": ("crisis-annex.pdf", [Page(1, "")]),
 }
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """stdout as the one JSON document it must be."""
-        found: dict[str, Any] = json.loads(self.out)
-        return found
 
 
 def _fill(index: IndexPaths, *, embed: bool) -> None:
