@@ -15,8 +15,6 @@ import pytest
 from research.telemetry_check import look
 from tests.conftest import SAMPLES, Tiny
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 ROOT = Path(__file__).parent.parent
 GUARD = Path(__file__).with_name("network_guard.py")
 

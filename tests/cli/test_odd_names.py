@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 NAMES: list[bytes] = [
     b"new\nline.pdf",
     b"--json.pdf",

@@ -13,8 +13,6 @@ import pytest
 
 from tests.conftest import MakePdf
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 NOBODY = 65534
 IS_ROOT = os.geteuid() == 0
 # The interpreter may lie where only root can read: reading is allowed, and nothing else that root may do.

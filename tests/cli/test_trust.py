@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from research.encoders.registry import DEFAULT
-from tests.in_process import Ran, run_in_process
 from tests.conftest import write_pdf
+from tests.in_process import Ran, run_in_process
 from tests.research.encoders.test_unsafe_models import evil_code, foreign_module
 
 HOME = str(Path(__file__).parents[2])
@@ -123,7 +123,7 @@ def test_a_found_ctx_toml_loads_nothing(command: Command, process: Command, evil
     ],
 )
 def test_an_index_that_names_a_model_loads_nothing(
-    request: pytest.FixtureRequest, evil: Path, copied: Path, written: str, way: str, tmp_path: Path
+    request: pytest.FixtureRequest, evil: Path, copied: Path, written: str, way: str
 ) -> None:
     command: Command = request.getfixturevalue(way)
     index = Path(shutil.move(copied, evil.parent / ".ctx"))
@@ -144,7 +144,7 @@ def test_an_index_that_names_a_model_loads_nothing(
     for variable in ("CTX_ALLOWED_ENCODERS", "CTX_TEXT_ENCODER"):
         assert command("ask", "housing", cwd=evil.parent, **{variable: str(evil)}).code == 0
         assert command("ingest", "docs", cwd=evil.parent, **{variable: str(evil)}).code == 1
-    assert not (tmp_path / "repo" / "PWNED").exists()
+    assert not (evil.parent / "PWNED").exists()
 
 
 def test_a_backup_that_names_a_model_loads_nothing(command: Command, evil: Path, copied: Path) -> None:

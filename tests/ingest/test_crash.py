@@ -13,8 +13,6 @@ from tests.soak.corpus import make_corpus
 from tests.soak.crashing import CrashTest
 from tests.soak.running import STAGES
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 
 @pytest.fixture(scope="module")
 def crash(tmp_path_factory: pytest.TempPathFactory) -> CrashTest:

@@ -14,8 +14,6 @@ from research.store.pages import document_markdown
 from research.store.paths import IndexPaths
 from tests.conftest import write_pdf
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 TEXTS = ["The walrus has tusks.", "The penguin cannot fly.", "The heron stands in the reeds.", "The otter swims."]
 
 

@@ -21,8 +21,6 @@ from research.store.pages import document_markdown
 from research.store.paths import IndexPaths
 from research.store.repair import repair_if_behind
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 TEXTS = {
     "boats.pdf": ["Boats pay a fee in the harbour.", "The harbour is closed at night."],
     "bread.pdf": ["Bread is baked from flour, water and salt.", "", "Rye keeps longer than wheat."],

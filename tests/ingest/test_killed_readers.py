@@ -13,8 +13,6 @@ import pytest
 from tests.conftest import write_pdf
 from tests.soak.killing_workers import kill_readers
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 
 @pytest.fixture(scope="module")
 def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:

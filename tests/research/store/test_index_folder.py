@@ -18,8 +18,6 @@ from research.store.marker import MARKER, index_id
 from research.store.paths import IndexPaths
 from tests.conftest import MakePdf
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 Ctx = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -29,8 +29,6 @@ from research.store.paths import IndexPaths
 from research.store.publisher import verify_apart
 from research.store.restore import restore
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
