@@ -26,7 +26,6 @@ from research.store.documents import all_documents
 from research.store.mending import mend
 from research.store.page_vectors import PageBlobs
 from research.store.paths import IndexPaths
-from research.store.publisher import verify_apart
 from research.store.restore import restore
 
 
@@ -59,7 +58,7 @@ def is_whole(paths: IndexPaths) -> bool:
     """Catalog, collections and images fit each other."""
     with Catalog(paths) as catalog:
         fits = not collections.state_of(catalog).behind and not images.missing(catalog)
-    return fits and verify_apart(paths)
+        return fits and filling.holds_everything(catalog)
 
 
 def found(catalog: Catalog, word: str) -> list[int]:
