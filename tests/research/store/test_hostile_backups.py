@@ -49,7 +49,11 @@ def _blob(table: str, column: str, data: bytes) -> Change:
 
 def _bomb(table: str, column: str, size: int) -> Change:
     """Packed when it is needed: every process of the tests imports this file."""
-    return lambda parts: _blob(table, column, zlib.compress(bytes(size)))(parts)
+
+    def change(parts: Parts) -> None:
+        _blob(table, column, zlib.compress(bytes(size)))(parts)
+
+    return change
 
 
 def _value(table: str, column: str, value: object) -> Change:
