@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput") and hasattr(os, "sched_setaffinity"):
+        # One core for each process of the tests and all it starts: what takes as many threads or readers as there are
+        # cores would otherwise do so in each of them at once.
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(config.workerinput["workerid"].removeprefix("gw")) % len(cores)]})
     if config.getoption("write_slow") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Clock(), "clock")
 

@@ -114,8 +114,18 @@ class _Stop(SilentObserver):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("question_between", [False, True])
-@pytest.mark.parametrize("point", ["planned", "reading", "finished", "embedding", "embedded", "publishing"])
+@pytest.mark.parametrize(
+    ("point", "question_between"),
+    [
+        ("planned", False),
+        ("reading", True),
+        ("finished", True),
+        ("embedding", False),
+        ("embedded", True),
+        ("publishing", False),
+        ("publishing", True),
+    ],
+)
 def test_the_next_run_goes_on_where_one_was_interrupted(
     docs: Path, tmp_path: Path, undisturbed: Content, point: str, question_between: bool
 ) -> None:
