@@ -21,6 +21,8 @@ from research.telemetry import switch_off
 from tests.research.encoders.tiny_text import make_tiny_text
 from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter
 
+pytest_plugins = ["tests.pace"]
+
 switch_off()
 
 SAMPLES = Path(__file__).parent.parent / "data" / "samples"
@@ -58,16 +60,30 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse)
 
 
-@pytest.fixture(scope="module")
-def unmeasured() -> Iterator[None]:
-    """For tests of many processes, or of killed ones: measuring their coverage doubles their time and tells nothing
-    that others do not."""
+# How a process that is started learns to measure its coverage.
+_MEASURE = {name: os.environ[name] for name in ("COVERAGE_PROCESS_CONFIG",) if name in os.environ}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _unmeasured_children() -> Iterator[None]:
+    """Processes that tests start are not measured, for it doubles their time: nearly all they do is also done, and
+    measured, in the process of the tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+        for name in _MEASURE:
+            patch.delenv(name)
         yield
 
 
-def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+@pytest.fixture(scope="module")
+def measured_children(_unmeasured_children: None) -> Iterator[None]:
+    """For the few files that reach what nothing else does: reading processes, the publisher, the way out."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in _MEASURE.items():
+            patch.setenv(name, value)
+        yield
+
+
+def built_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A folder that all processes of a test run share; the first that needs it makes it."""
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
@@ -88,7 +104,7 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
         summary = ingest(IndexPaths(root), [SAMPLES], settings=Settings(), observer=SilentObserver())
         assert not summary.failed
 
-    return _made_once(tmp_path_factory, "sample-index", make)
+    return built_once(tmp_path_factory, "sample-index", make)
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +114,7 @@ def tiny_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
         make_tiny_text(folder, dense=True)
 
-    return _made_once(tmp_path_factory, "tiny-text", make)
+    return built_once(tmp_path_factory, "tiny-text", make)
 
 
 @pytest.fixture
@@ -141,6 +157,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
             else:
                 make_tiny(made, family)
 
-        return _made_once(tmp_path_factory, f"tiny-{name}", make)
+        return built_once(tmp_path_factory, f"tiny-{name}", make)
 
     return folder

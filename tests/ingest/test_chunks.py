@@ -54,7 +54,7 @@ boxes = st.tuples(*[st.floats(0, 1)] * 4)
 blocks = st.builds(Block, kinds, st.one_of(texts, lines), boxes)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(blocks, max_size=8), texts, texts, st.integers(32, 256))
 def test_nothing_lost_nothing_too_long(some: list[Block], title: str, section: str, window: int) -> None:
     page = page_of(*some, section=section)
@@ -68,7 +68,7 @@ def test_nothing_lost_nothing_too_long(some: list[Block], title: str, section: s
         assert count(chunk.context) <= MAX_CONTEXT
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(texts, min_size=1, max_size=4).map(" | ".join), min_size=1, max_size=12), st.integers(48, 256))
 def test_tables_keep_every_row_in_order(rows: list[str], window: int) -> None:
     table = "\n".join(f"| {row} |" for row in rows)

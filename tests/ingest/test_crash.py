@@ -9,17 +9,15 @@ from random import Random
 
 import pytest
 
-from tests.soak.corpus import make_corpus
+from tests.soak.corpus import QUESTIONS, make_corpus
 from tests.soak.crashing import CrashTest
 from tests.soak.running import STAGES
-
-pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
 @pytest.fixture(scope="module")
 def crash(tmp_path_factory: pytest.TempPathFactory) -> CrashTest:
     folder = tmp_path_factory.mktemp("crash")
-    return CrashTest(make_corpus(folder / "docs", 60), folder)
+    return CrashTest(make_corpus(folder / "docs", 24), folder, questions=QUESTIONS[:6])
 
 
 def test_killed_at_random_moments(crash: CrashTest) -> None:

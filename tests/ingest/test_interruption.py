@@ -22,8 +22,6 @@ from research.store.files.paths import IndexPaths
 from research.store.vectors import sync_state
 from research.store.vectors.catch_up import sync_if_stale
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 TEXTS = {
     "boats.pdf": ["Boats pay a fee in the harbour.", "The harbour is closed at night."],
     "bread.pdf": ["Bread is baked from flour, water and salt.", "", "Rye keeps longer than wheat."],
@@ -117,8 +115,18 @@ class _Stop(SilentObserver):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("question_between", [False, True])
-@pytest.mark.parametrize("point", ["planned", "reading", "finished", "embedding", "embedded", "publishing"])
+@pytest.mark.parametrize(
+    ("point", "question_between"),
+    [
+        ("planned", False),
+        ("reading", True),
+        ("finished", True),
+        ("embedding", False),
+        ("embedded", True),
+        ("publishing", False),
+        ("publishing", True),
+    ],
+)
 def test_the_next_run_goes_on_where_one_was_interrupted(
     docs: Path, tmp_path: Path, undisturbed: Content, point: str, question_between: bool
 ) -> None:

@@ -89,11 +89,12 @@ def search(index: IndexPaths, mode: str, question: str = QUESTION) -> SearchOutc
 
 @pytest.mark.parametrize("name", ["ColIdefics3", "ColModernVBert", "ColIdefics3+adapter"])
 def test_pages_are_seen_and_scored_as_colpali_engine_scores_them(
-    tiny: Tiny, docs: Path, index: IndexPaths, name: str
+    tiny: Tiny, docs: Path, plain_index: IndexPaths, tmp_path: Path, name: str
 ) -> None:
     import torch
     from PIL import Image
 
+    index = copy(plain_index, tmp_path)
     summary = run(docs, index, model(tiny(name)))
     assert (summary.visual_pages, summary.visual_error, summary.visual_failures) == (3, "", [])
     outcome = search(index, "visual")
@@ -187,7 +188,10 @@ def test_a_folder_that_is_no_model_costs_only_the_visual_side(docs: Path, tmp_pa
     assert [leg.status for leg in search(index, "hybrid").coverage.legs] == ["ok", "ok", "ok"]
 
 
-def test_weights_that_vanish_are_told_in_coverage(tiny: Tiny, docs: Path, tmp_path: Path, index: IndexPaths) -> None:
+def test_weights_that_vanish_are_told_in_coverage(
+    tiny: Tiny, docs: Path, tmp_path: Path, plain_index: IndexPaths
+) -> None:
+    index = copy(plain_index, tmp_path)
     folder = Path(shutil.copytree(tiny("ColIdefics3"), tmp_path / "mine"))
     run(docs, index, model(folder))
     (folder / "model.safetensors").unlink()
@@ -199,8 +203,9 @@ def test_weights_that_vanish_are_told_in_coverage(tiny: Tiny, docs: Path, tmp_pa
 
 
 def test_a_checkpoint_with_other_weights_is_not_mixed_with_the_indexs(
-    tiny: Tiny, docs: Path, tmp_path: Path, index: IndexPaths
+    tiny: Tiny, docs: Path, tmp_path: Path, plain_index: IndexPaths
 ) -> None:
+    index = copy(plain_index, tmp_path)
     folder = Path(shutil.copytree(tiny("ColIdefics3"), tmp_path / "mine"))
     run(docs, index, model(folder))
     shutil.rmtree(folder)

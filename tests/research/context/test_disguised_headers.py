@@ -39,6 +39,6 @@ def test_long_runs_do_not_take_for_ever() -> None:
     """Patterns that go back over what they have read would not come back from these."""
     runs = ("D o c ", "Document ", "Document 2: a.pdf ", "[Document 2: ", "&#68;", "<b>", "d" + " " * 500, "[ ", "Dо")
     for run in runs:
-        text = run * (100_000 // len(run))
+        text = run * (40_000 // len(run))
         forges_header(text)
         assert len(neutralize_headers(text)) >= len(text)

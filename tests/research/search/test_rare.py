@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_index import add, embed, find
+from small_index import add, embed, find, open_catalog
 
 from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
@@ -32,14 +32,16 @@ def _long(word: str) -> str:
     return f"{LONG}{TALK} {word} {TALK}\n\n{LONG}"
 
 
-@pytest.fixture
-def engine(catalog: Catalog, encoder: TextEncoder) -> Iterator[SearchEngine]:
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory, encoder: TextEncoder) -> Iterator[SearchEngine]:
     captions = [CAPTIONS[n % len(CAPTIONS)].format(n=n) for n in range(240)]
     documents = {f"/d/file-{n:03}.pdf": captions[n : n + 4] for n in range(0, len(captions), 4)}
     documents |= {f"/d/long-{n}.pdf": [_long(word)] for n, word in enumerate(RARE)}
-    add(catalog, documents | {"/d/pieces.pdf": PIECES})
-    embed(catalog, encoder)
-    with ChromaClient(catalog.paths.root) as client:
+    root = tmp_path_factory.mktemp("rare") / "index"
+    with open_catalog(root) as catalog:
+        add(catalog, documents | {"/d/pieces.pdf": PIECES})
+        embed(catalog, encoder)
+    with ChromaClient(root) as client:
         yield SearchEngine(client, encoder=encoder)
 
 
@@ -102,7 +104,7 @@ def test_pages_with_a_rare_word_keep_their_order(catalog: Catalog) -> None:
     assert hits[61].score < hits[62].score <= 1
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([*RARE, "hello", "page", "2024", "society", "the", "02-02", "🎉", "－"]), max_size=9))
 def test_a_floor_is_a_share(engine: SearchEngine, asked: list[str]) -> None:
     question = " ".join(asked)

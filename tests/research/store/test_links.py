@@ -27,8 +27,6 @@ from research.store.vectors.catch_up import sync_if_stale
 from research.store.vectors.process import publish_in_subprocess
 from tests.conftest import write_pdf
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 NAMES = [
     "images", "chroma", "spool", "restoring", "write.pid", "write.lock", ".gitignore", "ctx-index.json",
     "catalog.sqlite3", "catalog.sqlite3-wal", "catalog.sqlite3-shm", "catalog.sqlite3-journal",

@@ -29,9 +29,6 @@ from research.store.upkeep.backup import backup
 from research.store.upkeep.repair import repair
 from research.store.upkeep.restore import restore
 from research.store.vectors import sync_state, writer
-from research.store.vectors.process import verify_in_subprocess
-
-pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +60,7 @@ def is_whole(paths: IndexPaths) -> bool:
     """Catalog, collections and images fit each other."""
     with Catalog(paths) as catalog:
         fits = not sync_state.state_of(catalog).behind and not images.missing(catalog)
-    return fits and verify_in_subprocess(paths)
+        return fits and writer.holds_everything(catalog)
 
 
 def found(catalog: Catalog, word: str) -> list[int]:
