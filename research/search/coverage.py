@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from research.models import Coverage, LegCoverage
-from research.store.catalog import counts, page_vectors
-from research.store.catalog.catalog import Catalog
+from research.store.catalog import page_vectors
+from research.store.catalog.pages import totals
+from research.store.catalog.reader import Reader
 
 
-def measure(catalog: Catalog, legs: list[LegCoverage]) -> Coverage:
+def measure(reader: Reader, legs: list[LegCoverage]) -> Coverage:
+    found = totals(reader)
     return Coverage(
         legs=legs,
-        pages=counts.pages(catalog),
-        pages_without_vectors=counts.pages_without_vectors(catalog),
-        pages_without_text=counts.pages_without_text(catalog),
-        pages_without_visual=_unseen(catalog),
+        pages=found.pages,
+        pages_without_vectors=found.pages_without_vectors,
+        pages_without_text=found.pages_without_text,
+        pages_without_visual=page_vectors.count_unseen(reader),
     )
-
-
-def _unseen(catalog: Catalog) -> int:
-    """Pages that a visual model has not looked at; none where `regions` or nothing is in use."""
-    encoder = page_vectors.encoder_of(catalog)
-    if encoder in ("", page_vectors.OFF) or encoder.startswith(page_vectors.REGIONS):
-        return 0
-    row = catalog.connection.execute(
-        "SELECT COUNT(*) FROM pages LEFT JOIN page_vectors USING (page_id) WHERE COALESCE(length(first), 0) = 0"
-    ).fetchone()
-    return int(row[0])

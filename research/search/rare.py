@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from research.store.catalog import counts
-from research.store.catalog.catalog import Catalog
+from research.store.catalog.pages import totals
+from research.store.catalog.reader import Reader
 from research.store.fulltext import search
 from research.store.fulltext.analyzer import words
 from research.store.fulltext.search import Floors, Term
@@ -28,13 +28,13 @@ _FEW = 10
 _MOST_PIECES = 8
 
 
-def floors(catalog: Catalog, question: str, terms: Sequence[Term]) -> Floors:
+def floors(reader: Reader, question: str, terms: Sequence[Term]) -> Floors:
     """The least that words of the question count on the few pages that hold them."""
     known = {term.word: term for term in terms if term.pages}
-    most, total = sum(term.idf for term in terms), counts.pages(catalog)
+    most, total = sum(term.idf for term in terms), totals(reader).pages
     found: Floors = {}
-    for written in _as_written(question, known):
-        pages = search.few_pages(catalog, written, most=_FEW)
+    names = list(_as_written(question, known))
+    for written, pages in zip(names, search.few_pages(reader, names, most=_FEW), strict=True):
         if not pages:
             continue
         share = sum(known[word].idf for word in set(written)) / most

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from research.store.catalog.tags import is_tag
 from research.store.upkeep.strict_json import strict_json
 
 LARGEST = 2**63 - 1  # SQLite's
@@ -167,6 +168,7 @@ PATH = Check("an absolute path", _is_path)
 TIME = Check("a time in ISO 8601", _is_time)
 ENCODER = Check("an encoder's name", _is_encoder)
 VISUAL_ENCODER = Check("a visual encoder's name", _is_visual)
+TAG = Check("a tag", is_tag)
 NOTE = text("a text of reasonable length", LONGEST_NOTE)
 WARNINGS = Check("a JSON list of texts", _is_warnings)
 BOX = Check("a box on a page", _is_box)
