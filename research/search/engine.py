@@ -17,8 +17,8 @@ from research.errors import CtxError, UsageError
 from research.models import Coverage, LegCoverage, LegScore, Question, Rewrite
 from research.search.fusion import Ranked, Weights, fuse, leg_scores, ranks_of
 from research.search.legs import Hits, Leg
-from research.store.catalog import counts
-from research.store.catalog.pages import StoredPage, get_pages, get_pages_with_text, page_ids_of, places_of
+from research.store.catalog.page_vectors import count_unseen
+from research.store.catalog.pages import StoredPage, get_pages, get_pages_with_text, page_ids_of, places_of, totals
 from research.store.catalog.reader import Reader
 
 # Deep enough that a page good in both legs is seen by one of them, shallow enough to stay quick.
@@ -244,10 +244,12 @@ def _coverage(
 ) -> Coverage:
     """What an answer rests on: which legs took part, and which pages some of them cannot see yet."""
     legs = [LegCoverage(run.leg.name, "failed" if run.failure else "ok", run.failure) for run in runs]
+    counted = totals(reader)
     return Coverage(
         legs=[*legs, *off],
         notes=list(dict.fromkeys(notes)),
-        pages=counts.pages(reader),
-        pages_without_vectors=counts.pages_without_vectors(reader),
-        pages_without_text=counts.pages_without_text(reader),
+        pages=counted.pages,
+        pages_without_vectors=counted.pages_without_vectors,
+        pages_without_text=counted.pages_without_text,
+        pages_without_visual=count_unseen(reader),
     )

@@ -18,7 +18,7 @@ from research.store.files.paths import IndexPaths
 from research.store.vectors import sync_state
 
 _VOLATILE_COLUMNS = {"timestamp"}
-_VOLATILE_META = {"catalog_id", "revision"}
+_VOLATILE_META = {"catalog_id", "revision", "vectors_seq", "page_vectors_seq"}
 
 
 def contents(root: Path, questions: tuple[str, ...]) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from research.store.catalog import counts, vectors
+from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog, revision_of
+from research.store.catalog.pages import totals
 from research.store.vectors import generations, visual_records
 from research.store.vectors.generations import TEXT, VISUAL, Generation
 
@@ -30,7 +31,7 @@ def state_of(catalog: Catalog) -> IndexState:
     """Compare without opening Chroma."""
     generation = current(catalog)
     through = generation.through_seq if generation else 0
-    total, missing = counts.vectors(catalog), counts.vectors_after(catalog, through)
+    total, missing = totals(catalog).vectors, vectors.count_after(catalog, through)
     text = generation.text_records if generation else 0
     visual = generation.visual_records if generation else 0
     pages = visual_records.count(catalog)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from research.store.catalog import counts, page_vectors, vectors
+from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
 from research.store.catalog.page_vectors import REGIONS
-from research.store.catalog.pages import StoredPage, pages_of
+from research.store.catalog.pages import StoredPage, pages_of, totals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ def keys(catalog: Catalog) -> set[str]:
 def count(catalog: Catalog) -> int:
     if _by_model(catalog):
         return int(catalog.connection.execute(f"SELECT COUNT(*) {_SEEN}").fetchone()[0])
-    return counts.finished_pages(catalog) if _source(catalog)[0] else 0
+    return totals(catalog).finished_pages if _source(catalog)[0] else 0
 
 
 def newer(catalog: Catalog, through: int) -> int:
