@@ -16,7 +16,6 @@ from research.store.catalog.documents import find_documents
 from research.store.catalog.pages import count_pages
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
-from research.store.vectors.catch_up import repair_if_behind
 
 # Collections are let go with the process: to take a large one apart takes longer than to search it.
 _held: list[ChromaClient] = []
@@ -49,10 +48,10 @@ def open_index(given: Common, settings: Settings, names: Sequence[str] | None) -
     paths = index_of(settings)
     if not paths.exists:
         raise _nothing_in(paths)
-    if repair_if_behind(paths) and not given.quiet:
-        say("ctx: the collections were behind and have been brought up to date")
     client = ChromaClient(paths.root)
     _held.append(client)
+    if client.vectors.sync_if_stale(client.catalog) and not given.quiet:
+        say("ctx: the collections were behind and have been brought up to date")
     try:
         if count_pages(client.catalog) == 0:
             raise _nothing_in(paths)

@@ -29,7 +29,7 @@ from research.store.catalog.page_writes import (
 )
 from research.store.files import images
 from research.store.files.own_files import make_folder
-from research.store.vectors import sync_state
+from research.store.vectors import generations
 
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
 
@@ -64,7 +64,7 @@ class LaterStages:
         if not jobs:
             return
         make_folder(spool)
-        generation = sync_state.current(self._catalog)
+        generation = generations.current(self._catalog)
         published = generation.through_seq if generation else 0
         done = 0
         failed: dict[str, dict[int, FailedPage]] = {}

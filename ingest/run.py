@@ -56,7 +56,7 @@ from research.store.files import images
 from research.store.files.lock import write_lock
 from research.store.files.own_files import make_folder
 from research.store.files.paths import IndexPaths
-from research.store.vectors import sync_state
+from research.store.vectors import generations
 from research.store.vectors.process import publish_in_subprocess
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
@@ -197,7 +197,7 @@ class _Run:
         self.visual.embed(self._text_encoder() if self.visual.lines_wait() else None)
 
     def publish(self) -> None:
-        state = sync_state.state_of(self._catalog)
+        state = generations.state_of(self._catalog)
         if state.behind:
             self._observer.publishing()
             publish_in_subprocess(self._catalog.paths)

@@ -16,7 +16,7 @@ from research.store.files.own_files import remove_tree
 from research.store.fulltext.rebuild import index_is_damaged, pages_disagree, rebuild_words, words_disagree
 from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
 from research.store.upkeep.foreign_keys import delete_orphans, orphans
-from research.store.vectors import generations
+from research.store.vectors import drafts
 
 READ_AGAIN = "read them again with: ctx ingest PATH"
 
@@ -145,9 +145,9 @@ def full_text_closely(catalog: Catalog) -> Iterator[Ailment]:
 def leftovers(catalog: Catalog) -> Iterator[Ailment]:
     """What stopped runs left on the disk. Nobody may be writing."""
     paths = catalog.paths
-    if generations.has_draft(paths.chroma):
+    if drafts.has_draft(paths.chroma):
         yield Ailment(
-            "leftovers", "an unfinished draft of the collections", lambda _: generations.drop_draft(paths.chroma)
+            "leftovers", "an unfinished draft of the collections", lambda _: drafts.drop_draft(paths.chroma)
         )
     if paths.has_spooled():
         yield Ailment("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from index_making import sync_if_stale
 
 from ingest.report import SilentObserver
 from ingest.run import ingest
@@ -23,7 +24,6 @@ from research.store.upkeep.backup import backup
 from research.store.upkeep.reindex import reindex
 from research.store.upkeep.repair import mend
 from research.store.upkeep.restore import restore
-from research.store.vectors.catch_up import repair_if_behind
 from research.store.vectors.process import publish_in_subprocess
 from tests.conftest import write_pdf
 
@@ -81,7 +81,7 @@ WAYS: dict[str, Callable[[Path], object]] = {
     "ingest": _ingest,
     "remove": _remove,
     "read": _read,
-    "catch up": lambda folder: repair_if_behind(IndexPaths(folder / "index")),
+    "catch up": lambda folder: sync_if_stale(IndexPaths(folder / "index")),
     "reindex": lambda folder: reindex(IndexPaths(folder / "index")),
     "doctor --fix": lambda folder: mend(IndexPaths(folder / "index")),
     "backup": lambda folder: backup(IndexPaths(folder / "index"), folder / "another.zip", force=True),
