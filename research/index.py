@@ -90,9 +90,7 @@ class Index:
     def catch_up(self) -> bool:
         """Publish what the collections lack, if nobody else is writing. True if that was done; without it a question
         compares the missing vectors one by one."""
-        from research.store.vectors.catch_up import sync_if_stale
-
-        return sync_if_stale(self.paths)
+        return self.vectors.sync_if_stale(self.catalog)
 
     def ask(
         self,
