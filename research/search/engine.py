@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from research.errors import CtxError, UsageError
 from research.models import Coverage, LegCoverage, LegScore, MatchedRegion
+from research.search.boosters.page_references import places_in
 from research.search.coverage import measure
 from research.search.dense import DenseLeg, QuestionVectors
 from research.search.fusion import fuse, ranks_of
 from research.search.legs import Hit, Hits, Leg
 from research.search.lexical import LexicalLeg
 from research.search.named_pages import lift
-from research.search.places import places_in
-from research.search.ratios import spelled_out
+from research.search.rewriters.answer_form import without_instructions
+from research.search.rewriters.finance import spelled_out
 from research.search.visual import VisualLeg
-from research.search.wording import without_instructions
 from research.store.client import ChromaClient
 from research.store.pages import StoredPage, get_pages, page_ids_of, places_of
 

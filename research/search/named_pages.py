@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from research.models import LegScore
+from research.search.boosters.page_references import Places
 from research.search.fusion import FusedPage
-from research.search.places import Places
 from research.store.catalog import Catalog
-from research.store.named import captioned_pages, numbered_pages
+from research.store.page_references import captioned_pages, numbered_pages
 
 # Documents after these are hardly what the question is about, and each costs a look-up.
 _DOCUMENTS = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from research.search.places import LAST, Caption, Places, places_in
+from research.search.boosters.page_references import LAST, Caption, Places, places_in
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from small_index import add, embed
 
 from research.encoders.base import TextEncoder
 from research.search.engine import SearchEngine
-from research.search.ratios import spelled_out
+from research.search.rewriters.finance import spelled_out
 from research.store import filling
 from research.store.catalog import Catalog
 from research.store.client import ChromaClient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from research.search.wording import without_instructions
+from research.search.rewriters.answer_form import without_instructions
 
 
 @pytest.mark.parametrize(
