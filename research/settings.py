@@ -18,6 +18,8 @@ from research.errors import UntrustedError, UsageError
 PROJECT_FOLDER = ".ctx"
 PROJECT_FILE = "ctx.toml"
 
+# What may be in a list; "off" alone is the empty list, which a variable cannot say.
+_LISTED = {"rewriters": ("answer-form", "names", "finance"), "boosters": ("page-references",)}
 _CHOICES = {"ocr": ("off", "auto", "force"), "ocr_engine": ("auto", "tesseract", "rapidocr")}
 
 _USERS_OWN = "users_own"  # why a found ctx.toml may not set it
@@ -52,6 +54,13 @@ class Settings:
     device: str = _own("auto", "it chooses what a model runs on", flag="--device")
     # models an index may ask for, by name or folder, though nobody named them on this machine
     allowed_encoders: tuple[str, ...] = _own((), "it permits models to be loaded", separator=",")
+    # what may change the text that is searched, and the order of what was found
+    rewriters: tuple[str, ...] = field(default=_LISTED["rewriters"], metadata={_SEPARATOR: ","})
+    boosters: tuple[str, ...] = field(default=_LISTED["boosters"], metadata={_SEPARATOR: ","})
+    # tables of your own for the rewriter `finance`
+    vocabulary: tuple[str, ...] = field(
+        default=(), metadata={_INSIDE: "it says which files are read", _SEPARATOR: os.pathsep}
+    )
     # folders whose .ctx and ctx.toml are used though somebody else owns or may write them
     safe_folders: tuple[str, ...] = _own((), "it says whom to trust", separator=os.pathsep)
 
@@ -147,6 +156,8 @@ def _from_file(path: Path) -> dict[str, Any]:
     if checked.get("index"):
         # A relative folder in a file means relative to that file, wherever the command runs.
         checked["index"] = str(path.parent / Path(checked["index"]).expanduser())
+    if checked.get("vocabulary"):
+        checked["vocabulary"] = tuple(str(path.parent / Path(table).expanduser()) for table in checked["vocabulary"])
     return checked
 
 
@@ -161,12 +172,14 @@ def _check_found(found: Mapping[str, Any], path: Path) -> None:
                 f"{path}: {setting.name} is the user's own to set, because {own}; a file found in a folder may not",
                 hint=_elsewhere(setting),
             )
-        if inside and found[setting.name] and not _is_inside(Path(found[setting.name]), path.parent):
-            raise UsageError(
-                f"{path}: {setting.name} leads out of that folder, to {found[setting.name]}; because {inside}, a file"
-                " found in a folder may name only places inside it",
-                hint=_elsewhere(setting),
-            )
+        named = found[setting.name] if isinstance(found[setting.name], tuple) else (found[setting.name],)
+        for place in named if inside else ():
+            if place and not _is_inside(Path(place), path.parent):
+                raise UsageError(
+                    f"{path}: {setting.name} leads out of that folder, to {place}; because {inside}, a file found in a"
+                    " folder may name only places inside it",
+                    hint=_elsewhere(setting),
+                )
 
 
 def _elsewhere(setting: Field[Any]) -> str:
@@ -212,12 +225,24 @@ def _typed(key: str, value: Any, where: str) -> Any:
     if wanted is tuple:
         if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
             raise UsageError(f"{where}: {key} must be a list of texts, not {value!r}")
-        return tuple(value)
+        return _listed(key, value, where)
     if not isinstance(value, str):
         raise UsageError(f"{where}: {key} must be text, not {value!r}")
     if value not in _CHOICES.get(key, (value,)):
         raise UsageError(f"{where}: {key} cannot be {value!r}", hint="choose one of: " + ", ".join(_CHOICES[key]))
     return value
+
+
+def _listed(key: str, value: list[str], where: str) -> tuple[str, ...]:
+    known = _LISTED.get(key)
+    if known is None:
+        return tuple(value)
+    if value == ["off"]:
+        return ()
+    for entry in value:
+        if entry not in known:
+            raise UsageError(f"{where}: {key} cannot have {entry!r}", hint=f"known are: {', '.join(known)}; or off")
+    return tuple(dict.fromkeys(value))
 
 
 def _switch(key: str, value: Any, where: str) -> bool:

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from research.errors import CtxError, UsageError
 from research.models import Coverage, LegCoverage, LegScore, MatchedRegion
-from research.search.boosters.page_references import places_in
+from research.search.boosters import page_references
 from research.search.coverage import measure
 from research.search.dense import DenseLeg, QuestionVectors
-from research.search.fusion import fuse, ranks_of
+from research.search.fusion import FusedPage, fuse, ranks_of
 from research.search.legs import Hit, Hits, Leg
 from research.search.lexical import LexicalLeg
-from research.search.named_pages import lift
-from research.search.rewriters.answer_form import without_instructions
-from research.search.rewriters.finance import spelled_out
+from research.search.rewriters.base import ALL, Ranked, Rewrite, Rewriters
 from research.search.visual import VisualLeg
 from research.store.client import ChromaClient
 from research.store.pages import StoredPage, get_pages, page_ids_of, places_of
@@ -79,6 +77,8 @@ class SearchOutcome:
     coverage: Coverage
     timings: dict[str, float]
     candidates: list[Found] = field(default_factory=list)  # every page that a leg named, where that was asked for
+    searched: str = ""  # the text that the legs got
+    rewrites: list[Rewrite] = field(default_factory=list)
 
 
 @dataclass
@@ -113,10 +113,14 @@ class SearchEngine:
         encoder: TextEncoder | None = None,
         device: str = "auto",
         named_encoders: Sequence[str] = (),
+        rewriters: Rewriters = ALL,
+        boosters: Sequence[str] = (page_references.NAME,),
     ) -> None:
         """`device` is where a visual model runs, if one filled the index. `named_encoders` are those the user names,
         and so allows to be loaded, beside those named to an earlier ingest."""
         self.client = chroma_client
+        self._rewriters = rewriters
+        self._boosters = boosters
         questions = QuestionVectors(chroma_client, encoder, named_encoders)
         dense = DenseLeg(chroma_client, questions)
         self._visual = VisualLeg(chroma_client, dense, questions, device, named_encoders)
@@ -152,10 +156,11 @@ class SearchEngine:
         started = time.perf_counter()
         names = _LEGS_OF[search_mode]
         off = self._visual.why_off() if search_mode == "hybrid" else ""
-        query = _searched(query)
+        query, rewrites = self._rewriters.before(query, self.client.catalog)
         legs = [name for name in names if not (off and name == "visual")]
         runs = self._run_legs(legs, query, max(_DEPTH, num_results), documents)
-        candidates = self._fuse(runs, query, None if everything else num_results)
+        candidates, expansion = self._fuse(runs, query, None if everything else num_results)
+        rewrites += [expansion] if expansion else []
         found = candidates[:num_results]
         if any(run.leg is self._visual and not run.failure for run in runs):
             found = self._placed(found, query, num_results)
@@ -163,11 +168,11 @@ class SearchEngine:
         timings["search"] = time.perf_counter() - started
         covered = [_coverage(run) for run in runs] + ([LegCoverage("visual", "off", off)] if off else [])
         coverage = measure(self.client.catalog, covered)
-        return SearchOutcome(found, coverage, timings, candidates if everything else [])
+        return SearchOutcome(found, coverage, timings, candidates if everything else [], query, rewrites)
 
     def places(self, query: str, page_id: int) -> tuple[list[MatchedRegion], str]:
         """Where on one page the answer to a question seems to stand, and why a visual model could not say, if so."""
-        query = _searched(query)
+        query, _ = self._rewriters.before(query, self.client.catalog)
         problem = ""
         if not self._visual.why_off() and not self._visual.shares_text:
             try:
@@ -225,7 +230,7 @@ class SearchEngine:
 
         return score
 
-    def _fuse(self, runs: list[_LegRun], query: str, limit: int | None) -> list[Found]:
+    def _fuse(self, runs: list[_LegRun], query: str, limit: int | None) -> tuple[list[Found], Rewrite | None]:
         """Give every candidate the score of every leg, then add up."""
         sound = [run for run in runs if not run.failure]
         candidates = {page_id for run in sound for page_id in run.hits}
@@ -241,19 +246,70 @@ class SearchEngine:
             found[run.leg.name] = {**second.hits, **_scored(run)}
             ranks[run.leg.name] = ranks_of({p: hit for p, hit in found[run.leg.name].items() if p in run.hits})
         known = places_of(self.client.catalog, sorted(candidates))
-        places = places_in(query) if len(runs) > 1 else None  # a leg alone shows what it finds by itself
-        fused = fuse(found, ranks, known, None if places else limit, shares_text=self._visual.shares_text)
-        if places:
-            documents = {page_id: doc_id for page_id, (_, _, doc_id) in known.items()}
-            fused = lift(self.client.catalog, places, fused, documents)[:limit]
+        fused = fuse(found, ranks, known, None, shares_text=self._visual.shares_text)
+        documents = {page_id: doc_id for page_id, (_, _, doc_id) in known.items()}
+        fused, expansion = self._expand(query, fused, documents, [run.leg.name for run in sound])
+        if len(runs) > 1 and page_references.NAME in self._boosters:  # a leg alone shows what it finds by itself
+            fused = self._boost(query, fused, documents)
+        fused = fused[:limit]
         pages = get_pages(self.client.catalog, [entry.page_id for entry in fused])
         sound_pages = (entry for entry in fused if entry.page_id in pages)  # one may have been removed just now
-        return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in sound_pages]
+        scored = [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in sound_pages]
+        return scored, expansion
+
+    def _expand(
+        self, query: str, fused: list[FusedPage], documents: dict[int, str], legs: Sequence[str]
+    ) -> tuple[list[FusedPage], Rewrite | None]:
+        """With the pages of some documents ranked by a longer question, if a rewriter has one."""
+        plain = _ranked(fused, documents)
+        rewrite = self._rewriters.expand(query, self.client.catalog, plain)
+        if rewrite is None:
+            return fused, None
+        from research.search.rewriters.finance import merge
+
+        runs = self._run_legs(legs, rewrite.after, _DEPTH, rewrite.documents)
+        hits = {run.leg.name: run.hits for run in runs if not run.failure}
+        known = places_of(self.client.catalog, sorted({page_id for found in hits.values() for page_id in found}))
+        ranks = {name: ranks_of(found) for name, found in hits.items()}
+        again = fuse(hits, ranks, known, None, shares_text=self._visual.shares_text)
+        documents |= {page_id: doc_id for page_id, (_, _, doc_id) in known.items()}
+        parts = {
+            page.page_id: (rewrite.name, LegScore(rank, page.score)) for rank, page in enumerate(again, start=1)
+        }
+        return _fused(merge(plain, _ranked(again, documents), rewrite.documents), fused, parts), rewrite
+
+    def _boost(self, query: str, fused: list[FusedPage], documents: dict[int, str]) -> list[FusedPage]:
+        references = page_references.references_in(query)
+        if not references:
+            return fused
+        boosted = page_references.boost_referenced_pages(
+            self.client.catalog, references, _ranked(fused, documents)
+        )
+        parts = {
+            page.page_id: (page_references.NAME, LegScore(None, page.score, {"place": page.score}))
+            for page in boosted.ranked
+            if page.page_id in boosted.pages
+        }
+        return _fused(boosted.ranked, fused, parts)
 
 
-def _searched(query: str) -> str:
-    """The question as the legs get it."""
-    return spelled_out(without_instructions(query))
+def _ranked(fused: Sequence[FusedPage], documents: dict[int, str]) -> list[Ranked]:
+    return [Ranked(page.page_id, documents[page.page_id], page.score) for page in fused]
+
+
+def _fused(
+    ranked: Sequence[Ranked], fused: Sequence[FusedPage], parts: dict[int, tuple[str, LegScore]]
+) -> list[FusedPage]:
+    """The pages in a new order, with what gave it to them."""
+    legs = {page.page_id: page.legs for page in fused}
+    return [
+        FusedPage(
+            page.page_id,
+            page.score,
+            legs.get(page.page_id, {}) | dict([parts[page.page_id]] if page.page_id in parts else []),
+        )
+        for page in ranked
+    ]
 
 
 def _scored(run: _LegRun) -> Hits:

@@ -1,106 +1,95 @@
-"""Financial ratios, spelled out.
+"""Ranks the pages of filings by the lines that a ratio is computed from.
 
-A filing seldom states a quick ratio or a cash conversion cycle; it states what they are computed from, in statements
-that hold no word of the question. So a question about a ratio is searched with the line items it is made of.
+What to look for is data (finance.toml, and the user's own tables). The plain question chooses the documents. If it
+names a ratio, and documents among the first hold such statements, the pages of each of these are ranked by the longer
+question among themselves. They share the places that their document has already: no other document moves. A page that
+stands out by the plain question stays, and none of its best falls far.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-_INCOME = "consolidated statements of income operations earnings"
-_BALANCE = "consolidated balance sheets"
-_CASH = "consolidated statements of cash flows"
+from research.search.rewriters.base import Ranked, Rewrite
+from research.search.rewriters.vocabulary import Entry, Table, read_table
+from research.store.catalog import Catalog
+from research.store.lexical import documents_holding
 
-_SALES = "net sales revenue"
-_COST = "cost of sales cost of goods sold"
-_EQUITY = "total shareholders equity"
+NAME = "finance"
+TABLE = Path(__file__).with_name("finance.toml")
 
-# What a ratio is called, by how its words begin (in capitals: only as a word in capitals, a roe is a deer) → its
-# line items, in the words that statements use, and the statements they stand in.
-_PARTS = (
-    (("gross margin", "gross profit"), f"{_SALES} {_COST} gross profit {_INCOME}"),
-    (
-        ("operating margin", "operating income margin", "operating profit", "ebit"),
-        f"operating income {_SALES} {_INCOME}",
-    ),
-    (("profit margin", "income margin", "net margin"), f"net income {_SALES} {_INCOME}"),
-    (("ebitda",), f"operating income depreciation and amortization {_INCOME} {_CASH}"),
-    (("d&a margin", "depreciation margin"), f"depreciation and amortization {_SALES} {_INCOME} {_CASH}"),
-    (
-        ("quick ratio", "current ratio", "cash ratio", "acid test", "liquidity ratio", "working capital"),
-        f"cash and cash equivalents receivables inventories total current assets total current liabilities {_BALANCE}",
-    ),
-    (("inventory turn", "days inventory", "days of inventory"), f"inventories {_COST} {_BALANCE} {_INCOME}"),
-    (
-        ("receivable turnover", "receivables turnover", "days sales outstanding", "DSO"),
-        f"accounts receivable {_SALES} {_BALANCE} {_INCOME}",
-    ),
-    (
-        ("payable turnover", "payables turnover", "days payable", "DPO"),
-        f"accounts payable {_COST} {_BALANCE} {_INCOME}",
-    ),
-    (
-        ("cash conversion cycle",),
-        f"inventories accounts receivable accounts payable {_COST} {_SALES} {_BALANCE} {_INCOME}",
-    ),
-    (
-        ("return on asset", "return on total asset", "return on average asset", "ROA"),
-        f"net income total assets {_BALANCE} {_INCOME}",
-    ),
-    (("asset turnover",), f"{_SALES} total assets {_BALANCE} {_INCOME}"),
-    (
-        ("return on equity", "return on average equity", "return on shareholders", "return on stockholders", "ROE"),
-        f"net income {_EQUITY} {_BALANCE} {_INCOME}",
-    ),
-    (
-        ("return on capital", "return on invested", "invested capital", "capital employed", "ROIC", "ROCE"),
-        f"operating income total assets total current liabilities cash and cash equivalents {_BALANCE} {_INCOME}",
-    ),
-    (
-        ("debt to", "total debt", "net debt", "average long term debt", "to total liabilities", "leverage ratio"),
-        f"long-term debt total liabilities {_EQUITY} interest expense {_BALANCE}",
-    ),
-    (
-        ("capitalization ratio", "capitalisation ratio", "gearing ratio"),
-        f"long-term debt {_EQUITY} {_BALANCE}",
-    ),
-    (("interest coverage", "times interest earned"), f"operating income interest expense {_INCOME}"),
-    (
-        ("effective tax rat", "effective income tax rat"),
-        f"provision for income taxes income before income taxes {_INCOME}",
-    ),
-    (
-        ("free cash flow", "free cashflow", "cash flow conversion", "cashflow conversion", "cash flow ratio", "FCF"),
-        f"net cash provided by operating activities purchases of property and equipment net income {_CASH}",
-    ),
-    (
-        ("capital expenditure", "capex", "cap ex"),
-        f"purchases of property plant and equipment capital expenditures {_CASH}",
-    ),
-    (
-        ("fixed asset", "capital intensi", "pp&e", "ppne", "ppe"),
-        f"property plant and equipment net total assets {_SALES} {_BALANCE}",
-    ),
-    (("payout ratio", "retention ratio"), f"dividends paid net income {_CASH}"),
-    (
-        ("change in revenue", "growth in revenue", "increase in revenue", "decline in revenue", "revenue growth"),
-        f"total {_SALES} {_INCOME}",
-    ),
-    (("cogs",), f"{_COST} {_INCOME}"),
-)
+# Documents after these are hardly what the question is about, and all of their pages are scored again.
+_DOCUMENTS = 5
+# Up to so many first pages of a document stay, if the score falls by so much after them. On filings, where nearly all
+# answers are in the statements, the longer question agrees about such pages.
+_STANDING_OUT = 3
+_GAP = 0.03
+# So many pages of the longer question may come before the best of the plain one; then they take turns.
+_AHEAD = 5
 _BETWEEN = re.compile(r"[^\w&]+")
 
 
-def spelled_out(question: str) -> str:
-    """The question with the line items of every ratio it names; unchanged if it names none."""
-    # Plain look-ups: two dozen patterns would have to be compiled at every cold start.
+def expand(question: str, catalog: Catalog, ranked: Sequence[Ranked], own_tables: Sequence[str] = ()) -> Rewrite | None:
+    """The question with the lines of every ratio it names, and the documents to look for them in."""
+    table = read_table(TABLE)
+    for path in own_tables:
+        table = table.extended(read_table(Path(path), known=table.statements))
+    matched = list(matches(question, table))
+    if not matched:
+        return None
+    first = list(dict.fromkeys(page.doc_id for page in ranked))[:_DOCUMENTS]
+    kinds = dict.fromkeys(kind for _, entry in matched for kind in entry.statements)
+    holding = {kind: documents_holding(catalog, first, table.statements[kind]) for kind in kinds}
+    acting = [(name, entry) for name, entry in matched if any(holding[kind] for kind in entry.statements)]
+    documents = tuple(
+        doc_id for doc_id in first if any(doc_id in holding[kind] for _, entry in acting for kind in entry.statements)
+    )
+    if not documents:
+        return None
+    added = dict.fromkeys(word for _, entry in acting for word in entry.lines)
+    names = ", ".join(dict.fromkeys(name for name, _ in acting))
+    why = f"{names}: looked for the lines it is computed from, in documents that hold such statements"
+    return Rewrite(NAME, question, f"{question} {' '.join(added)}", why, documents)
+
+
+def matches(question: str, table: Table) -> Iterator[tuple[str, Entry]]:
+    """Each entry that the question names, with the name it used."""
     text = f" {_BETWEEN.sub(' ', question)} "
     lower = text.lower()
-    words = [
-        word
-        for names, parts in _PARTS
-        if any(f" {name} " in text if name.isupper() else f" {name}" in lower for name in names)
-        for word in parts.split()
+    shouted = question.isupper()  # nothing can be told from capitals then
+    for entry in table.entries:
+        named = next((name for name in entry.names if f" {name} " in lower or f" {name}s " in lower), None)
+        if named is None and not shouted:
+            named = next((name for name in entry.capitals if f" {name} " in text), None)
+        if named is not None:
+            yield named, entry
+
+
+def merge(plain: Sequence[Ranked], expanded: Sequence[Ranked], documents: Sequence[str]) -> list[Ranked]:
+    """The plain ranking, in which the pages of each of these documents stand in the order of the expanded one.
+
+    A page takes the score of the place it comes to. Pages that only the expanded question found push the last ones of
+    their document to the end.
+    """
+    order = {doc_id: _order(doc_id, plain, expanded) for doc_id in documents}
+    places = {doc_id: iter(pages) for doc_id, pages in order.items()}
+    merged = [
+        Ranked(next(places[page.doc_id]), page.doc_id, page.score) if page.doc_id in places else page for page in plain
     ]
-    return f"{question} {' '.join(dict.fromkeys(words))}" if words else question
+    least = min((page.score for page in plain), default=0.0)
+    merged += [Ranked(page_id, doc_id, least) for doc_id, rest in places.items() for page_id in rest]
+    return merged
+
+
+def _order(doc_id: str, plain: Sequence[Ranked], expanded: Sequence[Ranked]) -> list[int]:
+    """The pages of one document: those that stand out, then by the better of two ranks, the plain one with a delay."""
+    own = [page for page in plain if page.doc_id == doc_id]
+    fall = {n: own[n - 1].score - own[n].score for n in range(1, min(len(own), _STANDING_OUT + 1))}
+    staying = max((n for n, gap in fall.items() if gap >= _GAP), default=0)
+    rank = {page.page_id: n + _AHEAD - 0.5 for n, page in enumerate(own, start=1)}
+    found = (page.page_id for page in expanded if page.doc_id == doc_id)
+    rank.update((page_id, min(n, rank.get(page_id, n))) for n, page_id in enumerate(found, start=1))
+    rank.update((page.page_id, n - staying) for n, page in enumerate(own[:staying]))
+    return sorted(rank, key=lambda page_id: rank[page_id])
