@@ -13,16 +13,5 @@ def measure(catalog: Catalog, legs: list[LegCoverage]) -> Coverage:
         pages=counts.pages(catalog),
         pages_without_vectors=counts.pages_without_vectors(catalog),
         pages_without_text=counts.pages_without_text(catalog),
-        pages_without_visual=_unseen(catalog),
+        pages_without_visual=page_vectors.count_unseen(catalog),
     )
-
-
-def _unseen(catalog: Catalog) -> int:
-    """Pages that a visual model has not looked at; none where `regions` or nothing is in use."""
-    encoder = page_vectors.encoder_of(catalog)
-    if encoder in ("", page_vectors.OFF) or encoder.startswith(page_vectors.REGIONS):
-        return 0
-    row = catalog.connection.execute(
-        "SELECT COUNT(*) FROM pages LEFT JOIN page_vectors USING (page_id) WHERE COALESCE(length(first), 0) = 0"
-    ).fetchone()
-    return int(row[0])

@@ -22,6 +22,7 @@ from zlib import crc32
 from research.errors import CtxError
 
 FOLDER = Path(__file__).parent
+SHIPPED = ("o200k_base.bin", "cl100k_base.bin")
 MAGIC = 0x3142_5443  # "CTB1"
 HEADER = struct.Struct("<III")
 START = struct.Struct("<I")

@@ -140,6 +140,17 @@ def count(catalog: Catalog) -> int:
     return int(catalog.connection.execute("SELECT COUNT(*) FROM page_vectors").fetchone()[0])
 
 
+def count_unseen(catalog: Catalog) -> int:
+    """Pages that a visual model has not looked at; none where `regions` or nothing is in use."""
+    encoder = encoder_of(catalog)
+    if encoder in ("", OFF) or encoder.startswith(REGIONS):
+        return 0
+    row = catalog.connection.execute(
+        "SELECT COUNT(*) FROM pages LEFT JOIN page_vectors USING (page_id) WHERE COALESCE(length(first), 0) = 0"
+    ).fetchone()
+    return int(row[0])
+
+
 def last_sequence(catalog: Catalog) -> int:
     """The number of the newest row ever written, removed ones included."""
     row = catalog.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'page_vectors'").fetchone()

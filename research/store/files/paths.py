@@ -84,7 +84,8 @@ class IndexPaths:
 
     @property
     def exists(self) -> bool:
-        return self.catalog.is_file()
+        """Whether there is a catalog, or a link in its place, which whoever opens it is told of."""
+        return self.catalog.is_file() or self.catalog.is_symlink()
 
     def refuse_links(self) -> None:
         """Raise if a name of ours in the folder is a link. SQLite and Chroma would follow it without a word."""
