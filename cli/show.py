@@ -56,6 +56,7 @@ def command(
     from cli.terminal import block, one_line
     from cli.views import suspicion_note
     from research.context.suspicion import signs_of
+    from research.store.catalog.documents import select_one
     from research.store.catalog.pages import page_markdown
     from research.store.client import ChromaClient
 
@@ -66,7 +67,7 @@ def command(
     elif question is not None and not as_json:
         raise UsageError("--for marks places on an image", hint="name one with --image OUT.png, or use --json")
     with ChromaClient(index_of(settings).root) as client:
-        stored = _page(client.catalog, _document(client.catalog, doc), page)
+        stored = _page(client.catalog, select_one(client.catalog, doc), page)
         markdown = page_markdown(client.catalog, stored.doc_id, page)
         if markdown is None:
             raise NothingFoundError(f"{stored.filename} was removed just now", hint="see what there is: ctx list")
@@ -95,16 +96,6 @@ def command(
     if suspicious and not (given.quiet or as_json):
         say(f"ctx: note: {suspicion_note('this page', suspicious)}")
     return 0
-
-
-def _document(catalog: Catalog, name: str) -> DocumentInfo:
-    from research.store.catalog.documents import find_documents
-
-    found = find_documents(catalog, name)
-    if len(found) > 1:
-        names = ", ".join(f"{document.filename} ({document.doc_id})" for document in found)
-        raise UsageError(f"{name!r} matches {len(found)} documents: {names}", hint="name one by its id")
-    return found[0]
 
 
 def _page(catalog: Catalog, document: DocumentInfo, page: int) -> StoredPage:
