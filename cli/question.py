@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 from cli.options import Common, index_of
 from cli.output import say
-from research.errors import CtxError, NothingFoundError, UsageError
+from research.errors import CtxError, UsageError
 from research.models import Coverage
 from research.settings import Settings
-from research.store.catalog.documents import find_documents
+from research.store.catalog.documents import select_documents
 from research.store.catalog.pages import count_pages
 from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths
 from research.store.vectors.catch_up import repair_if_behind
 
 # Collections are let go with the process: to take a large one apart takes longer than to search it.
@@ -48,14 +47,14 @@ def open_index(given: Common, settings: Settings, names: Sequence[str] | None) -
     """Mend the collections if an earlier run left them behind, then open the index for reading."""
     paths = index_of(settings)
     if not paths.exists:
-        raise _nothing_in(paths)
+        raise paths.nothing_found()
     if repair_if_behind(paths) and not given.quiet:
         say("ctx: the collections were behind and have been brought up to date")
     client = ChromaClient(paths.root)
     _held.append(client)
     try:
         if count_pages(client.catalog) == 0:
-            raise _nothing_in(paths)
+            raise paths.nothing_found()
         yield OpenIndex(client, _chosen(client, names))
     finally:
         client.catalog.close()
@@ -92,14 +91,7 @@ def notes_on(coverage: Coverage) -> list[str]:
     return notes
 
 
-def _nothing_in(paths: IndexPaths) -> NothingFoundError:
-    what = "has no documents yet" if paths.exists else "does not exist yet"
-    return NothingFoundError(
-        f"the index {paths.root} {what}, so there is nothing to search", hint="add documents: ctx ingest PATH"
-    )
-
-
 def _chosen(client: ChromaClient, names: Sequence[str] | None) -> list[str] | None:
     if not names:
         return None
-    return sorted({found.doc_id for name in names for found in find_documents(client.catalog, name)})
+    return sorted(found.doc_id for found in select_documents(client.catalog, names))

@@ -75,10 +75,17 @@ def test_list_on_a_terminal(on_terminal, filled: Path) -> None:
     assert "2026-01-02" in ran.out
 
 
-def test_list_of_nothing(call, tmp_path: Path) -> None:
-    ran = call("list", "--json", "--index", str(tmp_path))
-    assert ran.code == 3
-    assert ran.document["documents"] == []
+def test_list_of_nothing_is_a_list(call, tmp_path: Path) -> None:
+    """`set -e` in a script: an index without documents is no failure."""
+    made, none = str(tmp_path / "made/.ctx"), str(tmp_path / "none")
+    assert call("init", str(tmp_path / "made")).code == 0
+    for index, words in ((made, f"the index {made} is empty"), (none, f"there is no index at {none}")):
+        ran = call("list", "--json", "--index", index)
+        assert (ran.code, ran.document) == (0, {"schema": "ctx.list/1", "documents": []})
+        assert ran.err == f"ctx: note: {words}; add documents first: ctx ingest PATH\n"
+        plain = call("list", "--index", index)
+        assert (plain.code, plain.out, plain.err) == (0, "", ran.err)
+        assert call("list", "--quiet", "--index", index).err == ""
 
 
 def test_remove_takes_it_out_everywhere(spawn, call, copied: Path) -> None:

@@ -87,6 +87,31 @@ def test_init_makes_a_private_folder_once(call, tmp_path: Path) -> None:
     assert "already" in again.err
 
 
+@pytest.mark.parametrize("args", [["ask", "anything"], ["search", "anything"], ["show", "a.pdf", "1"], ["reindex"]])
+def test_an_index_just_made_is_empty(call, tmp_path: Path, args: list[str]) -> None:
+    assert call("init", str(tmp_path)).code == 0
+    ran = call(*args, "--index", str(tmp_path / ".ctx"))
+    assert ran.code == 3
+    assert ran.err == f"ctx: error: the index {tmp_path}/.ctx is empty\nhint: add documents first: ctx ingest PATH\n"
+    none = call(*args, "--index", str(tmp_path / "none"))
+    assert (none.code, "there is no index at" in none.err) == (3, True)
+
+
+def test_init_tells_of_an_index_that_is_used_instead(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, inner = tmp_path / "project", tmp_path / "project" / "inner"
+    assert "note" not in call("init", str(project)).err
+    nested = call("init", str(inner))
+    assert nested.code == 0
+    assert f"whose index {project / '.ctx'} stays in use outside {inner}" in nested.err
+    assert call("init", str(inner), "--quiet").err == ""
+    (inner / "ctx.toml").write_text("index = 'there'")
+    assert f"commands here use {inner / 'there'}, not this one (set in ctx.toml" in call("init", str(inner)).err
+    monkeypatch.setenv("CTX_INDEX", str(tmp_path / "mine"))
+    named = call("init", str(project))
+    assert named.out == f"{project / '.ctx'}\n"
+    assert f"note: commands here use {tmp_path / 'mine'}, not this one (CTX_INDEX is set)" in named.err
+
+
 def test_init_where_nothing_can_be_made(call, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ran = call("init", str(tmp_path / "file"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import quote
 
-from research.errors import IndexUnusableError, NothingFoundError
+from research.errors import IndexUnusableError
 from research.store.catalog import schema
 from research.store.error_hints import RUN_AGAIN, unusable_catalog
 from research.store.files.paths import IndexPaths
@@ -35,10 +35,7 @@ class Catalog:
         else:
             paths.refuse_links()
         if not writable and not paths.exists:
-            raise NothingFoundError(
-                f"there is no index at {paths.root}",
-                hint="add documents first: ctx ingest PATH",
-            )
+            raise paths.nothing_found()
         try:
             if not self.meta("catalog_id"):
                 self.set_meta("catalog_id", uuid.uuid4().hex)

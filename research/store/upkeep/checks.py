@@ -42,7 +42,7 @@ class Check:
 def check_index(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> list[Check]:
     """All quick checks of an index, in order. `named_encoders` are those the user allows."""
     if not paths.exists:
-        return [Check("index", "warning", f"there is no index at {paths.root}", "ctx ingest PATH")]
+        return [Check("index", "warning", paths.nothing_found().message, "ctx ingest PATH")]
     found = guarded("folder", lambda: _folder(paths))
     found += guarded("catalog", lambda: _with_catalog(paths, _catalog))
     if found[-1].severity == "error":

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from research.records import DocumentInfo
 from research.store.catalog import counts, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import unfinished
+from research.store.catalog.documents import all_documents, unfinished
 from research.store.catalog.failures import GivenUp, given_up
 from research.store.catalog.ledger import STAGE_OCR
 from research.store.catalog.page_writes import count_for_ocr
@@ -75,6 +76,14 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
             writing=writing,
             writer_pid=writer,
         )
+
+
+def documents_in(paths: IndexPaths) -> list[DocumentInfo]:
+    """All documents by name; none where there is no index."""
+    if not paths.exists:
+        return []
+    with Catalog(paths) as catalog:
+        return all_documents(catalog)
 
 
 def size_of(folder: Path) -> int:
