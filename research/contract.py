@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from research.context import budget
+from research.context.pipeline import fit
 from research.context.render.cited import CitedPages, item_of, source_of
 from research.context.tokens import TokenCounter
 from research.errors import NothingFoundError, UsageError
@@ -160,7 +160,7 @@ class ContextBuilder:
 
     def truncate_to_budget(self, sources: Sequence[SourceDocument], max_tokens: int) -> list[SourceDocument]:
         """The sources that fit, in order; the last one may be cut (`cut` says so)."""
-        fitted = budget.fit([item_of(source) for source in sources], max_tokens, CitedPages(), self._counter)
+        fitted = fit([item_of(source) for source in sources], max_tokens, CitedPages(), self._counter)
         return [
             replace(source, markdown_content=item.text, cut=item.cut)
             for source, item in zip(sources, fitted.items, strict=False)

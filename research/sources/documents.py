@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from research.context.injection.detector import signals_of
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
 from research.search.boosters.page_references import PageReferencesBooster
-from research.search.dense import DenseLeg, QuestionEncoder
 from research.search.engine import DEFAULT_WEIGHTS, Engine, Found, SearchOutcome
 from research.search.lexical import LexicalLeg
 from research.search.rewriters.base import Rewriters
-from research.search.visual import VisualLeg
+from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.sources.base import Retrieved
 from research.store.catalog.pages import page_ids_at
 
