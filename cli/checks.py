@@ -170,7 +170,7 @@ def _catalog(paths: IndexPaths) -> Iterator[Check]:
 
 
 def _collections(catalog: Catalog) -> Iterator[Check]:
-    from research.store.vectors.sync_state import state_of
+    from research.store.vectors.generations import state_of
 
     state = state_of(catalog)
     if state.generation is None and state.missing == 0:

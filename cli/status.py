@@ -114,13 +114,13 @@ def _status(location: Location, named_encoders: Sequence[str]) -> Status:
     from research.store.catalog.failures import given_up
     from research.store.catalog.ledger import STAGE_OCR
     from research.store.catalog.page_writes import count_for_ocr
-    from research.store.vectors import sync_state
+    from research.store.vectors import generations
 
     paths = location.paths
     if not paths.exists:
         return Status(str(paths.root), location.why, exists=False)
     with Catalog(paths) as catalog:
-        state = sync_state.state_of(catalog)
+        state = generations.state_of(catalog)
         coverage = measure(catalog, [])
         return Status(
             index=str(paths.root),

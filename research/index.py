@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING
 from research.errors import NothingFoundError, UsageError
 from research.models import Coverage, PageResult, PageView, Question, ResearchContext, SearchResults
 from research.settings import Settings
-from research.store.catalog import counts
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents, find_documents
-from research.store.catalog.pages import document_markdown, get_page, page_markdown
+from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
 from research.store.files.paths import IndexPaths
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
@@ -82,7 +81,7 @@ class Index:
     def check_not_empty(self) -> None:
         """Raise NothingFoundError if there is nothing to search."""
         with self.catalog.snapshot() as reader:
-            if counts.pages(reader) == 0:
+            if totals(reader).pages == 0:
                 raise NothingFoundError(
                     f"the index {self.paths.root} is empty, so there is nothing to search",
                     hint="add documents: ctx ingest PATH",
@@ -91,9 +90,7 @@ class Index:
     def catch_up(self) -> bool:
         """Publish what the collections lack, if nobody else is writing. True if that was done; without it a question
         compares the missing vectors one by one."""
-        from research.store.vectors.catch_up import sync_if_stale
-
-        return sync_if_stale(self.paths)
+        return self.vectors.sync_if_stale(self.catalog)
 
     def ask(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingest.stages.base import Work
-from research.store.vectors import sync_state
+from research.store.vectors import generations
 from research.store.vectors.process import publish_in_subprocess
 
 
@@ -11,7 +11,7 @@ class PublishStage:
     name = "publish"
 
     def pending(self, work: Work) -> bool:
-        return sync_state.state_of(work.catalog).behind
+        return generations.state_of(work.catalog).behind
 
     def run(self, work: Work) -> None:
         work.observer.on_publish()

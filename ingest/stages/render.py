@@ -12,7 +12,7 @@ from research.store.catalog.ledger import STAGE_IMAGES
 from research.store.catalog.page_writes import mark_drawn
 from research.store.files import images
 from research.store.files.paths import make_folder
-from research.store.vectors import sync_state
+from research.store.vectors import generations
 
 
 class RenderStage:
@@ -36,7 +36,7 @@ class RenderStage:
         if not jobs:
             return
         make_folder(spool)
-        generation = sync_state.current(work.catalog)
+        generation = generations.current(work.catalog)
         published = generation.through_seq if generation else 0
         done = 0
         failed: dict[str, dict[int, FailedPage]] = {}

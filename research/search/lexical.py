@@ -29,8 +29,7 @@ from itertools import islice, pairwise
 
 from research.models import Question
 from research.search.legs import Hit, Hits
-from research.store.catalog import counts
-from research.store.catalog.pages import documents_of, page_ids_of
+from research.store.catalog.pages import documents_of, page_ids_of, totals
 from research.store.catalog.reader import Reader
 from research.store.fulltext import search
 from research.store.fulltext.analyzer import name_words, words
@@ -126,10 +125,10 @@ def _name_scores(reader: Reader, asked: _Terms, page_ids: Sequence[int]) -> dict
 def floors(reader: Reader, text: str, terms: Sequence[Term]) -> Floors:
     """The least that words of the question count on the few pages that hold them."""
     known = {term.word: term for term in terms if term.pages}
-    most, total = sum(term.idf for term in terms), counts.pages(reader)
+    most, total = sum(term.idf for term in terms), totals(reader).pages
     found: Floors = {}
-    for written in _as_written(text, known):
-        pages = search.few_pages(reader, written, most=_FEW)
+    names = list(_as_written(text, known))
+    for written, pages in zip(names, search.few_pages(reader, names, most=_FEW), strict=True):
         if not pages:
             continue
         share = sum(known[word].idf for word in set(written)) / most

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from research.models import LegScore
-from research.search.fusion import FusedPage
+from research.search.engine import FusedPage
 from research.search.places import Places
 from research.store.catalog.catalog import Catalog
 from research.store.fulltext.named import captioned_pages, numbered_pages

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from research.context.injection.detector import signals_of
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
 from research.search.dense import DenseLeg, QuestionEncoder
-from research.search.engine import Engine, Found, SearchOutcome
-from research.search.fusion import DEFAULT_WEIGHTS
+from research.search.engine import DEFAULT_WEIGHTS, Engine, Found, SearchOutcome
 from research.search.lexical import LexicalLeg
 from research.search.visual import VisualLeg
 from research.sources.base import Retrieved

@@ -15,12 +15,13 @@ from ingest.run import ingest
 from research.contract import SearchEngine
 from research.settings import Settings
 from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents, unfinished
 from research.store.catalog.pages import document_markdown
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
-from research.store.vectors import sync_state
-from research.store.vectors.catch_up import sync_if_stale
+from research.store.vectors import generations
+from research.store.vectors.index import ChromaIndex
 
 TEXTS = {
     "boats.pdf": ["Boats pay a fee in the harbour.", "The harbour is closed at night."],
@@ -64,7 +65,7 @@ def _content(index: IndexPaths) -> Content:
     with ChromaClient(index.root) as client:
         catalog = client.catalog
         assert unfinished(catalog) == {}
-        assert not sync_state.state_of(catalog).behind
+        assert not generations.state_of(catalog).behind
         documents = all_documents(catalog)
         chunks = catalog.connection.execute(
             "SELECT doc_id, page, ordinal, context, tokens, vector FROM chunks JOIN pages USING (page_id)"
@@ -135,7 +136,8 @@ def test_the_next_run_goes_on_where_one_was_interrupted(
     assert summary.interrupted
     assert not index.spool.exists()
     if question_between:  # which publishes what there is, as `ctx ask` does
-        sync_if_stale(index)
+        with Catalog(index) as catalog:
+            ChromaIndex(index).sync_if_stale(catalog)
         with ChromaClient(index.root) as client:
             for question in QUESTIONS:
                 SearchEngine(client).run(question, 5)

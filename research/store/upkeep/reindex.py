@@ -9,7 +9,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.rebuild import rebuild_words
-from research.store.vectors import sync_state
+from research.store.vectors import generations
 from research.store.vectors.process import publish_in_subprocess
 
 
@@ -29,7 +29,7 @@ def reindex(paths: IndexPaths, *, wait: float = 0.0) -> Reindexed:
     with write_lock(paths, wait=wait), Catalog(paths, writable=True) as catalog:
         pages = rebuild_words(catalog)
         publish_in_subprocess(paths, rebuild=True)
-        generation = sync_state.current(catalog)
+        generation = generations.current(catalog)
     return Reindexed(
         pages,
         generation.text_records if generation else 0,

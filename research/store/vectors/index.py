@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from research.store.catalog import vectors
-from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import slices
+from research.store.catalog.reader import Reader
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
-from research.store.vectors.generations import Generation
-from research.store.vectors.reader import ClientReader, CoreReader, VectorReader
-from research.store.vectors.sync_state import TEXT, VISUAL
+from research.store.vectors.chroma import ClientReader, CoreReader, RetriedReader
+from research.store.vectors.generations import MANIFEST, TEXT, VISUAL, Generation, IndexState
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,11 +31,10 @@ ServedBy = Literal["core", "client", "exact"]
 # Records asked for, for each page wanted: chunks of one page stand together. More makes each query dearer.
 _RECORDS_A_PAGE = {TEXT: 2.5, VISUAL: 1.0}
 _BLOCK = 4096  # vectors compared at once: a few megabytes
-_MOST_SKIPPED = 63  # questions between two tries of a reader that keeps failing
 
 _AFTER = {
-    TEXT: "SELECT page_id, vector, seq FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq LIMIT ?",
-    VISUAL: "SELECT page_id, first, seq FROM page_vectors WHERE seq > ? AND length(first) > 0 ORDER BY seq LIMIT ?",
+    TEXT: "SELECT seq, page_id, vector FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq LIMIT ?",
+    VISUAL: "SELECT seq, page_id, first FROM page_vectors WHERE seq > ? AND length(first) > 0 ORDER BY seq LIMIT ?",
 }
 
 
@@ -51,8 +49,16 @@ class Nearest:
 
 
 class VectorIndex(Protocol):
-    def nearest(self, reader: Catalog, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
+    def nearest(self, reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
         """The `count` pages with the records nearest to a unit vector (dim,), each by its best record."""
+        ...
+
+    def state(self, reader: Reader) -> IndexState:
+        """How what is published stands against the catalog."""
+        ...
+
+    def sync_if_stale(self, reader: Reader) -> bool:
+        """Publish what is missing, unless that cannot be done now. True if it was done."""
         ...
 
     def refresh(self) -> None:
@@ -65,8 +71,14 @@ class VectorIndex(Protocol):
 class ExactScan:
     """Compares all vectors of the catalog, a block at a time. Needs nothing but the catalog."""
 
-    def nearest(self, reader: Catalog, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
+    def nearest(self, reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
         return Nearest(_best_pages(_compared(reader, collection, 0, vector), count), "exact")
+
+    def state(self, reader: Reader) -> IndexState:
+        return IndexState(None, missing=0, surplus=0)
+
+    def sync_if_stale(self, reader: Reader) -> bool:
+        return False
 
     def refresh(self) -> None: ...
 
@@ -83,24 +95,38 @@ class ChromaIndex:
         self._seen: object = None
         self._opened: _OpenGeneration | None = None
 
-    def nearest(self, reader: Catalog, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
-        opened = self._current(reader)
-        found: dict[int, float] = {}
-        served_by: ServedBy = "exact"
-        through, problem = 0, ""
-        if opened is not None and (records := opened.generation.records_in(collection)):
-            answer = opened.nearest_pages(reader, collection, vector.tolist(), count, records)
-            problem = answer.problem
-            if answer.served_by != "exact":
-                found, served_by = dict(answer.pairs), answer.served_by
-                through = opened.generation.through(collection)
+    def nearest(self, reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
+        published = Nearest([], "exact")
+        through = 0
+        try:
+            opened = self._current(reader)
+        except OSError as error:
+            published = Nearest([], "exact", f"the collections cannot be looked at ({error})")
+        else:
+            if opened is not None and opened.generation.records_in(collection):
+                published = opened.nearest(reader, vector.tolist(), count, collection)
+                through = opened.generation.through(collection) if published.served_by != "exact" else 0
         later = _compared(reader, collection, through, vector)
-        return Nearest(_best_pages([*found.items(), *later], count), served_by, problem)
+        return Nearest(_best_pages([*published.pairs, *later], count), published.served_by, published.problem)
 
-    def generation(self, reader: Catalog) -> Generation | None:
+    def generation(self, reader: Reader) -> Generation | None:
         """The published generation that this reader's questions are answered from."""
         opened = self._current(reader)
         return None if opened is None else opened.generation
+
+    def state(self, reader: Reader) -> IndexState:
+        return generations.compare(reader, self.generation(reader))
+
+    def sync_if_stale(self, reader: Reader) -> bool:
+        try:
+            state = self.state(reader)
+        except OSError:
+            return False
+        if not state.behind or (state.generation is None and state.missing == 0):
+            return False
+        from research.store.vectors.catch_up import publish_if_possible
+
+        return publish_if_possible(reader.paths, state)
 
     def refresh(self) -> None:
         with self._lock:
@@ -109,25 +135,23 @@ class ChromaIndex:
     def close(self) -> None:
         self.refresh()
 
-    def _current(self, reader: Catalog) -> _OpenGeneration | None:
+    def _current(self, reader: Reader) -> _OpenGeneration | None:
         catalog_id, last = reader.meta("catalog_id"), vectors.last_sequence(reader)
         with self._lock:
-            seen = (catalog_id, _look(self._folder))
-            if self._seen != seen:
-                self._follow(seen, catalog_id)
+            newest_name, manifest = _look(self._folder)
+            if self._seen != (catalog_id, newest_name, manifest):
+                newest = generations.newest(self._folder, catalog_id)
+                if newest is None or self._opened is None or self._opened.generation != newest:
+                    self._opened = None if newest is None else _OpenGeneration(newest)
+                # Where the newest on the disk is not usable, the next question looks again.
+                known = newest is not None and newest.path.name == newest_name
+                self._seen = (catalog_id, newest_name, manifest) if known else None
             opened = self._opened
         if opened is None or opened.generation.through_seq <= last:
             return opened
-        # Published after this reader's snapshot was taken, or the catalog was set back: an older one may fit.
+        # Published after this reader's moment, or the catalog was set back: the generation before may fit.
         older = generations.newest(self._folder, catalog_id, through=last)
         return None if older is None else _OpenGeneration(older)
-
-    def _follow(self, seen: tuple[str, Any], catalog_id: str) -> None:
-        newest = generations.newest(self._folder, catalog_id)
-        if newest is None or self._opened is None or self._opened.generation != newest:
-            self._opened = None if newest is None else _OpenGeneration(newest)
-        # Where the newest on the disk is not usable, the next question looks again: it may only have been unlucky.
-        self._seen = seen if newest is not None and newest.path.name == seen[1][0] else None
 
 
 class _OpenGeneration:
@@ -135,71 +159,38 @@ class _OpenGeneration:
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
-        self._core = _Retried(lambda: CoreReader(generation.path))
-        self._client = _Retried(lambda: ClientReader(generation.path))
+        self._core = RetriedReader(lambda: CoreReader(generation.path))
+        self._client = RetriedReader(lambda: ClientReader(generation.path))
+        self._checked = False
 
-    def nearest_pages(self, reader: Catalog, collection: str, vector: list[float], count: int, records: int) -> Nearest:
-        """ "exact" if neither reader could be asked."""
+    def nearest(self, reader: Reader, vector: list[float], count: int, collection: str) -> Nearest:
+        """The published pages; "exact" and none if neither the core nor the client can be asked."""
+        records = self.generation.records_in(collection)
         asked = min(records, max(1, int(count * _RECORDS_A_PAGE[collection])))
         while True:
-            found, served_by, problem = self._query(collection, vector, asked)
+            found, served_by, problem = self._ask(collection, vector, asked)
             pages = _pages_of(reader, collection, found, self.generation)
             if len(pages) >= count or asked >= records or served_by == "exact":
                 return Nearest(pages, served_by, problem)
             asked = min(records, asked * 2)
 
-    def _query(self, collection: str, vector: list[float], count: int) -> tuple[list[tuple[str, float]], ServedBy, str]:
-        problem = ""
-        for name, way in (("core", self._core), ("client", self._client)):
-            found = way.nearest(collection, vector, count)
-            if found is not None:
-                return found, "core" if name == "core" else "client", problem
-            problem = problem or way.problem
-        return [], "exact", problem
+    def _ask(self, collection: str, vector: list[float], count: int) -> tuple[list[tuple[str, float]], ServedBy, str]:
+        found = self._core.nearest(collection, vector, count)
+        if found is not None:
+            return found, "core", ""
+        found = self._client.nearest(collection, vector, count)
+        if found is not None:
+            return found, "client", f"Chroma's core failed ({self._core.problem}); its public client was asked"
+        self._invalidate_if_damaged()
+        reasons = dict.fromkeys((self._core.problem, self._client.problem))
+        return [], "exact", f"the collections cannot be read ({'; '.join(reasons)}); every vector was compared"
 
-
-class _Retried:
-    """A reader that opens with the first question, and is tried again after a failure: with the next question, then
-    ever more rarely."""
-
-    def __init__(self, open_reader: Callable[[], VectorReader]) -> None:
-        self.problem = ""
-        self._open = open_reader
-        self._lock = threading.Lock()
-        self._reader: VectorReader | None = None
-        self._failures = 0
-        self._skip = 0
-
-    def nearest(self, collection: str, vector: list[float], count: int) -> list[tuple[str, float]] | None:
-        """None if it failed now, or failed before and is not tried this time; `problem` says why."""
-        try:
-            reader = self._opened()
-            if reader is None:
-                return None
-            found = [(n.key, n.similarity) for n in reader.nearest(collection, vector, count)]
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # noqa: BLE001  a panic of Chroma's core is no Exception
-            self._failed(f"{type(error).__name__}: {error}")
-            return None
-        self._failures = 0
-        return found
-
-    def _opened(self) -> VectorReader | None:
-        with self._lock:
-            if self._skip > 0:
-                self._skip -= 1
-                return None
-            if self._reader is None:
-                self._reader = self._open()
-            return self._reader
-
-    def _failed(self, problem: str) -> None:
-        with self._lock:
-            self.problem = problem
-            self._reader = None
-            self._skip = min(_MOST_SKIPPED, 2**self._failures - 1)
-            self._failures += 1
+    def _invalidate_if_damaged(self) -> None:
+        """What others may read is only taken from them if it is surely broken: a reader can fail for reasons of its
+        own, such as too many open files. Compared once, it is every byte."""
+        if not self._checked and generations.is_damaged(self.generation):
+            generations.invalidate(self.generation)
+        self._checked = True
 
 
 def _look(folder: Path) -> tuple[str, tuple[int, ...]]:
@@ -207,14 +198,14 @@ def _look(folder: Path) -> tuple[str, tuple[int, ...]]:
     identity. A listing and a stat, because every question pays for it."""
     try:
         newest = max((name for name in os.listdir(folder) if name.startswith("gen-")), default="")  # noqa: PTH208
-        found = os.stat(folder / newest / "generation.json")  # noqa: PTH116
+        found = os.stat(folder / newest / MANIFEST)  # noqa: PTH116
     except OSError:
         return "", ()
     return newest, (found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def _pages_of(
-    reader: Catalog, collection: str, found: Sequence[tuple[str, float]], generation: Generation
+    reader: Reader, collection: str, found: Sequence[tuple[str, float]], generation: Generation
 ) -> list[tuple[int, float]]:
     """The pages of records, best first, that this reader still has as they were published."""
     if collection == VISUAL:
@@ -232,7 +223,7 @@ def _pages_of(
     return sorted(((current[k], s) for k, s in filter(None, candidates)), key=lambda pair: -pair[1])
 
 
-def _page_ids(reader: Catalog, keys: Sequence[str], through: int) -> dict[str, int]:
+def _page_ids(reader: Reader, keys: Sequence[str], through: int) -> dict[str, int]:
     """ "doc_id:page" → page_id, of pages whose visual vectors were written by a sequence number and are still there."""
     found: dict[str, int] = {}
     for part in slices(keys):
@@ -246,20 +237,20 @@ def _page_ids(reader: Catalog, keys: Sequence[str], through: int) -> dict[str, i
     return found
 
 
-def _compared(reader: Catalog, collection: str, after: int, vector: NDArray[np.float32]) -> Iterator[tuple[int, float]]:
+def _compared(reader: Reader, collection: str, after: int, vector: NDArray[np.float32]) -> Iterator[tuple[int, float]]:
     """page_id and cosine of every vector of the catalog that was written after a sequence number."""
     import numpy as np
 
     size = 2 * len(vector)
-    while block := reader.connection.execute(_AFTER[collection], (after, _BLOCK)).fetchall():
-        after = int(block[-1][2])
-        fitting = [(int(page_id), blob) for page_id, blob, _ in block if len(blob) == size]
-        matrix = np.frombuffer(b"".join(blob for _, blob in fitting), dtype="<f2").reshape(len(fitting), -1)
+    while rows := reader.connection.execute(_AFTER[collection], (after, _BLOCK)).fetchall():
+        fitting = [(int(page_id), blob) for _, page_id, blob in rows if len(blob) == size]
         if fitting:
+            matrix = np.frombuffer(b"".join(blob for _, blob in fitting), dtype="<f2").reshape(len(fitting), -1)
             similarities = vectors.cosines(matrix.astype(np.float32), vector).tolist()
             yield from zip((page_id for page_id, _ in fitting), similarities, strict=True)
-        if len(block) < _BLOCK:
+        if len(rows) < _BLOCK:
             return
+        after = int(rows[-1][0])
 
 
 def _best_pages(scored: Iterable[tuple[int, float]], count: int) -> list[tuple[int, float]]:

@@ -17,7 +17,7 @@ from research.errors import CtxError, IndexUnusableError
 from research.process import die_with_parent, start_helper
 from research.store.error_hints import FREE_SPACE, unusable
 from research.store.files.paths import IndexPaths, StagedPaths
-from research.store.vectors import generations
+from research.store.vectors import drafts
 from research.telemetry import switch_off
 
 Task = Literal["publish", "rebuild", "verify", "stage"]
@@ -32,7 +32,7 @@ def publish_in_subprocess(paths: IndexPaths, *, rebuild: bool = False) -> None:
         if code < 0 and not rebuild:  # damage that no check saw before: start over from the catalog
             code, said = _run("rebuild", paths)
     finally:
-        generations.drop_draft(paths.chroma)
+        drafts.drop_draft(paths.chroma)
     if code:
         _raise(code, said)
 
@@ -89,11 +89,11 @@ def main() -> int:
 
 def _work(task: str, root: Path) -> int:
     from research.store.catalog.catalog import Catalog
-    from research.store.vectors import writer
+    from research.store.vectors import verify, writer
 
     with Catalog(StagedPaths(root) if task == "stage" else IndexPaths(root)) as catalog:
         if task == "verify":
-            return 0 if writer.holds_everything(catalog) else 1
+            return 0 if verify.holds_everything(catalog) else 1
         if task in {"rebuild", "stage"}:
             writer.rebuild(catalog)
         else:

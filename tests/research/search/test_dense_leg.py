@@ -17,7 +17,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import remove_document
 from research.store.catalog.pages import get_pages, page_ids_of
 from research.store.client import ChromaClient
-from research.store.vectors import sync_state, writer
+from research.store.vectors import generations, writer
 
 QUESTIONS = ["parental leave", "How do I reset the controller?", "net profit 2024", "cooling at night", "zebra"]
 
@@ -60,7 +60,7 @@ def test_vectors_written_after_publication_are_found(catalog: Catalog, encoder: 
     add(catalog, {"/d/stars.pdf": ["Stars and planets of the night sky"]})
     embed(catalog, encoder)
     with ChromaClient(catalog.paths.root) as client:
-        assert sync_state.state_of(client.catalog).missing == 2  # one vector, one page
+        assert generations.state_of(client.catalog).missing == 2  # one vector, one page
         names = _names(client, _dense(client, encoder), "astronomy")
         assert names[0] == "stars.pdf"
         assert sorted(names) == ["boats.pdf", "bread.pdf", "stars.pdf"]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from index_making import sync_if_stale
 
 from ingest.report import SilentObserver
 from ingest.run import ingest
@@ -23,7 +24,6 @@ from research.store.upkeep.backup import backup
 from research.store.upkeep.reindex import reindex
 from research.store.upkeep.repair import repair
 from research.store.upkeep.restore import restore
-from research.store.vectors.catch_up import sync_if_stale
 from research.store.vectors.process import publish_in_subprocess
 from tests.conftest import write_pdf
 
