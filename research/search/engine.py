@@ -90,6 +90,9 @@ class _LegRun:
             self.failure = error.message
         except Exception as error:  # noqa: BLE001
             self.failure = f"{type(error).__name__}: {error}"
+            from research.observe.log import log_failure
+
+            log_failure("search", f"the {self.leg.name} leg failed", error)
         self.seconds += time.perf_counter() - started
 
 
