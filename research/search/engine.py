@@ -133,15 +133,16 @@ class Engine:
         if not question.text.strip() or limit <= 0:
             return SearchOutcome([], _coverage(reader, [], [], []))
         started = time.perf_counter()
-        text, rewrites = self._rewriters.before(reader, question.text)
+        text, rewrites = self._rewriters.before(question.text, reader)
         question = question.searching(text)
         ranking = self._rank(reader, question, legs, max(_DEPTH, limit))
-        ranked, moved = ranking.ranked, dict[int, str]()
+        ranked: Sequence[Ranked] = ranking.ranked
+        moved: dict[int, str] = {}
         if len(legs) > 1:  # a leg alone shows what it finds by itself
             ranked, expansion = self._expanded(reader, question, legs, ranking)
             rewrites += [expansion] if expansion else []
             for booster in self._boosters:
-                ranked, pages = booster.boost(reader, text, ranked)
+                ranked, pages = booster.boost(text, reader, ranked)
                 moved.update(dict.fromkeys(pages, booster.name))
         candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, moved)
         timings = {run.leg.name: run.seconds for run in ranking.runs} | {"search": time.perf_counter() - started}
@@ -188,9 +189,9 @@ class Engine:
 
     def _expanded(
         self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking
-    ) -> tuple[list[Ranked], Rewrite | None]:
+    ) -> tuple[Sequence[Ranked], Rewrite | None]:
         """The ranking as a rewriter's longer question changes it inside the documents it names."""
-        rewrite = self._rewriters.expand(reader, question.wording, plain.ranked)
+        rewrite = self._rewriters.expand(question.wording, reader, plain.ranked)
         if rewrite is None:
             return plain.ranked, None
         longer = replace(question.searching(rewrite.after), documents=rewrite.documents)

@@ -64,11 +64,11 @@ class Ranked(NamedTuple):
 class Rewriters(Protocol):
     """What changes the text that is searched, and says so."""
 
-    def before(self, reader: Reader, text: str) -> tuple[str, list[Rewrite]]:
+    def before(self, text: str, reader: Reader, /) -> tuple[str, list[Rewrite]]:
         """The text to search, and what was done to make it of the question."""
         ...
 
-    def expand(self, reader: Reader, text: str, ranked: Sequence[Ranked]) -> Rewrite | None:
+    def expand(self, text: str, reader: Reader, ranked: Sequence[Ranked], /) -> Rewrite | None:
         """A longer question by which to rank the pages inside some of the documents that the plain one found."""
         ...
 
@@ -83,6 +83,6 @@ class Booster(Protocol):
     @property
     def name(self) -> str: ...
 
-    def boost(self, reader: Reader, text: str, ranked: Sequence[Ranked]) -> tuple[list[Ranked], Collection[int]]:
+    def boost(self, text: str, reader: Reader, ranked: Sequence[Ranked]) -> tuple[Sequence[Ranked], Collection[int]]:
         """The pages in their new order, and which of them it moved. Pages that no leg found may join."""
         ...
