@@ -139,7 +139,9 @@ def test_a_leg_that_fails_leaves_its_traceback(call, log: Path, copied: Path) ->
     with closing(sqlite3.connect(copied / "catalog.sqlite3")) as catalog, catalog:
         catalog.execute("DELETE FROM page_words_data")
     ran = call("ask", QUESTION, "--index", str(copied), "--mode", "text", "--log-file", str(log))
+    assert ran.code == 0, "the others answer"
     assert "the lexical leg failed" in ran.err
+    assert "rewriting failed (DatabaseError)" in ran.err
     told = log.read_text()
     assert ": the lexical leg failed: DatabaseError\n" in told
     assert "WARNING ctx.search" in told
