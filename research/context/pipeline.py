@@ -136,6 +136,9 @@ def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], lim
             failures[source.name] = error
             reason = f"{type(error).__name__}: {error}"
             answers[source.name] = Retrieved([], SourceCoverage(source.name, "down", reason))
+            from research.observe.log import log_failure
+
+            log_failure("search", f"the source {source.name} failed", error)
 
     threads = [threading.Thread(target=ask, args=(source,), daemon=True) for source in sources]
     for thread in threads:

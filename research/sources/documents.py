@@ -76,6 +76,9 @@ class DocumentsSource:
             passages = self._highlighter().passages(reader, question, page_ids)
         except Exception as error:  # noqa: BLE001  a damaged chunk, a model that will not load: the answer stands
             question.notes.append(f"the places on the pages could not be found: {type(error).__name__}: {error}")
+            from research.observe.log import log_failure
+
+            log_failure("search", "the places on the pages could not be found", error)
             return list(items)
         return [
             replace(item, passages=tuple(passages[page_id])) for item, page_id in zip(items, page_ids, strict=True)
