@@ -16,7 +16,7 @@ from research.search.dense import DenseLeg, QuestionVectors
 from research.search.fusion import FusedPage, fuse, ranks_of
 from research.search.legs import Hit, Hits, Leg
 from research.search.lexical import LexicalLeg
-from research.search.rewriters.base import ALL, Ranked, Rewrite, Rewriters
+from research.search.rewriters.base import ALL, Ranked, Rewrite, Rewriters, merge
 from research.search.visual import VisualLeg
 from research.store.client import ChromaClient
 from research.store.pages import StoredPage, get_pages, page_ids_of, places_of
@@ -159,8 +159,7 @@ class SearchEngine:
         query, rewrites = self._rewriters.before(query, self.client.catalog)
         legs = [name for name in names if not (off and name == "visual")]
         runs = self._run_legs(legs, query, max(_DEPTH, num_results), documents)
-        candidates, expansion = self._fuse(runs, query, None if everything else num_results)
-        rewrites += [expansion] if expansion else []
+        candidates = self._fuse(runs, query, rewrites, None if everything else num_results)
         found = candidates[:num_results]
         if any(run.leg is self._visual and not run.failure for run in runs):
             found = self._placed(found, query, num_results)
@@ -230,7 +229,7 @@ class SearchEngine:
 
         return score
 
-    def _fuse(self, runs: list[_LegRun], query: str, limit: int | None) -> tuple[list[Found], Rewrite | None]:
+    def _fuse(self, runs: list[_LegRun], query: str, rewrites: list[Rewrite], limit: int | None) -> list[Found]:
         """Give every candidate the score of every leg, then add up."""
         sound = [run for run in runs if not run.failure]
         candidates = {page_id for run in sound for page_id in run.hits}
@@ -248,35 +247,39 @@ class SearchEngine:
         known = places_of(self.client.catalog, sorted(candidates))
         fused = fuse(found, ranks, known, None, shares_text=self._visual.shares_text)
         documents = {page_id: doc_id for page_id, (_, _, doc_id) in known.items()}
-        fused, expansion = self._expand(query, fused, documents, [run.leg.name for run in sound])
+        fused = self._rerank(query, rewrites, fused, documents, [run.leg.name for run in sound])
         if len(runs) > 1 and page_references.NAME in self._boosters:  # a leg alone shows what it finds by itself
             fused = self._boost(query, fused, documents)
         fused = fused[:limit]
         pages = get_pages(self.client.catalog, [entry.page_id for entry in fused])
         sound_pages = (entry for entry in fused if entry.page_id in pages)  # one may have been removed just now
-        scored = [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in sound_pages]
-        return scored, expansion
+        return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in sound_pages]
 
-    def _expand(
-        self, query: str, fused: list[FusedPage], documents: dict[int, str], legs: Sequence[str]
-    ) -> tuple[list[FusedPage], Rewrite | None]:
-        """With the pages of some documents ranked by a longer question, if a rewriter has one."""
-        plain = _ranked(fused, documents)
-        rewrite = self._rewriters.expand(query, self.client.catalog, plain)
-        if rewrite is None:
-            return fused, None
-        from research.search.rewriters.finance import merge
-
-        runs = self._run_legs(legs, rewrite.after, _DEPTH, rewrite.documents)
-        hits = {run.leg.name: run.hits for run in runs if not run.failure}
-        known = places_of(self.client.catalog, sorted({page_id for found in hits.values() for page_id in found}))
-        ranks = {name: ranks_of(found) for name, found in hits.items()}
-        again = fuse(hits, ranks, known, None, shares_text=self._visual.shares_text)
-        documents |= {page_id: doc_id for page_id, (_, _, doc_id) in known.items()}
-        parts = {
-            page.page_id: (rewrite.name, LegScore(rank, page.score)) for rank, page in enumerate(again, start=1)
-        }
-        return _fused(merge(plain, _ranked(again, documents), rewrite.documents), fused, parts), rewrite
+    def _rerank(
+        self,
+        query: str,
+        rewrites: list[Rewrite],
+        fused: list[FusedPage],
+        documents: dict[int, str],
+        legs: Sequence[str],
+    ) -> list[FusedPage]:
+        """With the pages of some documents ranked by another text, where a rewriter has one. Adds to `rewrites`."""
+        rerankings = self._rewriters.rerankings(query, rewrites, self.client.catalog, _ranked(fused, documents))
+        for reranking in rerankings:
+            runs = self._run_legs(legs, reranking.question, _DEPTH, reranking.documents)
+            hits = {run.leg.name: run.hits for run in runs if not run.failure}
+            known = places_of(self.client.catalog, sorted({page_id for found in hits.values() for page_id in found}))
+            ranks = {name: ranks_of(found) for name, found in hits.items()}
+            again = fuse(hits, ranks, known, None, shares_text=self._visual.shares_text)
+            documents |= {page_id: doc_id for page_id, (_, _, doc_id) in known.items()}
+            merged = merge(_ranked(fused, documents), _ranked(again, documents), reranking)
+            parts = {}
+            if reranking.rewrite is not None:
+                rewrites.append(reranking.rewrite)
+                for rank, page in enumerate(again, start=1):
+                    parts[page.page_id] = (reranking.rewrite.name, LegScore(rank, page.score))
+            fused = _fused(merged, fused, parts)
+        return fused
 
     def _boost(self, query: str, fused: list[FusedPage], documents: dict[int, str]) -> list[FusedPage]:
         references = page_references.references_in(query)
