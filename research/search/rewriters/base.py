@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from research.errors import UsageError
 
 if TYPE_CHECKING:
-    from research.store.catalog import Catalog
+    from research.store.catalog.catalog import Catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _answer_form(question: str, catalog: Catalog) -> Rewrite | None:
 
 
 def _names(question: str, catalog: Catalog) -> Rewrite | None:
-    from research.store.lexical import unknown_words
+    from research.store.fulltext.search import unknown_words
 
     unknown = unknown_words(catalog, question)
     if not unknown:
