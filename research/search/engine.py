@@ -145,11 +145,9 @@ class Engine:
         ranked: Sequence[Ranked] = ranking.ranked
         moved: dict[int, str] = {}
         if len(legs) > 1:  # a leg alone shows what it finds by itself
-            unchanged: tuple[Sequence[Ranked], Rewrite | None] = (ranked, None)
-            ranked, expansion = _unless_it_fails(
-                question, "rewriting", unchanged, lambda: self._expanded(reader, question, legs, ranking)
+            ranked = _unless_it_fails(
+                question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, rewrites)
             )
-            rewrites += [expansion] if expansion else []
             for booster in self._boosters:
                 ranked, pages = _boosted(booster, text, reader, ranked, question)
                 moved.update(dict.fromkeys(pages, booster.name))
@@ -196,39 +194,16 @@ class Engine:
         found = {run.leg.name: run.hits for run in runs if not run.failure}
         return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
 
-    def _expanded(
-        self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking
-    ) -> tuple[Sequence[Ranked], Rewrite | None]:
-        """The ranking as a rewriter's longer question changes it inside the documents it names."""
-        rewrite = self._rewriters.expand(question.wording, reader, plain.ranked)
-        if rewrite is None:
-            return plain.ranked, None
-        longer = replace(question.searching(rewrite.after), documents=rewrite.documents)
-        expanded = self._rank(reader, longer, legs, _DEPTH)
-        return self._rewriters.merge(plain.ranked, expanded.ranked, rewrite), rewrite
-
-
-def _unless_it_fails(question: Question, what: str, otherwise: _T, step: Callable[[], _T]) -> _T:
-    """What changes the question or the order of its answer fails alone: the plain answer stands, and a note tells."""
-    try:
-        return step()
-    except CtxError:
-        raise
-    except Exception as error:  # noqa: BLE001
-        from research.observe.log import log_failure
-
-        log_failure("search", f"{what} failed", error)
-        question.notes.append(f"{what} failed ({type(error).__name__}); the answer is without it")
-        return otherwise
-
-
-def _boosted(
-    booster: Booster, text: str, reader: Reader, ranked: Sequence[Ranked], question: Question
-) -> tuple[Sequence[Ranked], Collection[int]]:
-    unchanged: tuple[Sequence[Ranked], Collection[int]] = (ranked, ())
-    return _unless_it_fails(
-        question, f"the booster {booster.name}", unchanged, lambda: booster.boost(text, reader, ranked)
-    )
+    def _reranked(
+        self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking, rewrites: list[Rewrite]
+    ) -> Sequence[Ranked]:
+        """With the pages of some documents ranked by another text, where a rewriter has one. Adds to `rewrites`."""
+        ranked: Sequence[Ranked] = plain.ranked
+        for reranking in self._rewriters.rerankings(question.wording, list(rewrites), reader, ranked):
+            other = replace(question.searching(reranking.question), documents=reranking.documents)
+            ranked = self._rewriters.merge(ranked, self._rank(reader, other, legs, _DEPTH).ranked, reranking)
+            rewrites += [reranking.rewrite] if reranking.rewrite else []
+        return ranked
 
 
 def _chains(runs: Sequence[_LegRun]) -> list[list[_LegRun]]:
