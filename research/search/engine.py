@@ -206,6 +206,29 @@ class Engine:
         return ranked
 
 
+def _unless_it_fails(question: Question, what: str, otherwise: _T, step: Callable[[], _T]) -> _T:
+    """What changes the question or the order of its answer fails alone: the plain answer stands, and a note tells."""
+    try:
+        return step()
+    except CtxError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        from research.observe.log import log_failure
+
+        log_failure("search", f"{what} failed", error)
+        question.notes.append(f"{what} failed ({type(error).__name__}); the answer is without it")
+        return otherwise
+
+
+def _boosted(
+    booster: Booster, text: str, reader: Reader, ranked: Sequence[Ranked], question: Question
+) -> tuple[Sequence[Ranked], Collection[int]]:
+    unchanged: tuple[Sequence[Ranked], Collection[int]] = (ranked, ())
+    return _unless_it_fails(
+        question, f"the booster {booster.name}", unchanged, lambda: booster.boost(text, reader, ranked)
+    )
+
+
 def _chains(runs: Sequence[_LegRun]) -> list[list[_LegRun]]:
     """Legs that can work side by side; one that follows another comes after it."""
     chains: list[list[_LegRun]] = []
