@@ -143,15 +143,18 @@ class Engine:
         question = question.searching(text)
         ranking = self._rank(reader, question, legs, max(_DEPTH, limit))
         ranked: Sequence[Ranked] = ranking.ranked
-        moved: dict[int, str] = {}
+        extra: dict[int, dict[str, LegScore]] = {}  # what moved a page, beside its legs
         if len(legs) > 1:  # a leg alone shows what it finds by itself
             ranked = _unless_it_fails(
-                question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, rewrites)
+                question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, rewrites, extra)
             )
             for booster in self._boosters:
                 ranked, pages = _boosted(booster, text, reader, ranked, question)
-                moved.update(dict.fromkeys(pages, booster.name))
-        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, moved)
+                for entry in ranked:
+                    if entry.page_id in pages:
+                        boosted = LegScore(None, entry.score, {"place": entry.score})
+                        extra.setdefault(entry.page_id, {})[booster.name] = boosted
+        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, extra)
         timings = {run.leg.name: run.seconds for run in ranking.runs} | {"search": time.perf_counter() - started}
         coverage = _coverage(reader, ranking.runs, off, question.notes)
         return SearchOutcome(
@@ -195,14 +198,25 @@ class Engine:
         return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
 
     def _reranked(
-        self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking, rewrites: list[Rewrite]
+        self,
+        reader: Reader,
+        question: Question,
+        legs: Sequence[Leg],
+        plain: _Ranking,
+        rewrites: list[Rewrite],
+        extra: dict[int, dict[str, LegScore]],
     ) -> Sequence[Ranked]:
-        """With the pages of some documents ranked by another text, where a rewriter has one. Adds to `rewrites`."""
+        """With the pages of some documents ranked by another text, where a rewriter has one. Adds to `rewrites`, and
+        to `extra` how that text ranked them."""
         ranked: Sequence[Ranked] = plain.ranked
         for reranking in self._rewriters.rerankings(question.wording, list(rewrites), reader, ranked):
             other = replace(question.searching(reranking.question), documents=reranking.documents)
-            ranked = self._rewriters.merge(ranked, self._rank(reader, other, legs, _DEPTH).ranked, reranking)
-            rewrites += [reranking.rewrite] if reranking.rewrite else []
+            again = self._rank(reader, other, legs, _DEPTH).ranked
+            ranked = self._rewriters.merge(ranked, again, reranking)
+            if reranking.rewrite is not None:
+                rewrites.append(reranking.rewrite)
+                for rank, entry in enumerate(again, start=1):
+                    extra.setdefault(entry.page_id, {})[reranking.rewrite.name] = LegScore(rank, entry.score)
         return ranked
 
 
@@ -256,7 +270,7 @@ def _side_by_side(chains: Sequence[Sequence[_LegRun]], step: Callable[[_LegRun],
 
 
 def _with_pages(
-    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, moved: Mapping[int, str]
+    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, extra: Mapping[int, dict[str, LegScore]]
 ) -> list[Found]:
     page_ids = [entry.page_id for entry in ranked]
     pages = get_pages_with_text(reader, page_ids[:limit])
@@ -264,9 +278,7 @@ def _with_pages(
     found = []
     for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
         score = min(1.0, max(0.0, entry.score))
-        if entry.page_id in moved:
-            legs[moved[entry.page_id]] = LegScore(None, score, {"place": score})
-        found.append(Found(*pages[entry.page_id], score, legs))
+        found.append(Found(*pages[entry.page_id], score, legs | extra.get(entry.page_id, {})))
     return found
 
 

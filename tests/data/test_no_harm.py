@@ -72,7 +72,7 @@ def ranks(outcome: SearchOutcome, question: Question) -> list[int]:
 def test_no_right_page_stands_lower_with_the_rewriters_on(sample_index: Path, tmp_path: Path) -> None:
     root = tmp_path / "index"
     shutil.copytree(sample_index, root)
-    summary = ingest([NO_HARM / "pdfs"], IndexPaths(root), settings=Settings(images=False), observer=SilentObserver())
+    summary = ingest(IndexPaths(root), [NO_HARM / "pdfs"], settings=Settings(images=False), observer=SilentObserver())
     assert not summary.failed
     lower, tempted, acted = [], Counter[str](), Counter[str]()
     with ChromaClient(root) as client:

@@ -84,12 +84,13 @@ class Rewriters:
     def merge(self, plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> list[Ranked]:
         """The plain ranking, in which the pages of each document reranked stand in the order of the other one.
 
-        A page takes the score of the place it comes to. Pages that only the other text found push the last ones of their
-        document to the end.
+        A page takes the score of the place it comes to. Pages that only the other text found push the last ones of
+        their document to the end.
         """
         places = {doc_id: iter(_order(doc_id, plain, other, reranking.keep_best)) for doc_id in reranking.documents}
         merged = [
-            Ranked(next(places[page.doc_id]), page.doc_id, page.score) if page.doc_id in places else page for page in plain
+            Ranked(next(places[page.doc_id]), page.doc_id, page.score) if page.doc_id in places else page
+            for page in plain
         ]
         least = min((page.score for page in plain), default=0.0)
         return merged + [Ranked(page_id, doc_id, least) for doc_id, rest in places.items() for page_id in rest]
