@@ -231,7 +231,7 @@ def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
         yield Check(
             "visual", "warn", f"left as it was: {problem}", "ctx ingest PATH --visual regions, or another model"
         )
-    elif name in ("", page_vectors.OFF) or name.startswith(page_vectors.REGIONS):
+    elif page_vectors.visual_kind(name) != "model":
         yield Check("visual", "ok", name or "nothing has filled it yet")
     elif refused := _refusal(name, named_encoders):
         yield Check("visual", "warn", refused.message, refused.hint)

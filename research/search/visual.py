@@ -12,7 +12,6 @@ from research.search.dense import DenseLeg, QuestionVectors
 from research.search.legs import Hits
 from research.search.regions import RegionsLeg
 from research.store.catalog import page_vectors
-from research.store.catalog.page_vectors import OFF, REGIONS
 from research.store.client import ChromaClient
 
 if TYPE_CHECKING:
@@ -41,14 +40,14 @@ class VisualLeg:
     @property
     def shares_text(self) -> bool:
         """Whether it compares the dense leg's own vectors, which must not count twice."""
-        return self._encoder().startswith(REGIONS)
+        return page_vectors.visual_side(self._catalog).kind == "regions"
 
     def why_off(self) -> str:
         """Why this index has no visual side; empty if it has one."""
-        if self._encoder() not in ("", OFF):
+        side = page_vectors.visual_side(self._catalog)
+        if side.kind != "off":
             return ""
-        problem = page_vectors.problem_of(self._catalog)
-        return f"no visual encoder has filled this index{f': {problem}' if problem else ''}"
+        return f"no visual encoder has filled this index{f': {side.problem}' if side.problem else ''}"
 
     def find(self, question: str, depth: int) -> Hits:
         self._check()
@@ -88,6 +87,3 @@ class VisualLeg:
         reason = self.why_off()
         if reason:
             raise CtxError(reason, hint="build it with: ctx ingest PATH --visual regions")
-
-    def _encoder(self) -> str:
-        return page_vectors.encoder_of(self._catalog)

@@ -62,10 +62,11 @@ class VisualSide:
 
 def visual_side(reader: Reader) -> VisualSide:
     name = encoder_of(reader)
-    return VisualSide(_kind(name), name, dim_of(reader), problem_of(reader))
+    return VisualSide(visual_kind(name), name, dim_of(reader), problem_of(reader))
 
 
-def _kind(name: str) -> Literal["off", "regions", "model"]:
+def visual_kind(name: str) -> Literal["off", "regions", "model"]:
+    """Of an encoder's name, as it stands in an index or is asked for."""
     if name in ("", OFF):
         return "off"
     return "regions" if name.partition(":")[0] == REGIONS else "model"
@@ -119,7 +120,7 @@ def write_lines(connection: sqlite3.Connection, page_id: int, packed: bytes) -> 
         (page_id, packed),
     )
     encoder = connection.execute("SELECT value FROM meta WHERE key = ?", (_ENCODER,)).fetchone()
-    if encoder is not None and _kind(str(encoder[0])) == "regions":
+    if encoder is not None and visual_kind(str(encoder[0])) == "regions":
         connection.execute("DELETE FROM page_vectors WHERE page_id = ?", (page_id,))
 
 

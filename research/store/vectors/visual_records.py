@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
-from research.store.catalog.page_vectors import REGIONS
 from research.store.catalog.pages import StoredPage, pages_of, totals
 
 if TYPE_CHECKING:
@@ -83,12 +82,11 @@ def _seen(catalog: Catalog, doc_ids: list[str]) -> Iterator[tuple[StoredPage, ND
 
 
 def _by_model(catalog: Catalog) -> bool:
-    encoder = page_vectors.encoder_of(catalog)
-    return encoder not in ("", page_vectors.OFF) and not encoder.startswith(REGIONS)
+    return page_vectors.visual_side(catalog).kind == "model"
 
 
 def _source(catalog: Catalog) -> tuple[str, tuple[str, ...]]:
     """The FROM clause of the pages that should have a record; empty where the visual side is off."""
     if _by_model(catalog):
         return _SEEN, ()
-    return (_FINISHED, (STAGE_VECTORS,)) if page_vectors.encoder_of(catalog).startswith(REGIONS) else ("", ())
+    return (_FINISHED, (STAGE_VECTORS,)) if page_vectors.visual_side(catalog).kind == "regions" else ("", ())
