@@ -170,7 +170,7 @@ def _catalog(paths: IndexPaths) -> Iterator[Check]:
 
 
 def _collections(catalog: Catalog) -> Iterator[Check]:
-    from research.store.vectors.sync_state import state_of
+    from research.store.vectors.generations import state_of
 
     state = state_of(catalog)
     if state.generation is None and state.missing == 0:
@@ -196,9 +196,9 @@ def _consistency(catalog: Catalog) -> Iterator[Check]:
     if writer_of(catalog.paths.lock) is not None:
         yield Check("consistency", "ok", "not looked at while another process writes")
         return
-    found = [ailment for look in QUICK for ailment in look(catalog)]
-    for ailment in found:
-        yield Check("consistency", "warn", ailment.message, "ctx doctor --fix")
+    found = [problem for check in QUICK for problem in check(catalog)]
+    for problem in found:
+        yield Check("consistency", "warn", problem.message, "ctx doctor --fix")
     if not found:
         yield Check("consistency", "ok", "pages, words, images and ledger agree; nothing was left behind")
 
@@ -246,7 +246,8 @@ def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
 
 
 def _refusal(name: str, named_encoders: Sequence[str]) -> CtxError | None:
-    from research.encoders.allowed import EncoderNotAllowed, check_allowed
+    from research.encoders.allowed import check_allowed
+    from research.errors import EncoderNotAllowed
 
     try:
         check_allowed(name, named_encoders)
@@ -274,7 +275,7 @@ def _unfinished(catalog: Catalog) -> Iterator[Check]:
 
 
 def _given_up(catalog: Catalog) -> Iterator[Check]:
-    from cli.given_up import places, remedy
+    from research.given_up import places, remedy
     from research.store.catalog.failures import given_up
 
     found = given_up(catalog)

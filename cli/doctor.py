@@ -66,10 +66,10 @@ def command(
 
 def _mend(paths: IndexPaths) -> list[Repair]:
     from cli.signals import orderly_end
-    from research.store.upkeep.repair import mend
+    from research.store.upkeep.repair import repair
 
     with orderly_end():
-        return mend(paths) if paths.exists else []
+        return repair(paths) if paths.exists else []
 
 
 def _write_plain(repairs: list[Repair], checks: list[Check]) -> None:

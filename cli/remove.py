@@ -83,8 +83,8 @@ def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
     from research.store.catalog.catalog import Catalog
     from research.store.catalog.documents import get_document, remove_document
     from research.store.files.lock import write_lock
-    from research.store.vectors import sync_state
-    from research.store.vectors.process import publish_apart
+    from research.store.vectors import generations
+    from research.store.vectors.process import publish_in_subprocess
 
     with write_lock(paths), Catalog(paths, writable=True) as catalog:
         gone = [d.filename for d in documents if get_document(catalog, d.doc_id) is None]
@@ -93,5 +93,5 @@ def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
         for document in documents:
             remove_document(catalog, document.doc_id)
         # Collections that were never built have nothing to forget.
-        if sync_state.state_of(catalog).generation is not None:
-            publish_apart(paths)
+        if generations.state_of(catalog).generation is not None:
+            publish_in_subprocess(paths)

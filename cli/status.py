@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
+from cli.terminal import amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -113,13 +114,13 @@ def _status(location: Location, named_encoders: Sequence[str]) -> Status:
     from research.store.catalog.failures import given_up
     from research.store.catalog.ledger import STAGE_OCR
     from research.store.catalog.page_writes import count_for_ocr
-    from research.store.vectors import sync_state
+    from research.store.vectors import generations
 
     paths = location.paths
     if not paths.exists:
         return Status(str(paths.root), location.why, exists=False)
     with Catalog(paths) as catalog:
-        state = sync_state.state_of(catalog)
+        state = generations.state_of(catalog)
         coverage = measure(catalog, [])
         return Status(
             index=str(paths.root),
@@ -148,7 +149,8 @@ def _status(location: Location, named_encoders: Sequence[str]) -> Status:
 
 
 def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
-    from research.encoders.allowed import EncoderNotAllowed, check_allowed
+    from research.encoders.allowed import check_allowed
+    from research.errors import EncoderNotAllowed
     from research.store.catalog import page_vectors, vectors
 
     found = []
@@ -161,7 +163,7 @@ def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
 
 
 def _lines(status: Status) -> Iterator[tuple[str, str]]:
-    from cli.given_up import places, remedy
+    from research.given_up import places, remedy
 
     yield "index", f"{status.index}  ({status.chosen_by})"
     if not status.exists:
@@ -173,18 +175,20 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     yield "chunks", f"{status.chunks:,}"
     yield "size", f"{status.size_bytes / 1e6:,.1f} MB"
     yield "encoder", status.text_encoder or "none yet"
-    unseen = f", {status.pages_without_visual:,} pages not seen yet" if status.pages_without_visual else ""
+    unseen = f", {amount(status.pages_without_visual, 'page')} not seen yet" if status.pages_without_visual else ""
     yield "visual", f"{status.visual_encoder or 'none yet'}{unseen}"
     for name in status.encoders_not_allowed:
         yield "not allowed", f"{name} is not loaded; allow it with CTX_ALLOWED_ENCODERS={shlex.quote(name)}"
     if status.unfinished_documents:
+        waits = "waits" if status.unfinished_documents == 1 else "wait"
         yield (
             "unfinished",
-            f"{status.unfinished_documents:,} documents wait for {status.pending_chunks:,} vectors;"
-            " finish with: ctx ingest PATH",
+            f"{amount(status.unfinished_documents, 'document')} {waits} for"
+            f" {amount(status.pending_chunks, 'vector')}; finish with: ctx ingest PATH",
         )
     if status.pages_for_ocr:
-        yield "ocr", f"{status.pages_for_ocr:,} pages wait to be read by OCR: ctx ingest PATH"
+        waits = "waits" if status.pages_for_ocr == 1 else "wait"
+        yield "ocr", f"{amount(status.pages_for_ocr, 'page')} {waits} to be read by OCR: ctx ingest PATH"
     if status.given_up:
         yield "given up", f"{places(status.given_up)}; {remedy(status.given_up)}"
     if status.collections_behind:

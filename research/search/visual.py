@@ -2,88 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from research.errors import CtxError
-from research.models import MatchedRegion
-from research.search import matched
-from research.search.dense import DenseLeg, QuestionVectors
-from research.search.legs import Hits
-from research.search.regions import RegionsLeg
-from research.store.catalog import page_vectors
-from research.store.client import ChromaClient
+from research.models import Question
+from research.search.dense import DenseLeg, QuestionEncoder
+from research.search.legs import Hits, Leg
+from research.search.ocr_lines import OcrLinesLeg
+from research.store.catalog.page_vectors import visual_side
+from research.store.catalog.reader import Reader
+from research.store.vectors.index import VectorIndex
 
 if TYPE_CHECKING:
-    from research.search.late import ModelLeg
+    from research.search.late_interaction import LateInteractionLeg
 
 
 class VisualLeg:
     name = "visual"
+    follows = "dense"  # OCR's lines build on it; and a model is so slow that waiting for it is nothing
 
     def __init__(
         self,
-        client: ChromaClient,
         dense: DenseLeg,
-        questions: QuestionVectors,
+        encoder: QuestionEncoder,
+        index: VectorIndex,
         device: str = "auto",
         named_encoders: Sequence[str] = (),
     ) -> None:
-        self._catalog = client.catalog
-        self._questions = questions
-        self._regions = RegionsLeg(client.catalog, dense, questions)
-        self._client = client
+        self._lines = OcrLinesLeg(dense, encoder)
+        self._index = index
         self._device = device
         self._named_encoders = named_encoders
-        self._loaded: ModelLeg | None = None
+        self._model: LateInteractionLeg | None = None
+        self._loading = threading.Lock()
 
-    @property
-    def shares_text(self) -> bool:
-        """Whether it compares the dense leg's own vectors, which must not count twice."""
-        return page_vectors.visual_side(self._catalog).kind == "regions"
-
-    def why_off(self) -> str:
-        """Why this index has no visual side; empty if it has one."""
-        side = page_vectors.visual_side(self._catalog)
+    def why_off(self, reader: Reader) -> str:
+        side = visual_side(reader)
         if side.kind != "off":
             return ""
         return f"no visual encoder has filled this index{f': {side.problem}' if side.problem else ''}"
 
-    def find(self, question: str, depth: int) -> Hits:
-        self._check()
-        return self._regions.find(question, depth) if self.shares_text else self._model().find(question, depth)
+    def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
+        return self._side(reader).candidates(reader, question, depth)
 
-    def beyond(self, question: str, depth: int, dense: Hits) -> Hits:
-        """`find` where it shares the text side's vectors, without asking the dense leg again."""
-        return self._regions.beyond(question, depth, dense)
+    def score(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> Hits:
+        return self._side(reader).score(reader, question, page_ids)
 
-    def beyond_of(self, question: str, page_ids: Sequence[int], dense: Hits) -> Hits:
-        """`score`, alike."""
-        return self._regions.beyond_of(question, page_ids, dense)
+    def model(self) -> LateInteractionLeg:
+        """The leg of a visual model, for an index that one filled."""
+        with self._loading:
+            if self._model is None:
+                from research.search.late_interaction import LateInteractionLeg  # its imports would slow all others
 
-    def score(self, question: str, page_ids: Sequence[int]) -> Hits:
-        self._check()
-        return self._regions.score(question, page_ids) if self.shares_text else self._model().score(question, page_ids)
+                self._model = LateInteractionLeg(self._index, self._device, self._named_encoders)
+            return self._model
 
-    def matched(self, question: str, page_ids: Sequence[int]) -> dict[int, list[MatchedRegion]]:
-        """Where on each page the answer seems to stand, best first."""
-        if self.shares_text:
-            return matched.by_text(self._catalog, question, self._questions.of(question), page_ids)
-        return matched.by_model(self._catalog, self._model().vectors_of(question), page_ids)
-
-    def matched_closely(self, question: str, page_id: int) -> list[MatchedRegion]:
-        """The same for one page by its text, whatever filled the visual side, with more care."""
-        asked = self._questions.of(question)
-        return matched.closely(self._catalog, question, asked, page_id, self._questions.encoder())
-
-    def _model(self) -> ModelLeg:
-        if self._loaded is None:
-            from research.search.late import ModelLeg  # what it imports would slow every other question
-
-            self._loaded = ModelLeg(self._client, self._device, self._named_encoders)
-        return self._loaded
-
-    def _check(self) -> None:
-        reason = self.why_off()
-        if reason:
-            raise CtxError(reason, hint="build it with: ctx ingest PATH --visual regions")
+    def _side(self, reader: Reader) -> Leg:
+        kind = visual_side(reader).kind
+        if kind == "off":
+            raise CtxError(self.why_off(reader), hint="build it with: ctx ingest PATH --visual regions")
+        return self._lines if kind == "regions" else self.model()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from research.encoders.base import usable_cores
 from research.encoders.minilm.files import MODEL, VOCABULARY
 from research.encoders.onnx import import_onnxruntime
 from research.errors import CtxError
@@ -163,10 +163,3 @@ def _broken_files() -> CtxError:
         "the text encoder's model files are damaged or missing",
         hint="pip install --force-reinstall --no-deps ctx-research",
     )
-
-
-def usable_cores() -> int:
-    """Cores this process may run on; fewer than the machine's under taskset or in a container."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

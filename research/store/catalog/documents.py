@@ -73,6 +73,12 @@ def document_of_hash(reader: Reader, sha256: str) -> tuple[DocumentInfo, int] | 
     return None if row is None else (_info(row), int(row["reader_version"]))
 
 
+def reader_version_of(reader: Reader, doc_id: str) -> int | None:
+    """The version of the reader that read this document."""
+    row = reader.connection.execute("SELECT reader_version FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
+    return None if row is None else int(row[0])
+
+
 def document_at_path(reader: Reader, path: str) -> tuple[str, FileStamp] | None:
     """The document last seen at a path, and the file's stamp then."""
     row = reader.connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
@@ -103,7 +109,7 @@ def add_document(
     """
     made = [PreparedPage.of(page, chunks) for page, chunks in pages]
     if [entry.page.number for entry in made] != list(range(1, info.num_pages + 1)):
-        raise DocumentError("incomplete", f"only {len(made)} of {info.num_pages} pages arrived")
+        raise DocumentError(f"only {len(made)} of {info.num_pages} pages arrived", code="incomplete")
     stages = {STAGE_VECTORS} | ({STAGE_IMAGES} if images else set())
     if any(entry.page.needs_ocr for entry in made):
         stages.add(STAGE_OCR)

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from research.records import Box, FailedPage, Line
+from research.boxes import Box
+from research.records import FailedPage, Line
 from research.store.catalog.catalog import Catalog, reserve_sequence, sequence_of, write_meta
 from research.store.catalog.failures import record
 from research.store.catalog.ledger import STAGE_VISUAL
 from research.store.catalog.pages import marks, slices, totals
 from research.store.catalog.reader import Reader
-from research.store.files.images import image_path
 
 REGIONS = "regions"
 OFF = "off"
@@ -145,7 +145,7 @@ def unseen_images(reader: Reader) -> list[PageImage]:
         " ORDER BY documents.timestamp, doc_id, page"
     )
     return [
-        PageImage(page_id, doc_id, page, f"{name}, page {page}", source_path, image_path(reader.paths, doc_id, page))
+        PageImage(page_id, doc_id, page, f"{name}, page {page}", source_path, reader.paths.image_path(doc_id, page))
         for page_id, doc_id, page, name, source_path in rows
     ]
 

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from research.store.catalog.ledger import PENDING_CHUNKS, STAGE_VECTORS
 from research.store.catalog.reader import Reader
-from research.store.files.images import image_path, thumbnail_path
 
 # SQLite's default limit on variables in one statement was 999 for a long time.
 _SLICE = 900
@@ -232,8 +231,8 @@ def marks(values: Sequence[object]) -> str:
 def _stored(reader: Reader, row: Sequence[Any]) -> StoredPage:
     _, doc_id, page, *_ = row
     drawn = bool(row[_IMAGE])
-    image = image_path(reader.paths, doc_id, page) if drawn else ""
-    thumbnail = thumbnail_path(reader.paths, doc_id, page) if drawn else ""
+    image = reader.paths.image_path(doc_id, page) if drawn else ""
+    thumbnail = reader.paths.thumbnail_path(doc_id, page) if drawn else ""
     fields: tuple[Any, ...] = (*row, image, thumbnail)
     return StoredPage(*fields)
 

@@ -199,5 +199,5 @@ def version_of(connection: sqlite3.Connection) -> int:
     """The catalog's schema version; 0 for an empty file."""
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if found > VERSION:
-        raise NewerIndexError("this index", found, VERSION)
+        raise NewerIndexError.of("this index", found, VERSION)
     return found

@@ -15,6 +15,7 @@ from research.store.catalog.catalog import Catalog, reserve_sequence, revise, se
 from research.store.catalog.ledger import PENDING_CHUNKS, STAGE_VECTORS
 from research.store.catalog.pages import marks, slices
 from research.store.catalog.reader import Reader
+from research.text import embedding_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,7 +81,7 @@ def pending_chunks(reader: Reader) -> Iterator[PendingChunk]:
         ).fetchall()
         for chunk_id, context, text in rows:
             body = zlib.decompress(text).decode()
-            yield PendingChunk(chunk_id, f"{context}\n{body}" if context else body)
+            yield PendingChunk(chunk_id, embedding_text(context, body))
 
 
 def count_pending(reader: Reader) -> int:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from research.errors import IndexUnusableError, UsageError
 from research.store.catalog import schema
-from research.store.files.own_files import create_file, read_file
+from research.store.files.paths import create_file, read_file
 
 MARKER = "ctx-index.json"
 FORMAT = "ctx.index/1"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from research.store.catalog.ledger import STAGES
 from research.store.upkeep import column_checks as columns
-from research.store.upkeep.column_checks import Check, count_lines, shown, unpack
+from research.store.upkeep.column_checks import ColumnCheck, count_lines, shown, unpack
 
 REBUILT = frozenset({"page_words", "page_vocabulary", "name_words"})
 
@@ -26,7 +26,7 @@ _FREE = 256 << 20
 _LARGEST_DIM = 8192
 _LONGEST_SQUARE = 1.05  # of a unit vector in half precision, with room for rounding
 
-_META: dict[str, Check] = {
+_META: dict[str, ColumnCheck] = {
     "catalog_id": columns.IDENTITY,
     "text_encoder": columns.ENCODER,
     "text_dim": columns.matching("a number of dimensions", "[1-9][0-9]{0,3}"),
@@ -59,7 +59,7 @@ Rule = Callable[[sqlite3.Row, _Review], str]
 class Table:
     """A check for every column, and a rule for the row as a whole."""
 
-    columns: dict[str, Check]
+    columns: dict[str, ColumnCheck]
     rule: Rule | None = None
 
 

@@ -1,4 +1,4 @@
-"""Mending an index: look, mend, look again, and say honestly what came of it."""
+"""Repairing an index: check, fix, check again, and say honestly what came of it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from research.store.catalog.catalog import Catalog
 from research.store.error_hints import DAMAGED
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
-from research.store.upkeep.integrity import THOROUGH, Look
-from research.store.vectors.process import publish_apart, verify_apart
+from research.store.upkeep.integrity import FULL, IntegrityCheck
+from research.store.vectors.process import publish_in_subprocess, verify_in_subprocess
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One thing that was wrong, whether it is mended, and what is left for the user to do."""
+    """One thing that was wrong, whether it is fixed, and what is left for the user to do."""
 
     name: str
     message: str
@@ -24,15 +24,15 @@ class Repair:
     remedy: str = ""
 
 
-def mend(paths: IndexPaths) -> list[Repair]:
+def repair(paths: IndexPaths) -> list[Repair]:
     """Repair what can be repaired; an empty list means that nothing was wrong. Raises `BusyError`."""
     repairs: list[Repair] = []
     try:
         with write_lock(paths):
             repairs += _folder(paths)
             with Catalog(paths, writable=True) as catalog:
-                for look in THOROUGH:
-                    repairs += _mend(catalog, look)
+                for check in FULL:
+                    repairs += _repair(catalog, check)
                 repairs += _collections(catalog)
     except BusyError:
         raise
@@ -43,24 +43,24 @@ def mend(paths: IndexPaths) -> list[Repair]:
     return repairs
 
 
-def _mend(catalog: Catalog, look: Look) -> list[Repair]:
+def _repair(catalog: Catalog, check: IntegrityCheck) -> list[Repair]:
     repairs = []
-    found = list(look(catalog))
-    for ailment in found:
-        if ailment.mend is not None:
-            ailment.mend(catalog)
-    left = {ailment.message for ailment in look(catalog)} if found else set()
-    for ailment in found:
-        fixed = ailment.message not in left
-        repairs.append(Repair(ailment.name, ailment.message, fixed, ailment.afterwards if fixed else DAMAGED))
+    found = list(check(catalog))
+    for problem in found:
+        if problem.fix is not None:
+            problem.fix(catalog)
+    left = {problem.message for problem in check(catalog)} if found else set()
+    for problem in found:
+        fixed = problem.message not in left
+        repairs.append(Repair(problem.name, problem.message, fixed, problem.remedy if fixed else DAMAGED))
     return repairs
 
 
 def _collections(catalog: Catalog) -> list[Repair]:
     empty = not catalog.connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone()
-    if empty or verify_apart(catalog.paths):
+    if empty or verify_in_subprocess(catalog.paths):
         return []
-    publish_apart(catalog.paths, anew=True)
+    publish_in_subprocess(catalog.paths, rebuild=True)
     message = "the collections were damaged, lost or behind, and were built anew from the catalog"
     return [Repair("collections", message, fixed=True)]
 

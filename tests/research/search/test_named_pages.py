@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from small_index import add, embed
 
+from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
-from research.search.engine import SearchEngine
 from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.vectors import writer
