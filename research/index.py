@@ -24,6 +24,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents, find_documents
 from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
 from research.store.files.paths import IndexPaths
+from research.store.fulltext.search import is_outdated
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
@@ -88,8 +89,12 @@ class Index:
                 )
 
     def catch_up(self) -> bool:
-        """Publish what the collections lack, if nobody else is writing. True if that was done; without it a question
-        compares the missing vectors one by one."""
+        """Publish what the collections lack, and analyse pages again that other rules have read, if nobody else is
+        writing. True if the former was done; without it a question compares the missing vectors one by one."""
+        if is_outdated(self.catalog):
+            from research.store.fulltext.rebuild import update_if_outdated
+
+            update_if_outdated(self.catalog)
         return self.vectors.sync_if_stale(self.catalog)
 
     def ask(

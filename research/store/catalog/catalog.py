@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -67,6 +67,8 @@ class Catalog:
             self.connection.refresh()
             if not self.connection.meta.get("catalog_id"):
                 self.set_meta("catalog_id", uuid.uuid4().hex)
+            if writable:
+                self._update_fulltext()
         except sqlite3.Error as error:  # a torn file often opens, and fails at the first look inside
             self.close()
             raise self._explain(error) from error
@@ -248,6 +250,17 @@ class Catalog:
             self.paths.create()  # an index is marked as ours before it is first written by this version
             return self._open_writable()
         return connection
+
+    def _update_fulltext(self) -> None:
+        """Whoever opens the catalog for writing brings full text up to the analyzer that questions will use."""
+        from research.store.fulltext.search import is_outdated
+
+        if is_outdated(self):
+            from research.store.fulltext.rebuild import update_words
+
+            # What is damaged is left to `ctx doctor --fix`, which opens the catalog as well.
+            with suppress(IndexUnusableError, sqlite3.DatabaseError):
+                update_words(self)
 
     def _explain(self, error: sqlite3.Error) -> IndexUnusableError:
         return unusable_catalog(f"the catalog in {self.paths.root} failed", error)

@@ -34,6 +34,7 @@ _META: dict[str, ColumnCheck] = {
     "visual_dim": columns.matching("a number of dimensions", "0|[1-9][0-9]{0,3}"),
     "visual_problem": columns.NOTE,
     "revision": columns.matching("a counter", "[0-9]{1,18}"),
+    "analyzer": columns.NOTE,
     "vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
     "page_vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
 }

@@ -14,6 +14,7 @@ from research.store.catalog.vectors import dim_of
 from research.store.files import images
 from research.store.files.paths import remove_tree
 from research.store.fulltext.rebuild import index_is_damaged, pages_disagree, rebuild_words, words_disagree
+from research.store.fulltext.search import is_outdated
 from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
 from research.store.vectors import drafts
 
@@ -131,6 +132,8 @@ def check_images(catalog: Catalog) -> Iterator[Problem]:
 def check_fulltext(catalog: Catalog) -> Iterator[Problem]:
     if pages_disagree(catalog):
         yield _fulltext_problem("holds other pages than the catalog")
+    elif is_outdated(catalog):
+        yield _fulltext_problem("was made by other rules than questions are read by")
 
 
 def check_fulltext_words(catalog: Catalog) -> Iterator[Problem]:
