@@ -28,6 +28,10 @@ _ALIKE = 0.8  # less, and names of other programs would be taken for mistakes
 
 _SHOWN = 60  # characters of a wrong value
 
+REWRITERS = ("answer-form", "names", "finance")
+BOOSTERS = ("page-references",)
+_NONE = ["off"]  # the empty list, which a variable cannot say
+
 # SQLite and Chroma count in 64 and 32 bits; nobody means more than this.
 _MOST_RESULTS = 10_000
 _MOST_TOKENS = 1_000_000_000
@@ -99,6 +103,11 @@ class Settings:
     )
     # models an index may ask for, by name or folder, though nobody named them on this machine
     allowed_encoders: tuple[str, ...] = _setting((), separator=",", users_own="it permits models to be loaded")
+    # what may change the text that is searched, and the order of what was found; `off` alone is none of them
+    rewriters: tuple[str, ...] = _setting(REWRITERS, separator=",", choices=REWRITERS)
+    boosters: tuple[str, ...] = _setting(BOOSTERS, separator=",", choices=BOOSTERS)
+    # tables of your own for the rewriter `finance`
+    vocabulary: tuple[str, ...] = _setting((), separator=os.pathsep, inside="it says which files are read")
     # folders whose .ctx and ctx.toml are used though somebody else owns or may write them
     safe_folders: tuple[str, ...] = _setting((), separator=os.pathsep, users_own="it says whom to trust")
 
@@ -183,7 +192,9 @@ def check(name: str, value: Any, where: str) -> Any:
         return _text(name, value, where, rule)
     if not isinstance(value, list | tuple) or not all(isinstance(entry, str) and entry for entry in value):
         raise UsageError(f"{where}: {name} must be a list of texts, not {_shown(value)}", hint=f'{name} = ["…", "…"]')
-    return tuple(_text(name, entry, where, rule) for entry in value)
+    if rule.choices and list(value) == _NONE:
+        return ()
+    return tuple(_text(name, entry, where, rule) for entry in dict.fromkeys(value))
 
 
 def _switch(name: str, value: Any, where: str) -> bool:
@@ -279,9 +290,10 @@ def _from_file(path: Path) -> dict[str, Given]:
     for name, value in read.items():
         where = f"{path}{_line(name, text)}"
         checked = check(name, value, where)
-        if name == "index" and checked:
-            # A relative folder in a file means relative to that file, wherever the command runs.
-            checked = str(path.parent / Path(checked).expanduser())
+        if _rule(_FIELDS[name]).inside:
+            # A relative path in a file means relative to that file, wherever the command runs.
+            places = [str(path.parent / Path(place).expanduser()) for place in _places(checked)]
+            checked = tuple(places) if isinstance(checked, tuple) else "".join(places)
         found[name] = Given(checked, where)
     return found
 
@@ -305,12 +317,18 @@ def _check_found(found: Mapping[str, Given], path: Path) -> None:
                 " may not",
                 hint=_elsewhere(name, rule),
             )
-        if rule.inside and given.value and not is_inside(Path(given.value), path.parent):
-            raise UsageError(
-                f"{given.where}: {name} leads out of that folder, to {given.value}; because {rule.inside}, a file"
-                " found in a folder may name only places inside it",
-                hint=_elsewhere(name, rule),
-            )
+        for place in _places(given.value) if rule.inside else ():
+            if not is_inside(Path(place), path.parent):
+                raise UsageError(
+                    f"{given.where}: {name} leads out of that folder, to {place}; because {rule.inside}, a file"
+                    " found in a folder may name only places inside it",
+                    hint=_elsewhere(name, rule),
+                )
+
+
+def _places(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The paths that a setting names."""
+    return value if isinstance(value, tuple) else (value,) if value else ()
 
 
 def _elsewhere(name: str, rule: Rule) -> str:

@@ -3,6 +3,9 @@
     question → rewriters → legs → fuse → boosters → pages with their text
 
 It knows no leg, rewriter or booster by name. A leg that fails is named in `coverage`, and the rest answers.
+
+Fusion is a weighted sum of scores that are already on one scale. Rank fusion throws away how sure a leg is and so falls
+behind its better leg; scores that do not depend on the other results can simply be added.
 """
 
 from __future__ import annotations
@@ -11,12 +14,10 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from research.errors import CtxError, UsageError
 from research.models import Coverage, LegCoverage, LegScore, Question, Rewrite
-from research.search.fusion import Ranked, Weights, fuse, leg_scores, ranks_of
-from research.search.legs import Hits, Leg
+from research.search.legs import Booster, Hits, Leg, Ranked, Rewriters
 from research.store.catalog.page_vectors import count_unseen
 from research.store.catalog.pages import StoredPage, get_pages, get_pages_with_text, page_ids_of, places_of, totals
 from research.store.catalog.reader import Reader
@@ -25,31 +26,27 @@ from research.store.catalog.reader import Reader
 _DEPTH = 100
 
 
-class Rewriters(Protocol):
-    """What changes the text that is searched, and says so."""
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each leg counts, by its name.
 
-    def before(self, reader: Reader, text: str) -> tuple[str, list[Rewrite]]:
-        """The text to search, and what was done to make it of the question."""
-        ...
+    `shares` are parts of one sum. A leg outside it changes the sum of the others: by a share of what it has beyond
+    them (`gains`, for hits that tell their gain), or by taking a share of the whole (`blends`).
+    """
 
-    def expand(self, reader: Reader, text: str, ranked: Sequence[Ranked]) -> Rewrite | None:
-        """A longer question by which to rank the pages inside some of the documents that the plain one found."""
-        ...
-
-    def merge(self, plain: Sequence[Ranked], expanded: Sequence[Ranked], rewrite: Rewrite) -> list[Ranked]:
-        """The plain ranking with those documents' pages in the order of the expanded one."""
-        ...
+    shares: Mapping[str, float]
+    gains: Mapping[str, float]
+    blends: Mapping[str, float]
 
 
-class Booster(Protocol):
-    """What changes the order of what was found. Its name stands among the legs of the pages it moved."""
-
-    @property
-    def name(self) -> str: ...
-
-    def boost(self, reader: Reader, text: str, ranked: Sequence[Ranked]) -> tuple[list[Ranked], Collection[int]]:
-        """The pages in their new order, and which of them it moved. Pages that no leg found may join."""
-        ...
+# From sweeps on four development sets, flat around the optimum (RETRIEVAL.md). A lexical score of 1 is far rarer than a
+# cosine of 1, hence its larger share. What a line of a scan has beyond its passage: .10 and .20 did as well as .15. The
+# third of a visual model is not measured: no trained weights could be had, so it counts as one of three.
+DEFAULT_WEIGHTS = Weights(
+    shares={"lexical": 0.63, "dense": 0.37},
+    gains={"visual": 0.15},
+    blends={"visual": 1 / 3},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +130,16 @@ class Engine:
         if not question.text.strip() or limit <= 0:
             return SearchOutcome([], _coverage(reader, [], [], []))
         started = time.perf_counter()
-        text, rewrites = self._rewriters.before(reader, question.text)
+        text, rewrites = self._rewriters.before(question.text, reader)
         question = question.searching(text)
         ranking = self._rank(reader, question, legs, max(_DEPTH, limit))
-        ranked, moved = ranking.ranked, dict[int, str]()
+        ranked: Sequence[Ranked] = ranking.ranked
+        moved: dict[int, str] = {}
         if len(legs) > 1:  # a leg alone shows what it finds by itself
             ranked, expansion = self._expanded(reader, question, legs, ranking)
             rewrites += [expansion] if expansion else []
             for booster in self._boosters:
-                ranked, pages = booster.boost(reader, text, ranked)
+                ranked, pages = booster.boost(text, reader, ranked)
                 moved.update(dict.fromkeys(pages, booster.name))
         candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, moved)
         timings = {run.leg.name: run.seconds for run in ranking.runs} | {"search": time.perf_counter() - started}
@@ -188,9 +186,9 @@ class Engine:
 
     def _expanded(
         self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking
-    ) -> tuple[list[Ranked], Rewrite | None]:
+    ) -> tuple[Sequence[Ranked], Rewrite | None]:
         """The ranking as a rewriter's longer question changes it inside the documents it names."""
-        rewrite = self._rewriters.expand(reader, question.wording, plain.ranked)
+        rewrite = self._rewriters.expand(question.wording, reader, plain.ranked)
         if rewrite is None:
             return plain.ranked, None
         longer = replace(question.searching(rewrite.after), documents=rewrite.documents)
@@ -253,3 +251,53 @@ def _coverage(
         pages_without_text=counted.pages_without_text,
         pages_without_visual=count_unseen(reader),
     )
+
+
+def fuse(
+    found: Mapping[str, Hits], order: Mapping[int, tuple[str, int, str]], weights: Weights = DEFAULT_WEIGHTS
+) -> list[Ranked]:
+    """The pages by weighted sum, best first. `found` holds every leg's score of every candidate it knows.
+
+    A leg that stands alone counts in full, whatever its weight beside others. Equal scores (twin pages of two
+    documents) stand in `order` (filename, page, doc_id), so that the answer does not depend on which document was
+    ingested first.
+    """
+    totals = _totals(found, weights)
+    # Rounded, because twins differ in the last bits: by the order of adding, and by their place in a matrix of float32.
+    ordered = sorted(
+        [(-round(score, 6), order[page_id], page_id) for page_id, score in totals.items() if page_id in order]
+    )
+    return [Ranked(page_id, place[2], totals[page_id]) for _, place, page_id in ordered]
+
+
+def ranks_of(hits: Hits, own: Collection[int]) -> dict[int, int]:
+    """page_id → rank from 1, by score, among the pages that the leg found itself."""
+    ordered = sorted([(-hits[page_id].score, page_id) for page_id in own if page_id in hits])
+    return {page_id: rank for rank, (_, page_id) in enumerate(ordered, start=1)}
+
+
+def leg_scores(page_id: int, found: Mapping[str, Hits], ranks: Mapping[str, Mapping[int, int]]) -> dict[str, LegScore]:
+    """How each leg saw a page."""
+    return {
+        name: LegScore(ranks[name].get(page_id), hits[page_id].score, dict(hits[page_id].parts))
+        for name, hits in found.items()
+        if page_id in hits
+    }
+
+
+def _totals(found: Mapping[str, Hits], weights: Weights) -> dict[int, float]:
+    if len(found) == 1:
+        return {page_id: hit.score for hits in found.values() for page_id, hit in hits.items()}
+    totals: dict[int, float] = {}
+    whole = sum(weights.shares.get(name, 0.0) for name in found)
+    for name, weight in weights.shares.items():
+        for page_id, hit in found.get(name, {}).items():
+            totals[page_id] = totals.get(page_id, 0.0) + weight / whole * hit.score
+    for name in found.keys() - weights.shares.keys():
+        for page_id, hit in found[name].items():
+            known = totals.get(page_id, 0.0)
+            if hit.gain is not None:
+                totals[page_id] = known + weights.gains[name] * hit.gain
+            else:  # a page it has not seen yet is judged by the others alone
+                totals[page_id] = (1 - weights.blends[name]) * known + weights.blends[name] * hit.score
+    return totals

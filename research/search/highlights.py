@@ -15,8 +15,7 @@ from research.boxes import Box, area, contains, rounded, touches, union, unpack_
 from research.errors import CtxError
 from research.models import Passage, Question
 from research.search.dense import QuestionEncoder
-from research.search.ocr_lines import lines_match_encoder
-from research.search.visual import VisualLeg
+from research.search.visual import VisualLeg, lines_match_encoder
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
 from research.store.fulltext.analyzer import words

@@ -1,12 +1,12 @@
-"""What a leg is: one way of finding pages, which can fail without the others."""
+"""What the engine is given: legs that find pages, rewriters of what is searched, boosters that change the order."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from research.models import Question
+from research.models import Question, Rewrite
 from research.store.catalog.reader import Reader
 
 
@@ -50,4 +50,39 @@ class Leg(Protocol):
 
     def score(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> Hits:
         """The scores of given pages; pages the leg knows nothing of are left out."""
+        ...
+
+
+class Ranked(NamedTuple):
+    """A page in a ranking."""
+
+    page_id: int
+    doc_id: str
+    score: float
+
+
+class Rewriters(Protocol):
+    """What changes the text that is searched, and says so."""
+
+    def before(self, text: str, reader: Reader, /) -> tuple[str, list[Rewrite]]:
+        """The text to search, and what was done to make it of the question."""
+        ...
+
+    def expand(self, text: str, reader: Reader, ranked: Sequence[Ranked], /) -> Rewrite | None:
+        """A longer question by which to rank the pages inside some of the documents that the plain one found."""
+        ...
+
+    def merge(self, plain: Sequence[Ranked], expanded: Sequence[Ranked], rewrite: Rewrite) -> list[Ranked]:
+        """The plain ranking with those documents' pages in the order of the expanded one."""
+        ...
+
+
+class Booster(Protocol):
+    """What changes the order of what was found. Its name stands among the legs of the pages it moved."""
+
+    @property
+    def name(self) -> str: ...
+
+    def boost(self, text: str, reader: Reader, ranked: Sequence[Ranked]) -> tuple[Sequence[Ranked], Collection[int]]:
+        """The pages in their new order, and which of them it moved. Pages that no leg found may join."""
         ...

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from research.context.injection.detector import signals_of
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
+from research.search.boosters.page_references import PageReferencesBooster
 from research.search.dense import DenseLeg, QuestionEncoder
-from research.search.engine import Engine, Found, SearchOutcome
-from research.search.fusion import DEFAULT_WEIGHTS
+from research.search.engine import DEFAULT_WEIGHTS, Engine, Found, SearchOutcome
 from research.search.lexical import LexicalLeg
+from research.search.rewriters.base import Rewriters
 from research.search.visual import VisualLeg
 from research.sources.base import Retrieved
 from research.store.catalog.pages import page_ids_at
@@ -45,12 +46,6 @@ _CALIBRATION = {
 }
 
 
-class NoRewriters:
-    def before(self, reader, text): return text, []
-    def expand(self, reader, text, ranked): return None
-    def merge(self, plain, expanded, rewrite): return plain
-
-
 class DocumentsSource:
     """The legs, rewriters and boosters of documents, wired to one index."""
 
@@ -66,8 +61,8 @@ class DocumentsSource:
             [LexicalLeg(), dense, self._visual],
             modes=MODES,
             weights=DEFAULT_WEIGHTS,
-            rewriters=NoRewriters(),
-            boosters=[],
+            rewriters=Rewriters(settings.rewriters, settings.vocabulary),
+            boosters=[booster for booster in (PageReferencesBooster(),) if booster.name in settings.boosters],
         )
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:

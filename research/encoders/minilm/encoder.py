@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from research.encoders.base import usable_cores
 from research.encoders.minilm.files import MODEL, VOCABULARY
-from research.encoders.onnx import import_onnxruntime
 from research.errors import CtxError
+from research.telemetry import import_onnxruntime
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ class MiniLMEncoder:
     max_tokens = 256
 
     def __init__(self, *, threads: int | None = None) -> None:
-        self._threads = threads or usable_cores()
+        self._threads = threads
         self._word_tokens: dict[str, int] = {}
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -56,7 +56,7 @@ class MiniLMEncoder:
 
         # The longest first, so that no core is left with a long one at the end.
         order = sorted(range(len(encoded)), key=lambda position: -len(encoded[position]))
-        workers = min(self._threads, len(order))
+        workers = min(self._threads or usable_cores(), len(order))
         if workers <= 1:
             for position in order:
                 run(position)

@@ -42,6 +42,7 @@ _MARKS = re.compile(
 )
 # Signs that unfold to letters or digits and would grow onto the word before: Windows™, 120².
 _ATTACHED = re.compile("[™℠²³¹⁰-₉¼-¾⅐-⅞]")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -65,7 +66,21 @@ def words(text: str) -> list[str]:
 
 def name_words(name: str) -> list[str]:
     """The words of a file name: split at punctuation, camel case and letter/digit borders."""
-    return words(_CAMEL.sub(" ", name.replace("_", " ")))
+    return words(_apart(name))
+
+
+def name_parts(name: str) -> list[str]:
+    """The same as they are written, digits left out."""
+    return letters(_apart(name))
+
+
+def letters(text: str) -> list[str]:
+    """The runs of letters in a text, as it writes them."""
+    return _LETTERS.findall(text)
+
+
+def _apart(name: str) -> str:
+    return _CAMEL.sub(" ", name.replace("_", " "))
 
 
 def fold(text: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from research.store.catalog.pages import marks, slices, totals
 from research.store.catalog.reader import Reader
 from research.store.fulltext import analyzer
+from research.store.fulltext.analyzer import letters, name_parts, words
 
 # FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1.
 _BM25_MAXIMUM = 2.2
@@ -118,16 +119,69 @@ def score_pairs(reader: Reader, words: Sequence[str], page_ids: Sequence[int]) -
     return _score_pages(reader, [pairs], page_ids)[0] if pairs else {}
 
 
-def phrase_pages(reader: Reader, words: Sequence[str], doc_ids: Sequence[str], *, limit: int) -> dict[int, str]:
-    """page_id → doc_id of the pages of these documents where the words stand in a row, the best `limit` of them."""
-    if not words:
+def phrase_pages(
+    reader: Reader, phrases: Iterable[Sequence[str]], doc_ids: Sequence[str], *, limit: int
+) -> dict[int, str]:
+    """page_id → doc_id of the pages of these documents where the words of a phrase stand in a row, the best `limit`."""
+    expression = " OR ".join(_quote(" ".join(phrase)) for phrase in phrases if phrase)
+    if not expression:
         return {}
     rows = reader.connection.execute(
         "SELECT page_id, doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
         f" WHERE page_words MATCH ? AND doc_id IN ({marks(doc_ids)}) ORDER BY rank LIMIT ?",
-        (_quote(" ".join(words)), *doc_ids, limit),
+        (expression, *doc_ids, limit),
     )
     return {int(row[0]): str(row[1]) for row in rows}
+
+
+def documents_holding(reader: Reader, doc_ids: Sequence[str], groups: Iterable[Sequence[str]]) -> set[str]:
+    """Those of these documents that have a page with all phrases of one of the groups."""
+    pages = [" AND ".join(_quote(" ".join(words(phrase))) for phrase in group) for group in groups]
+    rows = reader.connection.execute(
+        "SELECT DISTINCT doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
+        f" WHERE page_words MATCH ? AND doc_id IN ({marks(doc_ids)})",
+        (" OR ".join(f"({page})" for page in pages), *doc_ids),
+    )
+    return {str(row[0]) for row in rows}
+
+
+def unknown_words(reader: Reader, question: str) -> list[str]:
+    """The words of a question, as it writes them, that stand on no page and in no name."""
+    missing = {term.word for term in term_statistics(reader, words(question)) if not term.pages}
+    if not missing:
+        return []
+    for part in slices(sorted(missing)):
+        rows = reader.connection.execute(f"SELECT DISTINCT word FROM name_words WHERE word IN ({marks(part)})", part)
+        missing -= {str(row[0]) for row in rows}
+    written = dict.fromkeys(letters(question))
+    return [word for word in written if len(stems := words(word)) == 1 and stems[0] in missing]
+
+
+def name_stems(reader: Reader, first: str) -> list[str]:
+    """The words of file names and titles that begin with a letter, as stems."""
+    rows = reader.connection.execute(
+        "SELECT DISTINCT word FROM name_words WHERE word >= ? AND word < ?", (first, chr(ord(first) + 1))
+    )
+    return [str(row[0]) for row in rows]
+
+
+def written_names(reader: Reader, stem: str, *, documents: int) -> set[str]:
+    """A word of file names and titles as some of these write it."""
+    rows = reader.connection.execute(
+        "SELECT filename, title FROM name_words JOIN documents USING (doc_id) WHERE word = ? LIMIT ?", (stem, documents)
+    )
+    parts = {part for row in rows for name in row for part in name_parts(name)}
+    return {part for part in parts if words(part) == [stem]}
+
+
+def share_of_named(reader: Reader, stem: str) -> float:
+    """How much of the pages with a word belong to documents that have it in their names; 1 if it is on no page."""
+    pages, named = reader.connection.execute(
+        "SELECT COUNT(*), COALESCE(SUM(doc_id IN (SELECT doc_id FROM name_words WHERE word = ?)), 0)"
+        " FROM page_words JOIN pages ON page_id = page_words.rowid WHERE page_words MATCH ?",
+        (stem, _quote(stem)),
+    ).fetchone()
+    return int(named) / int(pages) if pages else 1.0
 
 
 def name_matches(reader: Reader, words: Sequence[str]) -> dict[str, float]:

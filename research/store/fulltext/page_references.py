@@ -1,4 +1,4 @@
-"""Looking up pages by what people call them: their number, or the caption of a figure or table on them."""
+"""Looking up the pages that a question refers to: by their number, or by the caption of a figure or table on them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,9 @@ def captioned_pages(reader: Reader, doc_ids: Sequence[str], kinds: Sequence[str]
     # "Figure 2: …", "Figure 2 The …", but not a sentence that begins "Figure 2 shows …".
     name = "|".join(map(re.escape, kinds))
     caption = re.compile(
-        rf"^[\W_]{{0,20}}(?i:{name})\.?\s*{re.escape(number)}(?![.\-–]?\d)[*_]*[ \t]*(?![ \ta-z])",
+        rf"^[\W_]{{0,20}}(?i:{name})\.?\s*{re.escape(number)}(?![.\-–]?\d)[*_]*[ \t]*(?![ \ta-zà-öø-ÿа-яё])",
         re.MULTILINE,
     )
-    mentions: dict[int, str] = {}
-    for kind in kinds:
-        mentions |= phrase_pages(reader, words(f"{kind} {number}"), doc_ids, limit=_MOST_MENTIONS)
+    mentions = phrase_pages(reader, [words(f"{kind} {number}") for kind in kinds], doc_ids, limit=_MOST_MENTIONS)
     held = {page_id for page_id, text in markdown_of(reader, sorted(mentions)) if caption.search(text)}
     return {page_id: doc_id for page_id, doc_id in mentions.items() if page_id in held}

@@ -45,6 +45,8 @@ def first(engine: SearchEngine, question: str, mode: str = "hybrid") -> tuple[st
         ("What does Figure 2 show about bees and the hive?", 4),  # the caption, not the mention
         ("What does Fig. 12 about bees and the hive show?", 4),
         ("In table 2, what do bees need from a hive?", 5),
+        ("Was steht auf der letzten Seite über keeping bees?", 6),
+        ("Was zeigt Fig. 12 about bees and the hive?", 4),
     ],
 )
 def test_the_named_page_stands_first(engine: SearchEngine, question: str, page: int) -> None:
@@ -59,13 +61,35 @@ def test_a_leg_alone_shows_what_it_finds_by_itself(engine: SearchEngine) -> None
     assert first(engine, "What is on page 3 of the guide to keeping bees in a hive?", "lexical") != ("bees.pdf", 3)
 
 
+def test_it_can_be_switched_off(engine: SearchEngine) -> None:
+    plain = SearchEngine(engine.client, boosters=())
+    assert first(plain, "What is on page 3 of the guide to keeping bees in a hive?") != ("bees.pdf", 3)
+
+
+# Each was taken for a reference by 0.1.0, or looks like one; no caption of the documents is meant.
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I chart 3 hives of bees?",
+        "Does figure 2 million include bees in the hive?",
+        "Is table 9 for dinner near the harbour?",
+        "Were bees in the hive front page news?",
+    ],
+)
+def test_what_only_looks_like_a_reference_changes_nothing(engine: SearchEngine, question: str) -> None:
+    plain = SearchEngine(engine.client, boosters=())
+    found, wanted = ([(page.page.page_id, page.score) for page in e.run(question, 12).found] for e in (engine, plain))
+    assert found == wanted
+
+
 def test_scores_explain_themselves(engine: SearchEngine) -> None:
     found = engine.run("What is on page 3 of the guide to keeping bees in a hive?", 12).found
     scores = [page.score for page in found]
     assert scores == sorted(scores, reverse=True)
     assert len({page.page.page_id for page in found}) == len(found)
-    assert found[0].legs["named"].parts == {"place": found[0].legs["named"].score}
-    assert all(page.page.page == 3 for page in found if "named" in page.legs)
+    own = found[0].legs["page-references"]
+    assert own.parts == {"place": own.score}
+    assert all(page.page.page == 3 for page in found if "page-references" in page.legs)
 
 
 def test_printed_numbers_count_as_well(samples: ChromaClient) -> None:
