@@ -257,8 +257,7 @@ def _refusal(name: str, named_encoders: Sequence[str]) -> CtxError | None:
 
 
 def _unfinished(catalog: Catalog) -> Iterator[Check]:
-    from research.store.catalog.documents import unfinished
-    from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
+    from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, unfinished
 
     waiting = unfinished(catalog)
     if STAGE_VECTORS in waiting:

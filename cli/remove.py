@@ -81,7 +81,8 @@ def _confirmed(documents: list[DocumentInfo]) -> bool:
 
 def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
     from research.store.catalog.catalog import Catalog
-    from research.store.catalog.documents import get_document, remove_document
+    from research.store.catalog.document_writes import remove_document
+    from research.store.catalog.documents import get_document
     from research.store.files.lock import write_lock
     from research.store.vectors import generations
     from research.store.vectors.process import publish_in_subprocess

@@ -110,10 +110,9 @@ def _status(location: Location, named_encoders: Sequence[str]) -> Status:
     from research.search.coverage import measure
     from research.store.catalog import page_vectors, vectors
     from research.store.catalog.catalog import Catalog
-    from research.store.catalog.documents import all_documents, unfinished
+    from research.store.catalog.documents import all_documents
     from research.store.catalog.failures import given_up
-    from research.store.catalog.ledger import STAGE_OCR
-    from research.store.catalog.page_writes import count_for_ocr
+    from research.store.catalog.ledger import STAGE_OCR, count_for_ocr, count_pending, unfinished
     from research.store.vectors import generations
 
     paths = location.paths
@@ -130,7 +129,7 @@ def _status(location: Location, named_encoders: Sequence[str]) -> Status:
             pages=coverage.pages,
             pages_without_text=coverage.pages_without_text,
             chunks=vectors.count_chunks(catalog),
-            pending_chunks=vectors.count_pending(catalog),
+            pending_chunks=count_pending(catalog),
             unfinished_documents=len(
                 {doc for stage, ids in unfinished(catalog).items() for doc in ids if stage != STAGE_OCR}
             ),

@@ -14,14 +14,13 @@ from pathlib import Path
 
 from research.records import PAGE_GIVEN_UP, FailedPage
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ, STAGE_VISUAL
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ, STAGE_VISUAL, WHOLE
 from research.store.catalog.reader import Reader
 
 KILLED = "killed"
 CRASHED = "crashed"
 TIMEOUT = "timeout"
 INTERNAL = "internal"  # an exception of our own
-WHOLE = 0  # the page number that stands for all pages of a document
 
 _CRASHES = 4  # tries: two in each of two runs
 _DUE = f"(code = '{KILLED}' OR (code = '{CRASHED}' AND tries < {_CRASHES}))"
