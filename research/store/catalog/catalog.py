@@ -6,13 +6,14 @@ import os
 import sqlite3
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
 from research.errors import BusyError, IndexUnusableError, NothingFoundError
-from research.store.catalog.reader import Connection, Reader, Rows
+from research.store.catalog.meta import write_meta
+from research.store.catalog.reader import Connection, Rows
 from research.store.error_hints import RUN_AGAIN, unusable_catalog
 from research.store.files.paths import IndexPaths
 
@@ -21,7 +22,6 @@ _BUSY_SECONDS = 30.0
 _SHORT_BUSY_SECONDS = 1.0
 _KEPT = 8  # idle connections, each with its own cache of the file
 _MOST_COUNTS = 100_000  # remembered; a word of a question is one
-_REVISION = "revision"
 
 
 class _Connection(sqlite3.Connection):
@@ -312,50 +312,6 @@ class _Fetched:
 
     def __iter__(self) -> Iterator[Any]:
         return self._rows
-
-
-def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> None:
-    """Part of the caller's transaction, if there is one."""
-    connection.executemany(
-        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        list(values.items()),
-    )
-
-
-def revision_of(reader: Reader) -> int:
-    """How many changes the collections must follow though no vector changed: a new name, a drawn page."""
-    return int(reader.meta(_REVISION, "0"))
-
-
-def revise(connection: sqlite3.Connection) -> None:
-    """Count one such change; part of the caller's transaction."""
-    connection.execute(
-        "INSERT INTO meta (key, value) VALUES (?, '1')"
-        " ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS INTEGER) + 1 AS TEXT)",
-        (_REVISION,),
-    )
-
-
-def reserve_sequence(connection: sqlite3.Connection, table: str, count: int) -> int:
-    """The first of `count` numbers that no row of the table has or ever had; part of the caller's transaction.
-
-    A counter of our own: a sequence of the database would give numbers out before their rows can be seen, and
-    whoever reads "all after the last I know" would miss them.
-    """
-    key = f"{table}_seq"
-    row = connection.execute(
-        f"SELECT MAX(n) FROM (SELECT CAST(value AS BIGINT) AS n FROM meta WHERE key = ?"
-        f" UNION ALL SELECT MAX(seq) AS n FROM {table}) AS given",
-        (key,),
-    ).fetchone()
-    last = int(row[0] or 0)
-    write_meta(connection, {key: str(last + count)})
-    return last + 1
-
-
-def sequence_of(reader: Reader, table: str) -> int:
-    """The number of the newest row ever written, removed ones included."""
-    return int(reader.meta(f"{table}_seq", "0"))
 
 
 def _open(uri: str, timeout: float = _BUSY_SECONDS) -> _Connection:

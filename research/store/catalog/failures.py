@@ -137,7 +137,7 @@ def _reopen(connection: sqlite3.Connection, which: str, values: tuple[str, ...])
 
 def nameless(reader: Reader) -> int:
     """Pages that were skipped without being noted as given up: nobody would try them again."""
-    return int(reader.connection.execute(f"SELECT COUNT(*) FROM ({_NAMELESS})", (PAGE_GIVEN_UP,)).fetchone()[0])
+    return int(reader.connection.execute(f"SELECT COUNT(*) FROM ({_NAMELESS}) AS nameless", (PAGE_GIVEN_UP,)).fetchone()[0])
 
 
 def name_them(catalog: Catalog) -> None:

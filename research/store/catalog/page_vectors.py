@@ -12,9 +12,10 @@ from typing import Literal, cast
 
 from research.boxes import Box
 from research.records import FailedPage, Line
-from research.store.catalog.catalog import Catalog, reserve_sequence, sequence_of, write_meta
+from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import record
 from research.store.catalog.ledger import STAGE_VISUAL
+from research.store.catalog.meta import reserve_sequence, write_meta
 from research.store.catalog.pages import marks, slices, totals
 from research.store.catalog.reader import Reader
 
@@ -191,7 +192,7 @@ def count_unseen(reader: Reader) -> int:
 
 def last_sequence(reader: Reader) -> int:
     """The number of the newest row ever written, removed ones included."""
-    return sequence_of(reader, "page_vectors")
+    return int(reader.meta("page_vectors_seq", "0"))
 
 
 def pages_after(reader: Reader, sequence: int) -> list[int]:

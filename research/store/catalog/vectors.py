@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from research.records import Region
-from research.store.catalog.catalog import Catalog, reserve_sequence, revise, sequence_of, write_meta
+from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
+from research.store.catalog.meta import REVISION, reserve_sequence, revise, write_meta
 from research.store.catalog.pages import marks, slices
 from research.store.catalog.reader import Reader
 from research.text import embedding_text
@@ -133,7 +134,12 @@ def touch_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
 
 def last_sequence(reader: Reader) -> int:
     """The number of the newest vector ever written, removed ones included."""
-    return sequence_of(reader, "vectors")
+    return int(reader.meta("vectors_seq", "0"))
+
+
+def revision_of(reader: Reader) -> int:
+    """How many changes the collections must follow though no vector changed: a new name, a drawn page."""
+    return int(reader.meta(REVISION, "0"))
 
 
 def count_after(reader: Reader, sequence: int) -> int:

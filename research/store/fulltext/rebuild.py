@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Iterator
 
 from research.errors import CtxError
-from research.store.catalog.catalog import Catalog, write_meta
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.meta import write_meta
 from research.store.catalog.pages import marks, slices
 from research.store.catalog.reader import Connection, Reader
 from research.store.files.lock import write_lock

@@ -1,4 +1,4 @@
-"""Whether a catalog that came from outside holds only what our own writer puts into one.
+"""SQLite's own: whether a catalog that came from outside holds only what our own writer puts into one.
 
 `TABLES` names a check for every column, so a new table or column is one entry there; a test fails without it. What
 can be made again from these tables (full-text search, words of names) is not looked at: nobody should read it.

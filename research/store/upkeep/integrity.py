@@ -98,13 +98,13 @@ def check_ledger(catalog: Catalog) -> Iterator[Problem]:
     """Work that is due and not noted would never be done."""
     for stage, due in ((STAGE_VECTORS, _WITHOUT_VECTORS), (STAGE_OCR, _WITHOUT_OCR)):
         missing = f"{due} AND doc_id NOT IN (SELECT doc_id FROM ledger WHERE stage = '{stage}')"
-        count = _count(catalog, f"SELECT COUNT(*) FROM ({missing})")
+        count = _count(catalog, f"SELECT COUNT(*) FROM ({missing}) AS missing")
         if count:
             yield Problem(
                 "ledger",
                 f"{count} documents wait for {stage} and nobody knows",
                 lambda opened, rows=missing, stage=stage: _change(  # type: ignore[misc]
-                    opened, f"INSERT INTO ledger SELECT doc_id, '{stage}' FROM ({rows})"
+                    opened, f"INSERT INTO ledger SELECT doc_id, '{stage}' FROM ({rows}) AS missing"
                 ),
                 "finish them with: ctx ingest PATH",
             )
@@ -188,7 +188,7 @@ FULL: tuple[IntegrityCheck, ...] = (
 _WITHOUT_VECTORS = (
     "SELECT DISTINCT doc_id FROM pages JOIN chunks USING (page_id) LEFT JOIN vectors USING (chunk_id) WHERE seq IS NULL"
 )
-_WITHOUT_OCR = "SELECT DISTINCT doc_id FROM pages WHERE needs_ocr"
+_WITHOUT_OCR = "SELECT DISTINCT doc_id FROM pages WHERE needs_ocr = 1"
 
 
 def _unreadable(doc_ids: set[str], what: str) -> Iterator[Problem]:
