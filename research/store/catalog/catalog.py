@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
-from research.errors import BusyError, IndexUnusableError, NothingFoundError
+from research.errors import BusyError, IndexUnusableError
 from research.store.catalog.meta import write_meta
 from research.store.catalog.reader import Connection, Rows
 from research.store.error_hints import RUN_AGAIN, unusable_catalog
@@ -59,10 +59,7 @@ class Catalog:
         else:
             paths.refuse_links()
         if not writable and not paths.exists:
-            raise NothingFoundError(
-                f"there is no index at {paths.root}",
-                hint="add documents first: ctx ingest PATH",
-            )
+            raise paths.nothing_found()
         try:
             self.connection.refresh()
             if not self.connection.meta.get("catalog_id"):

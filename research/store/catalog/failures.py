@@ -137,7 +137,8 @@ def _reopen(connection: sqlite3.Connection, which: str, values: tuple[str, ...])
 
 def nameless(reader: Reader) -> int:
     """Pages that were skipped without being noted as given up: nobody would try them again."""
-    return int(reader.connection.execute(f"SELECT COUNT(*) FROM ({_NAMELESS}) AS nameless", (PAGE_GIVEN_UP,)).fetchone()[0])
+    query = f"SELECT COUNT(*) FROM ({_NAMELESS}) AS nameless"
+    return int(reader.connection.execute(query, (PAGE_GIVEN_UP,)).fetchone()[0])
 
 
 def name_them(catalog: Catalog) -> None:

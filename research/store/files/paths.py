@@ -15,14 +15,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from research.errors import IndexUnusableError
+from research.errors import IndexUnusableError, NothingFoundError
 from research.store.error_hints import next_step
 
 CATALOG = "catalog.sqlite3"
+MARKER = "ctx-index.json"
 # Every name that ctx, SQLite or the lock makes directly in the folder.
 _OWN_NAMES = frozenset(
     {
-        "ctx-index.json",
+        MARKER,
         ".gitignore",
         "write.lock",
         "write.pid",
@@ -89,7 +90,14 @@ class IndexPaths:
 
     @property
     def exists(self) -> bool:
-        return self.catalog.is_file()
+        """Whether there is a catalog, or a link in its place, which whoever opens it is told of."""
+        return self.catalog.is_file() or self.catalog.is_symlink()
+
+    def nothing_found(self) -> NothingFoundError:
+        """There is nothing to search or to list, and why: the folder is an index without documents, or none at all."""
+        made = self.exists or (self.root / MARKER).is_file()
+        what = f"the index {self.root} is empty" if made else f"there is no index at {self.root}"
+        return NothingFoundError(what, hint="add documents first: ctx ingest PATH")
 
     def refuse_links(self) -> None:
         """Raise if a name of ours in the folder is a link. SQLite and Chroma would follow it without a word."""
