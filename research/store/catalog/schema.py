@@ -1,4 +1,4 @@
-"""The catalog's tables, and the ordered steps that bring an older catalog up to date."""
+"""SQLite's own, `statements` aside: the catalog's tables, and the ordered steps that bring an older one up to date."""
 
 from __future__ import annotations
 

@@ -156,6 +156,7 @@ def _look_after(catalog: Any) -> object:
     """What the doctor finds of the catalog's own contents, and mends."""
     catalog.connection.execute("DELETE FROM ledger WHERE stage = 'vectors'")
     catalog.connection.execute("UPDATE documents SET num_pages = 9 WHERE doc_id = ?", (MODEL,))
+    catalog.connection.execute("UPDATE vectors SET vector = ? WHERE seq = (SELECT MIN(seq) FROM vectors)", (b"short",))
     told = []
     for check in (integrity.check_documents, integrity.check_texts, integrity.check_vectors, integrity.check_ledger):
         for problem in list(check(catalog)):
