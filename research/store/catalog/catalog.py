@@ -15,7 +15,7 @@ from research.errors import BusyError, IndexUnusableError
 from research.store.catalog.meta import write_meta
 from research.store.catalog.reader import Connection, Rows
 from research.store.error_hints import RUN_AGAIN, unusable_catalog
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import CATALOG, IndexPaths
 
 SCHEMA_VERSION = 5  # that of `schema.VERSION`, which a question on a current index need not load
 _BUSY_SECONDS = 30.0
@@ -238,8 +238,11 @@ class Catalog:
         try:
             found = _version_of(connection)
         except sqlite3.OperationalError:
-            # A write-ahead log needs a writable folder; on a read-only one the file alone is complete.
             connection.close()
+            if os.access(self.paths.root, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+                raise
+            self._check_no_log()
+            # A write-ahead log needs a writable folder; without one the file alone is complete.
             connection = _open(f"file:{name}?immutable=1")
             found = _version_of(connection)
         if found != SCHEMA_VERSION:
@@ -247,6 +250,15 @@ class Catalog:
             self.paths.create()  # an index is marked as ours before it is first written by this version
             return self._open_writable()
         return connection
+
+    def _check_no_log(self) -> None:
+        """Raise if the newest changes are not in the file yet: an answer without them is out of date."""
+        log = self.paths.catalog.with_name(f"{CATALOG}-wal")
+        if log.exists() and log.stat().st_size:
+            raise IndexUnusableError(
+                f"the folder {self.paths.root} may only be read, and the newest changes are still in {log.name}",
+                hint="make the folder writable once, or copy it and name the copy with --index DIR",
+            )
 
     def _update_fulltext(self) -> None:
         """Whoever opens the catalog for writing brings full text up to the analyzer that questions will use."""
