@@ -24,6 +24,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents, select_documents, select_one
 from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
 from research.store.files.paths import IndexPaths
+from research.store.fulltext.search import is_outdated
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
@@ -142,12 +143,16 @@ class Index:
         self.close()
 
     def prepare(self) -> bool:
-        """Make ready for a question: raise NothingFoundError if there is nothing to search, and publish what the
-        collections lack, if nobody else is writing. True if that was done; without it a question compares the missing
-        vectors one by one."""
+        """Make ready for a question: raise NothingFoundError if there is nothing to search; if nobody else is writing,
+        analyse pages again that other rules have read, and publish what the collections lack. True if the latter was
+        done; without it a question compares the missing vectors one by one."""
         with self.catalog.snapshot() as reader:
             if totals(reader).pages == 0:
                 raise self.nothing_found()
+            if is_outdated(reader):
+                from research.store.fulltext.rebuild import update_if_outdated
+
+                update_if_outdated(self.catalog)
             return self.vectors.sync_if_stale(reader)
 
     def ask(

@@ -17,9 +17,10 @@ import pytest
 
 from research.encoders.registry import DEFAULT, load_text_encoder
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import FileStamp, add_document
+from research.store.catalog.document_writes import add_document
+from research.store.catalog.documents import FileStamp
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.vectors import writer
@@ -84,7 +85,7 @@ def _make(root: Path, *, embed: bool) -> None:
             vectors.write_vectors(
                 catalog, [chunk.chunk_id for chunk in chunks], encoder.embed([chunk.text for chunk in chunks])
             )
-            vectors.close_ledger(catalog)
+            ledger.close_ledger(catalog)
             writer.publish(catalog)
 
 

@@ -20,7 +20,8 @@ from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents, paths_of, unfinished
+from research.store.catalog.documents import all_documents, paths_of
+from research.store.catalog.ledger import unfinished
 from research.store.catalog.pages import document_markdown
 from research.store.client import ChromaClient
 from research.store.files.lock import write_lock

@@ -1,4 +1,4 @@
-"""A whole index out of a backup, made aside: nothing of the backup is used before it was found to be ours.
+"""SQLite's own: a whole index out of a backup, made aside. Nothing of it is used before it was found to be ours.
 
 The backup's own database is only read. What is kept is a catalog made by this ctx, with the rows that passed and with
 full-text search made anew from them, so that no table of the backup's that nobody can check stays in use.

@@ -207,6 +207,28 @@ def test_an_index_that_may_only_be_read_is_read(read_only: Path) -> None:
     assert names == [".gitignore", "catalog.sqlite3", "ctx-index.json"]
 
 
+def test_changes_that_cannot_be_read_are_told(making: Making, read_only: Path) -> None:
+    """A copy of a folder whose last run was killed: what it had committed is in a log that takes a writable folder."""
+    read_only.chmod(0o755)
+    with Catalog(making.paths, writable=True) as catalog:
+        making.catalog = catalog
+        making.add("b.pdf", ["two"])
+        for ending in ("", "-wal"):
+            shutil.copy(f"{making.paths.catalog}{ending}", read_only)
+    assert (read_only / "catalog.sqlite3-wal").stat().st_size > 0
+    for path in read_only.iterdir():
+        path.chmod(0o444)
+    read_only.chmod(0o555)
+    run = subprocess.run(
+        [sys.executable, "-c", _READ_AND_WRITE, str(read_only)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert "the newest changes are still in catalog.sqlite3-wal" in run.stderr
+    read_only.chmod(0o755)
+    with Catalog(IndexPaths(read_only)) as catalog:
+        assert len(all_documents(catalog)) == 2, "nothing is lost where the folder may be written"
+
+
 def test_an_index_from_before_the_visual_side_keeps_its_visual_collection(tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path / "index")
     paths.create()
