@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +10,9 @@ from typing import Annotated
 import typer
 
 from cli.options import DebugOption, JsonOption, QuietOption, common
-from research.errors import IndexUnusableError
-from research.settings import PROJECT_FOLDER
+from research.errors import CtxError, IndexUnusableError
+from research.folders import PROJECT_FILE, PROJECT_FOLDER, index_folder, user_config
+from research.settings import load_settings
 from research.store.files.paths import IndexPaths
 
 DETAILS = "Makes DIR/.ctx, readable by you alone. Commands run in DIR or below it then use that index."
@@ -36,7 +38,7 @@ def command(
     debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document, write_line
-    from research.store.files.own_files import refuse_link
+    from research.store.files.paths import refuse_link
 
     given = common(ctx, None, quiet)
     paths = IndexPaths(folder.expanduser().absolute() / PROJECT_FOLDER)
@@ -50,7 +52,27 @@ def command(
         write_line(paths.root)
     if not given.quiet:
         say("ctx: this index was there already" if existed else "ctx: made; add documents with: ctx ingest PATH")
+        note = _other_index(paths.root)
+        if note:
+            say(f"ctx: note: {note}")
     return 0
+
+
+def _other_index(made: Path) -> str:
+    """Which index commands use in this project, or beside it, though this one was made."""
+    folder = made.parent
+    try:
+        settings = load_settings(folder=folder)
+        used = index_folder(settings, folder)
+        outer = index_folder(settings, folder.parent)
+    except CtxError:  # whatever it is, the next command tells it
+        return ""
+    if used != made:
+        why = "CTX_INDEX is set" if os.environ.get("CTX_INDEX") else f"set in {PROJECT_FILE} or {user_config()}"
+        return f"commands here use {used}, not this one ({why})"
+    if outer != made and outer.name == PROJECT_FOLDER:
+        return f"it lies inside another project, whose index {outer} stays in use outside {folder}"
+    return ""
 
 
 def _make_private(folder: Path) -> None:

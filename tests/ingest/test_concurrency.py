@@ -7,8 +7,6 @@ import re
 import zipfile
 from pathlib import Path
 
-import pytest
-
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
 from research.store.vectors import verify
@@ -16,8 +14,6 @@ from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
 from tests.soak.crowding import Crowd
 from tests.soak.running import STAGES, finish, run, start, wait_until
-
-pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
 def test_two_ingests_and_four_questions_at_once(tmp_path: Path) -> None:

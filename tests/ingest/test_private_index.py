@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from bounded import ingest
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 
 def _open_to_others(index: Path) -> list[str]:
     return [

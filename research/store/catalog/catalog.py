@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from research.errors import IndexUnusableError, NothingFoundError
+from research.errors import BusyError, IndexUnusableError
 from research.store.catalog.reader import Connection, Reader, Rows
 from research.store.error_hints import RUN_AGAIN, unusable_catalog
 from research.store.files.paths import IndexPaths
 
-SCHEMA_VERSION = 4  # that of `schema.VERSION`, which a question on a current index need not load
+SCHEMA_VERSION = 5  # that of `schema.VERSION`, which a question on a current index need not load
 _BUSY_SECONDS = 30.0
+_SHORT_BUSY_SECONDS = 1.0
 _KEPT = 8  # idle connections, each with its own cache of the file
 _MOST_COUNTS = 100_000  # remembered; a word of a question is one
 _REVISION = "revision"
@@ -29,7 +30,7 @@ class _Connection(sqlite3.Connection):
     identity: tuple[int, int] | None = None  # of the file
     state: tuple[int, int] | None = None  # of its content when that was read
     meta: dict[str, str]
-    counts: dict[object, int]
+    counts: dict[object, Any]
 
     def refresh(self) -> None:
         """Forget what was remembered if anybody, this connection included, has written since."""
@@ -58,10 +59,7 @@ class Catalog:
         else:
             paths.refuse_links()
         if not writable and not paths.exists:
-            raise NothingFoundError(
-                f"there is no index at {paths.root}",
-                hint="add documents first: ctx ingest PATH",
-            )
+            raise paths.nothing_found()
         try:
             self.connection.refresh()
             if not self.connection.meta.get("catalog_id"):
@@ -79,7 +77,7 @@ class Catalog:
                 self._owned.append((threading.current_thread(), connection))
         return connection
 
-    def count_cache(self) -> dict[object, int]:
+    def count_cache(self) -> dict[object, Any]:
         """What was counted before on this thread's connection, for as long as nobody has written anything."""
         connection = self.connection
         if connection.in_transaction:  # what is counted now may be rolled back
@@ -116,6 +114,24 @@ class Catalog:
         except BaseException:
             _roll_back(connection)
             raise
+
+    @contextmanager
+    def short_write(self) -> Iterator[sqlite3.Connection]:
+        """A transaction of a few rows, beside whoever holds the index's write lock. Also of a catalog opened for
+        reading. Raises `BusyError` if it cannot begin within a second."""
+        connection = self._open_writable(timeout=_SHORT_BUSY_SECONDS)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            _roll_back(connection)
+            if "locked" in str(error):
+                raise BusyError("the index is being written", hint="run the same command again") from error
+            raise self._explain(error) from error
+        finally:
+            _roll_back(connection)
+            connection.close()
 
     def check_in_place(self) -> None:
         """Raise if the file being written is no longer the one in the index folder.
@@ -202,8 +218,8 @@ class Catalog:
         connection.identity = self._identity = self._identity or _identity_of(self.paths)
         return connection
 
-    def _open_writable(self) -> _Connection:
-        connection = _open(f"file:{quote(os.fsencode(self.paths.catalog))}")
+    def _open_writable(self, timeout: float = _BUSY_SECONDS) -> _Connection:
+        connection = _open(f"file:{quote(os.fsencode(self.paths.catalog))}", timeout)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA journal_mode = WAL")
         # A commit that was reported must survive a power cut, not only a kill.
@@ -246,7 +262,7 @@ class Snapshot:
     def meta(self, key: str, default: str = "") -> str:
         return self._meta.get(key, default)
 
-    def count_cache(self) -> dict[object, int]:
+    def count_cache(self) -> dict[object, Any]:
         return self._counts
 
 
@@ -304,9 +320,31 @@ def revise(connection: sqlite3.Connection) -> None:
     )
 
 
-def _open(uri: str) -> _Connection:
+def reserve_sequence(connection: sqlite3.Connection, table: str, count: int) -> int:
+    """The first of `count` numbers that no row of the table has or ever had; part of the caller's transaction.
+
+    A counter of our own: a sequence of the database would give numbers out before their rows can be seen, and
+    whoever reads "all after the last I know" would miss them.
+    """
+    key = f"{table}_seq"
+    row = connection.execute(
+        f"SELECT MAX(n) FROM (SELECT CAST(value AS BIGINT) AS n FROM meta WHERE key = ?"
+        f" UNION ALL SELECT MAX(seq) AS n FROM {table}) AS given",
+        (key,),
+    ).fetchone()
+    last = int(row[0] or 0)
+    write_meta(connection, {key: str(last + count)})
+    return last + 1
+
+
+def sequence_of(reader: Reader, table: str) -> int:
+    """The number of the newest row ever written, removed ones included."""
+    return int(reader.meta(f"{table}_seq", "0"))
+
+
+def _open(uri: str, timeout: float = _BUSY_SECONDS) -> _Connection:
     connection = sqlite3.connect(
-        uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=_Connection
+        uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection
     )
     connection.row_factory = sqlite3.Row
     return connection

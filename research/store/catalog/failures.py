@@ -92,8 +92,9 @@ def to_read_again(reader: Reader, *, waiting: bool) -> set[str]:
 def record(connection: sqlite3.Connection, doc_id: str, failed: Iterable[FailedPage]) -> None:
     """Note them, over what was noted of the same page and stage; part of the caller's transaction."""
     connection.executemany(
-        "INSERT OR REPLACE INTO failed_pages SELECT ?, ?, ?, ?, ?, ?"
-        " WHERE EXISTS (SELECT 1 FROM documents WHERE doc_id = ?)",
+        "INSERT INTO failed_pages (doc_id, page, stage, code, reason, tries) SELECT ?, ?, ?, ?, ?, ?"
+        " WHERE EXISTS (SELECT 1 FROM documents WHERE doc_id = ?) ON CONFLICT (doc_id, page, stage)"
+        " DO UPDATE SET code = excluded.code, reason = excluded.reason, tries = excluded.tries",
         [(doc_id, f.page, f.stage, f.code, f.reason, f.tries, doc_id) for f in failed],
     )
 
@@ -129,8 +130,8 @@ def _reopen(connection: sqlite3.Connection, which: str, values: tuple[str, ...])
         values,
     )
     connection.execute(
-        "INSERT OR IGNORE INTO ledger SELECT DISTINCT doc_id, stage FROM failed_pages"
-        f" WHERE {which} AND stage IN ('{STAGE_OCR}', '{STAGE_IMAGES}')",
+        "INSERT INTO ledger SELECT DISTINCT doc_id, stage FROM failed_pages"
+        f" WHERE {which} AND stage IN ('{STAGE_OCR}', '{STAGE_IMAGES}') ON CONFLICT DO NOTHING",
         values,
     )
 
@@ -159,7 +160,9 @@ def failed_file(reader: Reader, path: str) -> FailedFile | None:
 def record_file(catalog: Catalog, failed: FailedFile) -> None:
     with catalog.transaction() as connection:
         connection.execute(
-            "INSERT OR REPLACE INTO failed_files VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO failed_files (path, sha256, reader_version, code, reason, tries) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (path) DO UPDATE SET sha256 = excluded.sha256, reader_version = excluded.reader_version,"
+            " code = excluded.code, reason = excluded.reason, tries = excluded.tries",
             (failed.path, failed.sha256, failed.reader_version, failed.code, failed.reason, failed.tries),
         )
 

@@ -1,4 +1,4 @@
-"""Reading pages back: their metadata and their markdown."""
+"""Reading pages back: their metadata, their markdown, and how many there are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from research.store.catalog.ledger import PENDING_CHUNKS, STAGE_VECTORS
 from research.store.catalog.reader import Reader
-from research.store.files.images import image_path, thumbnail_path
 
 # SQLite's default limit on variables in one statement was 999 for a long time.
 _SLICE = 900
@@ -177,14 +177,50 @@ def document_markdown(reader: Reader, doc_id: str) -> list[tuple[int, str]]:
     return [(int(row[0]), _text(row[1])) for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts that every question asks for."""
+
+    documents: int
+    pages: int
+    pages_without_text: int
+    pages_without_vectors: int  # with a chunk that waits for its vector
+    finished_pages: int  # of documents whose chunks all have vectors
+    vectors: int
+    page_vectors: int
+
+
+# Counting a table walks its smallest index, which is quick; a condition on a column that no index holds would read the
+# rows themselves, with the text and vectors in them. What the ledger names is looked up from its few documents.
+_TOTALS = (
+    "SELECT (SELECT COUNT(*) FROM documents), (SELECT COUNT(*) FROM pages),"
+    " (SELECT COUNT(*) FROM pages WHERE words = 0),"
+    f" (SELECT COUNT(DISTINCT c.page_id) FROM ({PENDING_CHUNKS}) c),"
+    " (SELECT COUNT(*) FROM pages WHERE doc_id IN (SELECT doc_id FROM ledger WHERE stage = ?)),"
+    " (SELECT COUNT(*) FROM vectors), (SELECT COUNT(*) FROM page_vectors)"
+)
+
+
+def totals(reader: Reader) -> Totals:
+    """All of them with one statement, remembered while nobody writes."""
+    known = reader.count_cache()
+    if Totals not in known:
+        row = reader.connection.execute(_TOTALS, (STAGE_VECTORS, STAGE_VECTORS)).fetchone()
+        documents, pages, wordless, waiting, unfinished, vectors, page_vectors = map(int, row)
+        known[Totals] = Totals(documents, pages, wordless, waiting, pages - unfinished, vectors, page_vectors)
+    found: Totals = known[Totals]
+    return found
+
+
 def count_pages(reader: Reader) -> int:
-    return int(reader.connection.execute("SELECT COUNT(*) FROM pages").fetchone()[0])
+    return totals(reader).pages
 
 
-def slices(values: Sequence[T]) -> Iterator[list[T]]:
-    """Parts small enough for one statement's variables."""
-    for start in range(0, len(values), _SLICE):
-        yield list(values[start : start + _SLICE])
+def slices(items: Sequence[T], *, values: int = 1) -> Iterator[list[T]]:
+    """Parts small enough for one statement's variables, where an item takes so many `values`."""
+    size = _SLICE // values
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])
 
 
 def marks(values: Sequence[object]) -> str:
@@ -195,8 +231,8 @@ def marks(values: Sequence[object]) -> str:
 def _stored(reader: Reader, row: Sequence[Any]) -> StoredPage:
     _, doc_id, page, *_ = row
     drawn = bool(row[_IMAGE])
-    image = image_path(reader.paths, doc_id, page) if drawn else ""
-    thumbnail = thumbnail_path(reader.paths, doc_id, page) if drawn else ""
+    image = reader.paths.image_path(doc_id, page) if drawn else ""
+    thumbnail = reader.paths.thumbnail_path(doc_id, page) if drawn else ""
     fields: tuple[Any, ...] = (*row, image, thumbnail)
     return StoredPage(*fields)
 

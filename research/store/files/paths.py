@@ -1,22 +1,29 @@
-"""Where the parts of an index live inside its folder, and which folder may become one."""
+"""Where the parts of an index live inside its folder, and which folder may become one.
+
+Files of our own in there are made, read and removed without ever following a link. A folder can come from anywhere:
+git carries symbolic links, and one in the place of a name of ours would let a command write or delete elsewhere in the
+user's name.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from research.errors import IndexUnusableError
+from research.errors import IndexUnusableError, NothingFoundError
 from research.store.error_hints import next_step
-from research.store.files.own_files import make_folder, own_entries, refuse_link, remove_file, remove_tree
 
 CATALOG = "catalog.sqlite3"
+MARKER = "ctx-index.json"
 # Every name that ctx, SQLite or the lock makes directly in the folder.
 _OWN_NAMES = frozenset(
     {
-        "ctx-index.json",
+        MARKER,
         ".gitignore",
         "write.lock",
         "write.pid",
@@ -30,6 +37,12 @@ _OWN_NAMES = frozenset(
     }
 )
 _SPOOLED = re.compile(r"[0-9a-f]{16}\.(jsonl|images)|tokens\.json")
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+def is_own_name(name: str) -> bool:
+    """Whether ctx itself makes a file or folder of this name directly in an index."""
+    return name in _OWN_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +65,15 @@ class IndexPaths:
         """Page images and thumbnails, one folder a document."""
         return self.root / "images"
 
+    def image_folder(self, doc_id: str) -> Path:
+        return self.images / doc_id
+
+    def image_path(self, doc_id: str, page: int) -> str:
+        return str(self.image_folder(doc_id) / image_name(page))
+
+    def thumbnail_path(self, doc_id: str, page: int) -> str:
+        return str(self.image_folder(doc_id) / thumbnail_name(page))
+
     @property
     def spool(self) -> Path:
         """Pages on their way from a reader to the catalog. Empty between runs."""
@@ -68,7 +90,14 @@ class IndexPaths:
 
     @property
     def exists(self) -> bool:
-        return self.catalog.is_file()
+        """Whether there is a catalog, or a link in its place, which whoever opens it is told of."""
+        return self.catalog.is_file() or self.catalog.is_symlink()
+
+    def nothing_found(self) -> NothingFoundError:
+        """There is nothing to search or to list, and why: the folder is an index without documents, or none at all."""
+        made = self.exists or (self.root / MARKER).is_file()
+        what = f"the index {self.root} is empty" if made else f"there is no index at {self.root}"
+        return NothingFoundError(what, hint="add documents first: ctx ingest PATH")
 
     def refuse_links(self) -> None:
         """Raise if a name of ours in the folder is a link. SQLite and Chroma would follow it without a word."""
@@ -126,3 +155,85 @@ class IndexPaths:
     def _unusable(self, what: str, error: OSError) -> IndexUnusableError:
         hint = next_step(error) or "name another folder with --index DIR or CTX_INDEX"
         return IndexUnusableError(f"{what} the index folder {self.root}: {error.strerror or error}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedPaths(IndexPaths):
+    """The folder `restoring` of an index. Paths of page images are those they will have, so that the collections
+    can be built before anything is put in place."""
+
+    @property
+    def images(self) -> Path:
+        return IndexPaths(self.root.parent).images
+
+    @property
+    def staged_images(self) -> Path:
+        """Where image files wait until then."""
+        return self.root / "images"
+
+
+def image_name(page: int) -> str:
+    return f"{page:05d}.jpg"
+
+
+def thumbnail_name(page: int) -> str:
+    return f"{page:05d}.webp"
+
+
+def refuse_link(path: Path) -> None:
+    """Raise if this name of ours is a link. One that is missing is fine."""
+    if path.is_symlink():
+        raise IndexUnusableError(
+            f"{path} is a link, and ctx follows none inside an index",
+            hint="remove the link, or name another index with --index DIR",
+        )
+
+
+def create_file(path: Path, data: bytes) -> None:
+    """Write a new file for its owner only; `FileExistsError` if anything has that name, a dangling link too."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """The content, at most `most` bytes of it. `OSError` for a link or anything that is no file."""
+    descriptor = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path} is no file")
+        return file.read(most)
+
+
+def make_folder(path: Path) -> None:
+    """A folder for its owner only. One that is there is used, a link to one is not."""
+    refuse_link(path)
+    path.mkdir(mode=0o700, exist_ok=True)
+
+
+def sync(path: Path) -> None:
+    """What was written to this file, or the names in this folder, survive a power cut from here on."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder of ours as far as that can be done. A link in its place, and what it leads to, stays."""
+    with suppress(OSError):
+        shutil.rmtree(path)  # refuses a link by itself, and does not follow those inside
+
+
+def own_entries(folder: Path, ours: re.Pattern[str]) -> list[Path]:
+    """What has a name of ours in a folder of ours; nothing if that is a link."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return [path for path in folder.iterdir() if ours.fullmatch(path.name)]
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file of ours as far as that can be done. Of a link only the link."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)

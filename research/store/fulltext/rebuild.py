@@ -7,9 +7,9 @@ import zlib
 from collections.abc import Iterator
 
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import index_name, words_of_name
 from research.store.catalog.reader import Connection, Reader
 from research.store.fulltext.analyzer import words
+from research.store.fulltext.write import index_name, words_of_name
 
 
 def rebuild_words(catalog: Catalog) -> int:

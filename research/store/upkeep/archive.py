@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from research.errors import IndexUnusableError, NewerIndexError
 from research.store.catalog import schema
-from research.store.upkeep.strict_json import strict_json
+from research.store.upkeep.column_checks import strict_json
 
 FORMAT = "ctx.archive/1"
 CATALOG = "catalog.sqlite3"
@@ -141,7 +141,7 @@ class Archive:
         except (*_BROKEN, ValueError) as error:
             raise self.refusal(f"its manifest cannot be read ({error})") from error
         if manifest.schema != FORMAT or manifest.catalog_version > schema.VERSION:
-            raise NewerIndexError(str(self._path), manifest.catalog_version, schema.VERSION)
+            raise NewerIndexError.of(str(self._path), manifest.catalog_version, schema.VERSION)
         return manifest
 
     def refusal(self, why: str) -> IndexUnusableError:

@@ -16,9 +16,8 @@ from research.errors import CtxError, IndexUnusableError, UsageError
 from research.store.catalog import schema
 from research.store.catalog.catalog import Catalog
 from research.store.error_hints import DAMAGED, MEND, is_full
-from research.store.files.images import folder_of, forget_images, image_name, thumbnail_name
-from research.store.files.own_files import sync
-from research.store.files.paths import IndexPaths
+from research.store.files.images import forget_images
+from research.store.files.paths import IndexPaths, image_name, sync, thumbnail_name
 from research.store.upkeep import archive
 from research.store.upkeep.archive import HEAD, Manifest, is_image
 from research.store.upkeep.catalog_checks import validate_catalog
@@ -137,7 +136,7 @@ def _add_images(opened: zipfile.ZipFile, paths: IndexPaths, drawn: list[tuple[st
 
 def _open_image(paths: IndexPaths, doc_id: str, name: str) -> BinaryIO | None:
     """A page's image, if it is one. No link is followed: it could lead any file of the user's into the backup."""
-    folder = folder_of(paths, doc_id)
+    folder = paths.image_folder(doc_id)
     if folder.is_symlink() or paths.images.is_symlink():
         return None
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from research.store.catalog.ledger import STAGES
 from research.store.upkeep import column_checks as columns
-from research.store.upkeep.column_checks import Check, count_lines, shown, unpack
+from research.store.upkeep.column_checks import ColumnCheck, count_lines, shown, unpack
 
 REBUILT = frozenset({"page_words", "page_vocabulary", "name_words"})
 
@@ -26,7 +26,7 @@ _FREE = 256 << 20
 _LARGEST_DIM = 8192
 _LONGEST_SQUARE = 1.05  # of a unit vector in half precision, with room for rounding
 
-_META: dict[str, Check] = {
+_META: dict[str, ColumnCheck] = {
     "catalog_id": columns.IDENTITY,
     "text_encoder": columns.ENCODER,
     "text_dim": columns.matching("a number of dimensions", "[1-9][0-9]{0,3}"),
@@ -34,6 +34,8 @@ _META: dict[str, Check] = {
     "visual_dim": columns.matching("a number of dimensions", "0|[1-9][0-9]{0,3}"),
     "visual_problem": columns.NOTE,
     "revision": columns.matching("a counter", "[0-9]{1,18}"),
+    "vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
+    "page_vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
 }
 
 
@@ -57,7 +59,7 @@ Rule = Callable[[sqlite3.Row, _Review], str]
 class Table:
     """A check for every column, and a rule for the row as a whole."""
 
-    columns: dict[str, Check]
+    columns: dict[str, ColumnCheck]
     rule: Rule | None = None
 
 
@@ -284,6 +286,7 @@ TABLES: dict[str, Table] = {
             "tries": columns.COUNT,
         }
     ),
+    "tags": Table({"doc_id": columns.DOC_ID, "tag": columns.TAG}),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.
@@ -292,5 +295,13 @@ _TOGETHER: tuple[tuple[str, str], ...] = (
         "SELECT d.doc_id, num_pages FROM documents d LEFT JOIN pages USING (doc_id) GROUP BY d.doc_id"
         " HAVING MAX(page) > num_pages OR (reader_version > 0 AND COUNT(page) <> num_pages) LIMIT 1",
         "the pages of the document {0} are not those from 1 to {1}",
+    ),
+    *(
+        (
+            f"SELECT MAX(seq) FROM {table} HAVING MAX(seq) >"
+            f" COALESCE((SELECT CAST(value AS BIGINT) FROM meta WHERE key = '{table}_seq'), 0)",
+            f"{table} holds number {{0}}, which was never given out",
+        )
+        for table in ("vectors", "page_vectors")
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 import zlib
@@ -9,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, NoReturn
 
-from research.store.upkeep.strict_json import strict_json
+from research.store.catalog.tags import is_tag
 
 LARGEST = 2**63 - 1  # SQLite's
 LONGEST_PATH = 1 << 15
@@ -25,28 +26,28 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ColumnCheck:
     """A test of one value, and in words what the value should be."""
 
     what: str
     holds: Callable[[Any], bool]
 
 
-def integer(what: str, least: int = 0, most: int = LARGEST) -> Check:
-    return Check(what, lambda value: type(value) is int and least <= value <= most)
+def integer(what: str, least: int = 0, most: int = LARGEST) -> ColumnCheck:
+    return ColumnCheck(what, lambda value: type(value) is int and least <= value <= most)
 
 
-def text(what: str, most: int) -> Check:
-    return Check(what, lambda value: type(value) is str and len(value) <= most)
+def text(what: str, most: int) -> ColumnCheck:
+    return ColumnCheck(what, lambda value: type(value) is str and len(value) <= most)
 
 
-def matching(what: str, pattern: str) -> Check:
+def matching(what: str, pattern: str) -> ColumnCheck:
     compiled = re.compile(pattern, re.ASCII)
-    return Check(what, lambda value: type(value) is str and compiled.fullmatch(value) is not None)
+    return ColumnCheck(what, lambda value: type(value) is str and compiled.fullmatch(value) is not None)
 
 
-def one_of(what: str, known: frozenset[str]) -> Check:
-    return Check(what, lambda value: type(value) is str and value in known)
+def one_of(what: str, known: frozenset[str]) -> ColumnCheck:
+    return ColumnCheck(what, lambda value: type(value) is str and value in known)
 
 
 def shown(value: object) -> str:
@@ -161,14 +162,39 @@ KEY = integer("a row's number", least=1)
 ANY_INTEGER = integer("a whole number", least=-LARGEST - 1)
 PAGE = integer("a page number", least=1, most=999_999_999)  # nine digits, as in an image's name
 FLAG = integer("0 or 1", most=1)
-NAME = Check("a file's name", _is_name)
-ENDING = Check("the ending of a file's name", lambda value: value == "" or _is_name(value))
-PATH = Check("an absolute path", _is_path)
-TIME = Check("a time in ISO 8601", _is_time)
-ENCODER = Check("an encoder's name", _is_encoder)
-VISUAL_ENCODER = Check("a visual encoder's name", _is_visual)
+NAME = ColumnCheck("a file's name", _is_name)
+ENDING = ColumnCheck("the ending of a file's name", lambda value: value == "" or _is_name(value))
+PATH = ColumnCheck("an absolute path", _is_path)
+TIME = ColumnCheck("a time in ISO 8601", _is_time)
+ENCODER = ColumnCheck("an encoder's name", _is_encoder)
+VISUAL_ENCODER = ColumnCheck("a visual encoder's name", _is_visual)
+TAG = ColumnCheck("a tag", is_tag)
 NOTE = text("a text of reasonable length", LONGEST_NOTE)
-WARNINGS = Check("a JSON list of texts", _is_warnings)
-BOX = Check("a box on a page", _is_box)
-REGIONS = Check("a list of places on a page", _is_regions)
-BLOB = Check("a blob", lambda value: type(value) is bytes)
+WARNINGS = ColumnCheck("a JSON list of texts", _is_warnings)
+BOX = ColumnCheck("a box on a page", _is_box)
+REGIONS = ColumnCheck("a list of places on a page", _is_regions)
+BLOB = ColumnCheck("a blob", lambda value: type(value) is bytes)
+
+
+def strict_json(text: str) -> Any:
+    """What JSON from outside says, or ValueError and nothing else.
+
+    Nesting beyond reason, NaN, Infinity and a key given twice are refused like any other fault.
+
+    The caller bounds the text's length: what is read takes some ten times the room.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is given twice")
+    return found

@@ -1,4 +1,4 @@
-"""What can be wrong inside an index, and what mends it. `ctx doctor` looks, `ctx doctor --fix` mends."""
+"""Integrity checks: what can be wrong inside an index, and what fixes it."""
 
 from __future__ import annotations
 
@@ -12,42 +12,50 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
 from research.store.catalog.vectors import dim_of
 from research.store.files import images
-from research.store.files.own_files import remove_tree
+from research.store.files.paths import remove_tree
 from research.store.fulltext.rebuild import index_is_damaged, pages_disagree, rebuild_words, words_disagree
 from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
-from research.store.upkeep.foreign_keys import delete_orphans, orphans
 from research.store.vectors import drafts
 
 READ_AGAIN = "read them again with: ctx ingest PATH"
 
 
 @dataclass(frozen=True, slots=True)
-class Ailment:
-    """One finding. `mend` needs a writable catalog and the write lock; None: nothing here can mend it."""
+class Problem:
+    """One thing that is wrong. `fix` needs a writable catalog and the write lock; None: nothing can fix it."""
 
     name: str
     message: str
-    mend: Callable[[Catalog], None] | None
-    afterwards: str = ""  # what is left for the user to do
+    fix: Callable[[Catalog], None] | None
+    remedy: str = ""  # what is left for the user to do
 
 
-Look = Callable[[Catalog], Iterator[Ailment]]
+IntegrityCheck = Callable[[Catalog], Iterator[Problem]]
 
 
-def structure(catalog: Catalog) -> Iterator[Ailment]:
+def check_structure(catalog: Catalog) -> Iterator[Problem]:
     """SQLite's own check of the whole file; slow on a large one."""
-    answer = [str(row[0]) for row in catalog.connection.execute("PRAGMA integrity_check(3)")]
+    yield from _damage(catalog, "PRAGMA integrity_check(3)")
+
+
+def check_structure_quickly(catalog: Catalog) -> Iterator[Problem]:
+    """The same without comparing indexes with their tables."""
+    yield from _damage(catalog, "PRAGMA quick_check(3)")
+
+
+def _damage(catalog: Catalog, query: str) -> Iterator[Problem]:
+    answer = [str(row[0]) for row in catalog.connection.execute(query)]
     if answer != ["ok"]:
-        yield Ailment("catalog", f"damaged: {'; '.join(answer)}", _rebuild_indexes)
+        yield Problem("catalog", f"damaged: {'; '.join(answer)}", _rebuild_indexes)
 
 
-def references(catalog: Catalog) -> Iterator[Ailment]:
-    count = orphans(catalog.connection)
+def check_references(catalog: Catalog) -> Iterator[Problem]:
+    count = _orphans(catalog.connection)
     if count:
-        yield Ailment("references", f"{count} rows belong to nothing", _drop_orphans)
+        yield Problem("references", f"{count} rows belong to nothing", _drop_orphans)
 
 
-def documents(catalog: Catalog) -> Iterator[Ailment]:
+def check_documents(catalog: Catalog) -> Iterator[Problem]:
     """Documents that are not whole, which no run of ours leaves behind."""
     rows = catalog.connection.execute(
         "SELECT doc_id FROM documents d WHERE reader_version > 0"
@@ -56,7 +64,7 @@ def documents(catalog: Catalog) -> Iterator[Ailment]:
     yield from _unreadable({str(row[0]) for row in rows}, "lack pages")
 
 
-def texts(catalog: Catalog) -> Iterator[Ailment]:
+def check_texts(catalog: Catalog) -> Iterator[Problem]:
     """Every page and chunk unpacked once."""
     damaged: set[str] = set()
     for query in (
@@ -74,12 +82,12 @@ def texts(catalog: Catalog) -> Iterator[Ailment]:
     yield from _unreadable(damaged, "have damaged text")
 
 
-def vectors(catalog: Catalog) -> Iterator[Ailment]:
+def check_vectors(catalog: Catalog) -> Iterator[Problem]:
     dim = dim_of(catalog)
     rows = catalog.connection.execute("SELECT seq, vector FROM vectors")
     bad = [int(seq) for seq, vector in rows if unit_problem(vector, dim)] if dim else []
     if bad:
-        yield Ailment(
+        yield Problem(
             "vectors",
             f"{len(bad)} vectors have the wrong size or length",
             lambda opened: _drop_vectors(opened, bad),
@@ -87,20 +95,20 @@ def vectors(catalog: Catalog) -> Iterator[Ailment]:
         )
 
 
-def values(catalog: Catalog) -> Iterator[Ailment]:
+def check_values(catalog: Catalog) -> Iterator[Problem]:
     """Every value looked at as restore does: what is found here keeps a backup from being made."""
     problem = next(validate_catalog(catalog.connection), None)
     if problem is not None:
-        yield Ailment("values", f"the catalog is not as ctx writes it: {problem}", None)
+        yield Problem("values", f"the catalog is not as ctx writes it: {problem}", None)
 
 
-def ledger(catalog: Catalog) -> Iterator[Ailment]:
+def check_ledger(catalog: Catalog) -> Iterator[Problem]:
     """Work that is due and not noted would never be done."""
     for stage, due in ((STAGE_VECTORS, _WITHOUT_VECTORS), (STAGE_OCR, _WITHOUT_OCR)):
         missing = f"{due} AND doc_id NOT IN (SELECT doc_id FROM ledger WHERE stage = '{stage}')"
         count = _count(catalog, f"SELECT COUNT(*) FROM ({missing})")
         if count:
-            yield Ailment(
+            yield Problem(
                 "ledger",
                 f"{count} documents wait for {stage} and nobody knows",
                 lambda opened, rows=missing, stage=stage: _change(  # type: ignore[misc]
@@ -110,18 +118,18 @@ def ledger(catalog: Catalog) -> Iterator[Ailment]:
             )
 
 
-def given_up(catalog: Catalog) -> Iterator[Ailment]:
+def check_given_up(catalog: Catalog) -> Iterator[Problem]:
     """A page that was skipped and is not noted would never be tried again."""
     count = failures.nameless(catalog)
     if count:
         message = f"{count} pages were given up and nobody knows"
-        yield Ailment("given up", message, failures.name_them, READ_AGAIN)
+        yield Problem("given up", message, failures.name_them, READ_AGAIN)
 
 
-def page_images(catalog: Catalog) -> Iterator[Ailment]:
+def check_images(catalog: Catalog) -> Iterator[Problem]:
     missing = images.missing(catalog)
     if missing:
-        yield Ailment(
+        yield Problem(
             "images",
             f"{len(missing)} page images are gone",
             lambda opened: images.forget(opened, missing),
@@ -129,51 +137,58 @@ def page_images(catalog: Catalog) -> Iterator[Ailment]:
         )
 
 
-def full_text(catalog: Catalog) -> Iterator[Ailment]:
+def check_fulltext(catalog: Catalog) -> Iterator[Problem]:
     if pages_disagree(catalog):
-        yield _wordy("holds other pages than the catalog")
+        yield _fulltext_problem("holds other pages than the catalog")
 
 
-def full_text_closely(catalog: Catalog) -> Iterator[Ailment]:
+def check_fulltext_words(catalog: Catalog) -> Iterator[Problem]:
     """Every word compared; needs a writable catalog."""
     if index_is_damaged(catalog):
-        yield _wordy("is damaged")
+        yield _fulltext_problem("is damaged")
     elif words_disagree(catalog):
-        yield _wordy("disagrees with the pages")
+        yield _fulltext_problem("disagrees with the pages")
 
 
-def leftovers(catalog: Catalog) -> Iterator[Ailment]:
+def check_leftovers(catalog: Catalog) -> Iterator[Problem]:
     """What stopped runs left on the disk. Nobody may be writing."""
     paths = catalog.paths
     if drafts.has_draft(paths.chroma):
-        yield Ailment(
+        yield Problem(
             "leftovers", "an unfinished draft of the collections", lambda _: drafts.drop_draft(paths.chroma)
         )
     if paths.has_spooled():
-        yield Ailment("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())
+        yield Problem("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())
     if paths.restoring.exists():
-        yield Ailment("leftovers", "a stopped restore's files", lambda _: remove_tree(paths.restoring))
+        yield Problem("leftovers", "a stopped restore's files", lambda _: remove_tree(paths.restoring))
     known = {str(row[0]) for row in catalog.connection.execute("SELECT doc_id FROM documents")}
     strangers = images.strangers(paths, known)
     if strangers:
         message = f"{len(strangers)} image folders of documents that are gone"
-        yield Ailment("leftovers", message, lambda _: images.sweep(paths, known))
+        yield Problem("leftovers", message, lambda _: images.sweep(paths, known))
 
 
-QUICK: tuple[Look, ...] = (documents, ledger, given_up, page_images, full_text, leftovers)
+QUICK: tuple[IntegrityCheck, ...] = (
+    check_documents,
+    check_ledger,
+    check_given_up,
+    check_images,
+    check_fulltext,
+    check_leftovers,
+)
 # Each stands on those before it.
-THOROUGH: tuple[Look, ...] = (
-    structure,
-    references,
-    documents,
-    texts,
-    vectors,
-    values,
-    ledger,
-    given_up,
-    page_images,
-    full_text_closely,
-    leftovers,
+FULL: tuple[IntegrityCheck, ...] = (
+    check_structure,
+    check_references,
+    check_documents,
+    check_texts,
+    check_vectors,
+    check_values,
+    check_ledger,
+    check_given_up,
+    check_images,
+    check_fulltext_words,
+    check_leftovers,
 )
 
 _WITHOUT_VECTORS = (
@@ -182,24 +197,24 @@ _WITHOUT_VECTORS = (
 _WITHOUT_OCR = "SELECT DISTINCT doc_id FROM pages WHERE needs_ocr"
 
 
-def _unreadable(doc_ids: set[str], what: str) -> Iterator[Ailment]:
+def _unreadable(doc_ids: set[str], what: str) -> Iterator[Problem]:
     if doc_ids:
-        yield Ailment(
-            "documents", f"{len(doc_ids)} documents {what}", lambda opened: _to_be_read(opened, doc_ids), READ_AGAIN
+        yield Problem(
+            "documents", f"{len(doc_ids)} documents {what}", lambda opened: _mark_unread(opened, doc_ids), READ_AGAIN
         )
 
 
-def _to_be_read(catalog: Catalog, doc_ids: set[str]) -> None:
+def _mark_unread(catalog: Catalog, doc_ids: set[str]) -> None:
     """As if an older reader had read them: the next run reads them again and puts them in their own place."""
     with catalog.transaction() as connection:
         connection.executemany("UPDATE documents SET reader_version = 0 WHERE doc_id = ?", [(d,) for d in doc_ids])
 
 
-def _wordy(what: str) -> Ailment:
-    return Ailment("full text", f"full-text search {what}", _reword)
+def _fulltext_problem(what: str) -> Problem:
+    return Problem("full text", f"full-text search {what}", _rebuild_fulltext)
 
 
-def _reword(catalog: Catalog) -> None:
+def _rebuild_fulltext(catalog: Catalog) -> None:
     rebuild_words(catalog)
 
 
@@ -212,7 +227,7 @@ def _rebuild_indexes(catalog: Catalog) -> None:
 
 def _drop_orphans(catalog: Catalog) -> None:
     with catalog.transaction() as connection:
-        delete_orphans(connection)
+        _delete_orphans(connection)
 
 
 def _drop_vectors(catalog: Catalog, sequence: list[int]) -> None:
@@ -227,3 +242,26 @@ def _change(catalog: Catalog, statement: str, *values: object) -> None:
 
 def _count(catalog: Catalog, query: str, *values: object) -> int:
     return int(catalog.connection.execute(query, values).fetchone()[0])
+
+
+def _orphans(connection: sqlite3.Connection) -> int:
+    """Rows whose parent is gone, in whatever tables the catalog has."""
+    return len(connection.execute("PRAGMA foreign_key_check").fetchall())
+
+
+def _delete_orphans(connection: sqlite3.Connection) -> None:
+    """Delete those rows, and then the ones that lose their parent by it; part of the caller's transaction."""
+    while sum(connection.execute(statement).rowcount for statement in _deletions(connection)):
+        pass
+
+
+def _deletions(connection: sqlite3.Connection) -> Iterator[str]:
+    tables = [str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    for table in tables:
+        for key in connection.execute(f'PRAGMA foreign_key_list("{table}")').fetchall():
+            parent, column = str(key["table"]), str(key["from"])
+            # Without a column named, a reference means the parent's primary key.
+            target = key["to"] or next(
+                row["name"] for row in connection.execute(f'PRAGMA table_info("{parent}")') if row["pk"]
+            )
+            yield f'DELETE FROM "{table}" WHERE "{column}" NOT IN (SELECT "{target}" FROM "{parent}")'

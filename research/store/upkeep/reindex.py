@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from research.errors import NothingFoundError
 from research.store.catalog.catalog import Catalog
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
@@ -25,7 +24,7 @@ class Reindexed:
 def reindex(paths: IndexPaths, *, wait: float = 0.0) -> Reindexed:
     """Full-text search and the Chroma collections, made anew. Readers use the old ones until the new are whole."""
     if not paths.exists:
-        raise NothingFoundError(f"there is no index at {paths.root}", hint="add documents first: ctx ingest PATH")
+        raise paths.nothing_found()
     with write_lock(paths, wait=wait), Catalog(paths, writable=True) as catalog:
         pages = rebuild_words(catalog)
         publish_in_subprocess(paths, rebuild=True)

@@ -15,8 +15,7 @@ from research.store.catalog.pages import count_pages
 from research.store.error_hints import unusable, unusable_catalog
 from research.store.files import images
 from research.store.files.lock import write_lock
-from research.store.files.own_files import make_folder, refuse_link, remove_tree, sync
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, make_folder, refuse_link, remove_tree, sync
 from research.store.upkeep.archive import open_archive
 from research.store.upkeep.staging import Staged, stage
 from research.store.vectors import generations

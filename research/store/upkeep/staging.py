@@ -16,14 +16,11 @@ from pathlib import Path
 from research.errors import IndexUnusableError
 from research.store.catalog import schema
 from research.store.error_hints import is_machine_trouble, unusable_catalog
-from research.store.files import images
-from research.store.files.own_files import remove_tree
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, StagedPaths, image_name, remove_tree, thumbnail_name
 from research.store.fulltext.rebuild import fill_words
 from research.store.upkeep import archive
 from research.store.upkeep.archive import Archive
 from research.store.upkeep.catalog_checks import TABLES, validate_catalog
-from research.store.upkeep.staged_paths import StagedPaths
 from research.store.vectors import generations
 from research.store.vectors.generations import Generation
 from research.store.vectors.process import AGAIN, publish_staged
@@ -117,7 +114,7 @@ def _check_counts(connection: sqlite3.Connection, opened: Archive) -> None:
     if len(held) != opened.manifest.images:
         raise opened.refusal(f"its manifest speaks of {opened.manifest.images} image files, and it holds {len(held)}")
     for doc_id, page in connection.execute("SELECT doc_id, page FROM pages WHERE image"):
-        for name in (images.image_name(page), images.thumbnail_name(page)):
+        for name in (image_name(page), thumbnail_name(page)):
             if (doc_id, name) not in held:
                 raise opened.refusal(f"it lacks an image of its page {page} of {doc_id}")
             held.remove((doc_id, name))

@@ -10,8 +10,7 @@ from pathlib import Path
 from research.errors import CtxError, IndexUnusableError
 from research.store.error_hints import FREE_SPACE
 from research.store.files.lock import write_lock
-from research.store.files.own_files import create_file, read_file, remove_file
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, create_file, read_file, remove_file
 from research.store.vectors.generations import IndexState
 from research.store.vectors.process import publish_in_subprocess
 

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from research.store.files.own_files import make_folder, refuse_link, remove_tree, sync
+from research.store.files.paths import make_folder, refuse_link, remove_tree, sync
 from research.store.vectors.generations import DATABASE, MANIFEST, Generation, Stamp, crc_of, drop_older, numbered
 
 _DRAFT = "draft"

@@ -26,7 +26,7 @@ from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import revision_of
 from research.store.catalog.ledger import STAGE_VECTORS
 from research.store.catalog.reader import Reader
-from research.store.files.own_files import make_folder, own_entries, read_file, remove_tree, sync
+from research.store.files.paths import make_folder, own_entries, read_file, remove_tree, sync
 
 TEXT = "text"
 VISUAL = "visual"

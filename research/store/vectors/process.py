@@ -9,16 +9,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Literal, NoReturn
 
-import research
 from research.errors import CtxError, IndexUnusableError
+from research.process import die_with_parent, start_helper
 from research.store.error_hints import FREE_SPACE, unusable
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.staged_paths import StagedPaths
+from research.store.files.paths import IndexPaths, StagedPaths
 from research.store.vectors import drafts
 from research.telemetry import switch_off
 
@@ -52,24 +50,14 @@ def verify_in_subprocess(paths: IndexPaths) -> bool:
 
 
 def _run(task: Task, paths: IndexPaths) -> tuple[int, str]:
-    home = str(Path(research.__file__).parent.parent)
-    arguments = [str(os.getpid()), task, os.fsencode(paths.root).hex()]
-    process = subprocess.Popen(
-        # -P as for reading processes: the folder the user stands in may hold anything, a json.py too.
-        [sys.executable, "-P", "-m", "research.store.vectors.process", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": home},
-        text=True,
-    )
+    process = start_helper(__name__, [task, os.fsencode(paths.root).hex()])
     with process:
         try:
             said, _ = process.communicate()
         except BaseException:
             process.kill()
             raise
-    return process.returncode, said
+    return process.returncode, said.decode()
 
 
 def _raise(code: int, said: str) -> NoReturn:
@@ -81,8 +69,6 @@ def _raise(code: int, said: str) -> NoReturn:
 
 
 def main() -> int:
-    from research.store.orphans import die_with_parent
-
     switch_off()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends this process
     parent, task, root = sys.argv[1:]

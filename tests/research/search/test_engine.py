@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from small_index import add, embed
 
+from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
 from research.errors import UsageError
-from research.search.engine import SearchEngine
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import find_documents, remove_document

@@ -19,8 +19,7 @@ from research.records import Line
 from research.store.catalog import page_vectors
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.catalog.page_writes import mark_drawn
-from research.store.files import images
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, image_name, thumbnail_name
 from research.store.upkeep.archive import CATALOG, MANIFEST
 from research.store.upkeep.backup import backup
 from research.store.vectors import writer
@@ -60,13 +59,14 @@ def make_whole(folder: Path) -> Whole:
     made.add("orca.pdf", ["orca"])
     made.embed()
     catalog = made.catalog
-    place = images.folder_of(made.paths, info.doc_id)
+    place = made.paths.image_folder(info.doc_id)
     place.mkdir(parents=True)
-    (place / images.image_name(1)).write_bytes(JPEG)
-    (place / images.thumbnail_name(1)).write_bytes(WEBP)
+    (place / image_name(1)).write_bytes(JPEG)
+    (place / thumbnail_name(1)).write_bytes(WEBP)
     mark_drawn(catalog, info.doc_id, [1], published=0)
     with catalog.transaction() as connection:
-        page_vectors.write_lines(connection, 1, [Line("a [walrus]", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0, 0, 1, 1))])
+        lines = [Line("a [walrus]", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0, 0, 1, 1))]
+        page_vectors.write_lines(connection, 1, page_vectors.pack_lines(lines))
     page_vectors.write(catalog, [PageBlobs(1, b"", b"", b"", pack(unit_rows(2)))])
     writer.publish(catalog)
     catalog.close()

@@ -204,7 +204,7 @@ def test_a_catalog_set_back_does_not_trust_newer_collections(making: Making) -> 
     making.embed()
     writer.publish(making.catalog)
     making.catalog.connection.execute("DELETE FROM vectors")
-    making.catalog.connection.execute("UPDATE sqlite_sequence SET seq = 0 WHERE name = 'vectors'")
+    making.catalog.connection.execute("UPDATE meta SET value = '0' WHERE key = 'vectors_seq'")
     assert state_of(making.catalog).generation is None
 
 

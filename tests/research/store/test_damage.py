@@ -21,7 +21,7 @@ _ASK = """
 import json, sys
 import numpy as np
 from pathlib import Path
-from research.search.engine import SearchEngine
+from research.contract import SearchEngine
 from research.store.catalog import vectors
 from research.store.client import ChromaClient
 from research.store.vectors.generations import state_of
@@ -195,7 +195,7 @@ _READ_ONLY = """
 import json, os, sys, tempfile
 import numpy as np
 from pathlib import Path
-from research.search.engine import SearchEngine
+from research.contract import SearchEngine
 from research.store.client import ChromaClient
 from research.store.vectors.chroma import open_client
 from research.store.vectors.generations import state_of

@@ -22,12 +22,10 @@ from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.backup import backup
 from research.store.upkeep.reindex import reindex
-from research.store.upkeep.repair import mend
+from research.store.upkeep.repair import repair
 from research.store.upkeep.restore import restore
 from research.store.vectors.process import publish_in_subprocess
 from tests.conftest import write_pdf
-
-pytestmark = pytest.mark.usefixtures("unmeasured")
 
 NAMES = [
     "images", "chroma", "spool", "restoring", "write.pid", "write.lock", ".gitignore", "ctx-index.json",
@@ -59,7 +57,7 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 def _ingest(folder: Path) -> None:
     summary = ingest(
-        [folder / "docs"], IndexPaths(folder / "index"), settings=Settings(ocr="off"), observer=SilentObserver()
+        IndexPaths(folder / "index"), [folder / "docs"], settings=Settings(ocr="off"), observer=SilentObserver()
     )
     assert not summary.failed
 
@@ -83,7 +81,7 @@ WAYS: dict[str, Callable[[Path], object]] = {
     "read": _read,
     "catch up": lambda folder: sync_if_stale(IndexPaths(folder / "index")),
     "reindex": lambda folder: reindex(IndexPaths(folder / "index")),
-    "doctor --fix": lambda folder: mend(IndexPaths(folder / "index")),
+    "doctor --fix": lambda folder: repair(IndexPaths(folder / "index")),
     "backup": lambda folder: backup(IndexPaths(folder / "index"), folder / "another.zip", force=True),
     "restore": lambda folder: restore(IndexPaths(folder / "index"), folder / "backup.zip", force=True),
 }

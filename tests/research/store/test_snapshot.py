@@ -12,10 +12,9 @@ import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError
-from research.store.catalog import counts
 from research.store.catalog.catalog import Catalog, Snapshot
 from research.store.catalog.documents import all_documents, remove_document
-from research.store.catalog.pages import get_pages, get_pages_with_text, page_markdown
+from research.store.catalog.pages import count_pages, get_pages, get_pages_with_text, page_markdown
 from research.store.fulltext import search
 
 
@@ -58,19 +57,19 @@ def _open_files(catalog: Catalog) -> int:
 
 def test_a_commit_in_the_middle_changes_nothing(making: Making, reader: Catalog) -> None:
     with reader.snapshot() as snapshot:
-        before = search.term_statistics(snapshot, ["seal"]), counts.pages(snapshot), all_documents(snapshot)
+        before = search.term_statistics(snapshot, ["seal"]), count_pages(snapshot), all_documents(snapshot)
         making.add("b.pdf", ["seal"])
         making.catalog.set_meta("text_encoder", "another")
         seen: list[object] = []
 
         def look() -> None:
-            seen.append((search.term_statistics(snapshot, ["seal"]), counts.pages(snapshot), all_documents(snapshot)))
+            seen.append((search.term_statistics(snapshot, ["seal"]), count_pages(snapshot), all_documents(snapshot)))
 
         _run([look, look])
         assert seen == [before, before]
         assert snapshot.meta("text_encoder", "none") == "none"
     with reader.snapshot() as snapshot:
-        assert counts.pages(snapshot) == 3
+        assert count_pages(snapshot) == 3
         assert search.term_statistics(snapshot, ["seal"])[0].pages == 3
         assert snapshot.meta("text_encoder") == "another"
 
@@ -108,7 +107,7 @@ def test_neither_many_questions_nor_many_threads_leave_connections(reader: Catal
 
     def ask() -> None:
         with reader.snapshot() as snapshot:
-            assert counts.pages(snapshot) == 2
+            assert count_pages(snapshot) == 2
             together.wait()
 
     for _ in range(4):
@@ -117,7 +116,7 @@ def test_neither_many_questions_nor_many_threads_leave_connections(reader: Catal
         assert _open_files(reader) <= 52
     for _ in range(500):
         with reader.snapshot() as snapshot:
-            assert counts.pages(snapshot) == 2
+            assert count_pages(snapshot) == 2
     assert _open_files(reader) <= 52
 
 
@@ -166,7 +165,7 @@ def test_pages_come_with_their_text(reader: Catalog) -> None:
 
 def test_a_reader_follows_an_index_that_was_put_in_place_of_its_own(making: Making, reader: Catalog) -> None:
     with reader.snapshot() as snapshot:
-        assert counts.pages(snapshot) == 2
+        assert count_pages(snapshot) == 2
     other = Making(making.paths.root.with_name("other"))
     other.add("b.pdf", ["one", "two", "three"])
     other.catalog.close()
