@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from research.errors import IndexUnusableError
 from research.store.catalog import schema
-from research.store.error_hints import RUN_AGAIN, unusable_catalog
-from research.store.files.paths import IndexPaths
+from research.store.error_hints import RUN_AGAIN, unusable, unusable_catalog
+from research.store.files.paths import IndexPaths, touch_private
 
 _BUSY_SECONDS = 30.0
 _KEPT = 4  # connections of ended threads
@@ -131,6 +131,10 @@ class Catalog:
             raise self._explain(error) from error
 
     def _open_writable(self) -> sqlite3.Connection:
+        try:
+            touch_private(self.paths.catalog)
+        except OSError as error:
+            raise unusable(f"the catalog in {self.paths.root} failed", error) from error
         connection = self._sqlite(f"file:{quote(os.fsencode(self.paths.catalog))}")
         connection.execute("PRAGMA journal_mode = WAL")
         # A commit that was reported must survive a power cut, not only a kill.

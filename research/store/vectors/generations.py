@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from research.store.files.paths import make_folder, own_entries, read_file, refuse_link, remove_tree, sync
+from research.store.files.paths import make_folder, make_private, own_entries, read_file, refuse_link, remove_tree, sync
 
 _NAME = re.compile(r"gen-[0-9]{6,18}")
 _MANIFEST = "generation.json"
@@ -102,6 +102,7 @@ def publish_draft(
         "files": [asdict(stamp) for stamp in stamps],
     }
     (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1))
+    make_private(draft)  # Chroma makes its files as it pleases
     sync(draft / _MANIFEST)
     target = folder / f"gen-{number:06d}"
     draft.rename(target)
