@@ -6,20 +6,36 @@ COMPILE = $(BIN)/python -m compileall -q cli ingest research
 # No user site, no stray PYTHONPATH: what runs here is what pyproject.toml names.
 export PYTHONNOUSERSITE := 1
 unexport PYTHONPATH
+# Two processes of tests on two cores: libraries that start threads of their own only get in their way.
+TESTED = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+PYTEST = $(BIN)/python -m pytest -n auto
 
-.PHONY: demo test bench soak samples encoder tables clean
+.PHONY: demo test quick slow bench soak samples encoder tables clean
 
 demo: .venv/base
 	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ingest data/samples
 	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ask "How many weeks of parental leave does the 2025 handbook give?" --max-sources 2
 
+# mypy runs beside the tests; what it says comes after them.
 test: .venv/dev
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n auto --dist worksteal
-	$(BIN)/coverage combine -q
-	$(BIN)/coverage report
+	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & types=$$!; \
+	$(BIN)/coverage erase; \
+	$(TESTED) $(BIN)/coverage run -m pytest -n auto; tests=$$?; \
+	wait $$types; types=$$?; cat .venv/mypy.txt; \
+	$(BIN)/coverage combine -q; $(BIN)/coverage report; covered=$$?; \
+	exit $$((tests || types || covered))
+
+# Before a commit: the tests that take less than a second each.
+quick: .venv/dev
+	$(BIN)/ruff check .
+	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & types=$$!; \
+	$(TESTED) $(PYTEST) --quick; tests=$$?; \
+	wait $$types; types=$$?; cat .venv/mypy.txt; exit $$((tests || types))
+
+# Which tests those are: measures all of them and writes tests/slow.txt.
+slow: .venv/dev
+	$(TESTED) $(PYTEST) --write-slow
 
 # All of it, or some: make bench ONLY="growth side"
 bench: .venv/dev

@@ -11,7 +11,8 @@ import typer
 
 from cli.options import DebugOption, JsonOption, QuietOption, common
 from research.errors import CtxError, IndexUnusableError
-from research.settings import PROJECT_FILE, PROJECT_FOLDER, index_folder, load_settings, user_config
+from research.folders import PROJECT_FILE, PROJECT_FOLDER, index_folder, user_config
+from research.settings import load_settings
 from research.store.files.paths import IndexPaths
 
 DETAILS = "Makes DIR/.ctx, readable by you alone. Commands run in DIR or below it then use that index."

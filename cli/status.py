@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
+from cli.terminal import amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,18 +63,20 @@ def _lines(status: Status, chosen_by: str) -> Iterator[tuple[str, str]]:
     yield "chunks", f"{status.chunks:,}"
     yield "size", f"{status.size_bytes / 1e6:,.1f} MB"
     yield "encoder", status.text_encoder or "none yet"
-    unseen = f", {status.pages_without_visual:,} pages not seen yet" if status.pages_without_visual else ""
+    unseen = f", {amount(status.pages_without_visual, 'page')} not seen yet" if status.pages_without_visual else ""
     yield "visual", f"{status.visual_encoder or 'none yet'}{unseen}"
     for name in status.encoders_not_allowed:
         yield "not allowed", f"{name} is not loaded; allow it with CTX_ALLOWED_ENCODERS={shlex.quote(name)}"
     if status.unfinished_documents:
+        waits = "waits" if status.unfinished_documents == 1 else "wait"
         yield (
             "unfinished",
-            f"{status.unfinished_documents:,} documents wait for {status.pending_chunks:,} vectors;"
-            " finish with: ctx ingest PATH",
+            f"{amount(status.unfinished_documents, 'document')} {waits} for"
+            f" {amount(status.pending_chunks, 'vector')}; finish with: ctx ingest PATH",
         )
     if status.pages_for_ocr:
-        yield "ocr", f"{status.pages_for_ocr:,} pages wait to be read by OCR: ctx ingest PATH"
+        waits = "waits" if status.pages_for_ocr == 1 else "wait"
+        yield "ocr", f"{amount(status.pages_for_ocr, 'page')} {waits} to be read by OCR: ctx ingest PATH"
     if status.given_up:
         yield "given up", f"{places(status.given_up)}; {remedy(status.given_up)}"
     if status.collections_behind:

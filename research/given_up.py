@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Protocol
 
+from cli.terminal import amount
+
 _SHOWN = 3
 _DOING = {"read": "", "images": "drawing it: ", "ocr": "OCR: ", "visual": "the visual model: "}
 
@@ -39,9 +41,9 @@ def page_line(failed: Failed) -> str:
 def places(found: Sequence[Failed]) -> str:
     """`2 pages (a.pdf p. 3, b.pdf p. 1)`; a file that was given up as a whole stands there without a page."""
     pages = sum(1 for failed in found if failed.page)
-    counts = [_count(pages, "page"), _count(len(found) - pages, "file")]
+    counts = [amount(count, noun) for count, noun in ((pages, "page"), (len(found) - pages, "file")) if count]
     names = [_place(failed) for failed in found[:_SHOWN]] + ["…"] * (len(found) > _SHOWN)
-    return f"{' and '.join(filter(None, counts))} ({', '.join(names)})"
+    return f"{' and '.join(counts)} ({', '.join(names)})"
 
 
 def remedy(found: Sequence[Noted]) -> str:
@@ -52,7 +54,3 @@ def remedy(found: Sequence[Noted]) -> str:
 def _place(failed: Failed) -> str:
     name = os.path.basename(failed.path)  # noqa: PTH119  a name from anywhere, no path of ours
     return f"{name} p. {failed.page}" if failed.page else name
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}" if number else ""

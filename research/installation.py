@@ -85,13 +85,13 @@ def check_encoder(folder: Path | None = None) -> Iterator[Check]:
 def check_token_tables(folder: Path | None = None) -> Iterator[Check]:
     """The tables as files. One that is damaged in the middle opens, and counts wrong."""
     from research.checksums import verify
-    from research.context.tables import table
+    from research.context import tokens
 
-    problems = verify(folder or table.FOLDER, table.SHIPPED)
+    problems = verify(folder or tokens.FOLDER, tokens.SHIPPED)
     if problems:
         yield Check("tokens", "error", f"token counts cannot be trusted: {'; '.join(problems)}", REINSTALL)
     else:
-        names = " and ".join(name.removesuffix(".bin") for name in table.SHIPPED)
+        names = " and ".join(name.removesuffix(".bin") for name in tokens.SHIPPED)
         yield Check("tokens", "ok", f"the tables of {names} are the published ones")
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from research.boxes import Box
+
 BlockKind = Literal["heading", "paragraph", "list", "code", "table", "picture"]
 
 PAGE_GIVEN_UP = "the page was skipped"  # the error of a page that hung or crashed the reader
-
-Box = tuple[float, float, float, float]
-"""x0, y0, x1, y1 as fractions of the page's width and height, origin top left."""
 
 
 @dataclass(frozen=True, slots=True)

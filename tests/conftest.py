@@ -21,6 +21,8 @@ from research.telemetry import switch_off
 from tests.research.encoders.tiny_text import make_tiny_text
 from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter
 
+pytest_plugins = ["tests.pace"]
+
 switch_off()
 
 SAMPLES = Path(__file__).parent.parent / "data" / "samples"
@@ -29,13 +31,25 @@ MakePdf = Callable[..., Path]
 Tiny = Callable[[str], Path]
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    home = tmp_path_factory.getbasetemp() / "home"
+def _leave_home(patch: pytest.MonkeyPatch, factory: pytest.TempPathFactory) -> None:
+    home = factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
     for name in [name for name in os.environ if name.startswith(("CTX_", "XDG_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(home))
+        patch.delenv(name)
+    patch.setenv("HOME", str(home))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _fixtures_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fixtures of a module or session are made before those of its first test, and must not see the user's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        _leave_home(patch, tmp_path_factory)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    _leave_home(monkeypatch, tmp_path_factory)
 
 
 @pytest.fixture(autouse=True)
@@ -46,16 +60,30 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse)
 
 
-@pytest.fixture(scope="module")
-def unmeasured() -> Iterator[None]:
-    """For tests of many processes, or of killed ones: measuring their coverage doubles their time and tells nothing
-    that others do not."""
+# How a process that is started learns to measure its coverage.
+_MEASURE = {name: os.environ[name] for name in ("COVERAGE_PROCESS_CONFIG",) if name in os.environ}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _unmeasured_children() -> Iterator[None]:
+    """Processes that tests start are not measured, for it doubles their time: nearly all they do is also done, and
+    measured, in the process of the tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+        for name in _MEASURE:
+            patch.delenv(name)
         yield
 
 
-def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+@pytest.fixture(scope="module")
+def measured_children(_unmeasured_children: None) -> Iterator[None]:
+    """For the few files that reach what nothing else does: reading processes, the publisher, the way out."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in _MEASURE.items():
+            patch.setenv(name, value)
+        yield
+
+
+def built_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A folder that all processes of a test run share; the first that needs it makes it."""
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
@@ -73,10 +101,10 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of data/samples, made once by a real run. Tests only read it."""
 
     def make(root: Path) -> None:
-        summary = ingest([SAMPLES], IndexPaths(root), settings=Settings(), observer=SilentObserver())
+        summary = ingest(IndexPaths(root), [SAMPLES], settings=Settings(), observer=SilentObserver())
         assert not summary.failed
 
-    return _made_once(tmp_path_factory, "sample-index", make)
+    return built_once(tmp_path_factory, "sample-index", make)
 
 
 @pytest.fixture(scope="session")
@@ -86,7 +114,7 @@ def tiny_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
         make_tiny_text(folder, dense=True)
 
-    return _made_once(tmp_path_factory, "tiny-text", make)
+    return built_once(tmp_path_factory, "tiny-text", make)
 
 
 @pytest.fixture
@@ -129,6 +157,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
             else:
                 make_tiny(made, family)
 
-        return _made_once(tmp_path_factory, f"tiny-{name}", make)
+        return built_once(tmp_path_factory, f"tiny-{name}", make)
 
     return folder

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from research.settings import Settings
+from tests.in_process import run_in_process
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -66,7 +67,7 @@ def test_the_table_of_commands_is_complete(place: Path) -> None:
     listed = re.findall(r"^  (\w+)  +\S", helped.split("Commands:")[1].split("Examples:")[0], re.MULTILINE)
     assert sorted(named) == sorted(listed)
     for command in named:
-        assert "Examples:" in run(["ctx", command, "--help"], place).stdout
+        assert "Examples:" in run_in_process(command, "--help").out
 
 
 def test_all_settings_are_named() -> None:

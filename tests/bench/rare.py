@@ -54,7 +54,7 @@ def run(eval_folder: Path, keep: Path | None = None) -> None:
 
 def _index(documents: Path, root: Path) -> Path:
     if not root.exists():
-        ingest([documents], IndexPaths(root), settings=Settings(images=False), observer=SilentObserver())
+        ingest(IndexPaths(root), [documents], settings=Settings(images=False), observer=SilentObserver())
     return root
 
 

@@ -24,7 +24,7 @@ def run() -> None:
     title("Contract (warm process, best of 5)")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "index"
-        ingest([SAMPLES], IndexPaths(root), settings=Settings(), observer=SilentObserver())
+        ingest(IndexPaths(root), [SAMPLES], settings=Settings(), observer=SilentObserver())
         with ChromaClient(root) as client:
             _measure(client)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import pty
 import shutil
@@ -12,9 +11,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,6 +23,8 @@ from research.store.catalog.documents import FileStamp, add_document
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.vectors import writer
+from tests.conftest import built_once
+from tests.in_process import Ran
 
 EVIL_NAME = "evil\n[bold]x[b]\x1b[31m\u202e--json.pdf"
 EVIL_TEXT = (
@@ -56,20 +55,9 @@ DOCUMENTS: dict[str, tuple[str, list[Page]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """stdout as the one JSON document it must be."""
-        found: dict[str, Any] = json.loads(self.out)
-        return found
-
-
-def _fill(index: IndexPaths, *, embed: bool) -> None:
+def _make(root: Path, *, embed: bool) -> None:
+    index = IndexPaths(root)
+    index.create()
     with write_lock(index), Catalog(index, writable=True) as catalog:
         for doc_id, (name, pages) in DOCUMENTS.items():
             info = DocumentInfo(
@@ -100,24 +88,22 @@ def _fill(index: IndexPaths, *, embed: bool) -> None:
             writer.publish(catalog)
 
 
+def _own_copy(factory: pytest.TempPathFactory, name: str, *, embed: bool) -> Path:
+    """Built once for all processes of the tests, and copied for each: some hold its lock for a while."""
+    built = built_once(factory, name, lambda root: _make(root, embed=embed))
+    return Path(shutil.copytree(built, factory.mktemp(name) / "index"))
+
+
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index to read; tests that write take a copy."""
-    root = tmp_path_factory.mktemp("filled") / "index"
-    paths = IndexPaths(root)
-    paths.create()
-    _fill(paths, embed=True)
-    return root
+    return _own_copy(tmp_path_factory, "filled", embed=True)
 
 
 @pytest.fixture(scope="session")
 def words_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same documents before their vectors are made."""
-    root = tmp_path_factory.mktemp("words") / "index"
-    paths = IndexPaths(root)
-    paths.create()
-    _fill(paths, embed=False)
-    return root
+    return _own_copy(tmp_path_factory, "words-only", embed=False)
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 NAMES: list[bytes] = [
     b"new\nline.pdf",
     b"--json.pdf",
@@ -39,7 +37,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_command_takes_them_as_data(shelf: Path, spawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_takes_them_as_data(
+    shelf: Path, spawn, call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index = str(tmp_path / "index")
     monkeypatch.chdir(shelf)
     ran = spawn("ingest", ".", "./" + os.fsdecode(NAMES[8]), "--no-images", "--index", index)
@@ -48,7 +48,7 @@ def test_every_command_takes_them_as_data(shelf: Path, spawn, tmp_path: Path, mo
 
     listed = spawn("list", "--index", index)
     assert len(listed.out.splitlines()) == len(NAMES)
-    documents = spawn("list", "--json", "--index", index).document["documents"]
+    documents = call("list", "--json", "--index", index).document["documents"]
     assert {d["filename"] for d in documents} == {name.decode("utf-8", "backslashreplace") for name in NAMES}
 
     asked = spawn("ask", "zebra", "--mode", "lexical", "--index", index)
@@ -61,15 +61,15 @@ def test_every_command_takes_them_as_data(shelf: Path, spawn, tmp_path: Path, mo
 
     # Their backup comes back: what restore checks in a name, no real name fails.
     kept = spawn("backup", str(tmp_path / "b.zip"), "--index", index)
-    back = spawn("restore", str(tmp_path / "b.zip"), "--index", str(tmp_path / "back"))
+    back = call("restore", str(tmp_path / "b.zip"), "--index", str(tmp_path / "back"))
     assert (kept.code, back.code) == (0, 0), kept.err + back.err
-    assert spawn("list", "--index", str(tmp_path / "back")).out == listed.out
+    assert call("list", "--index", str(tmp_path / "back")).out == listed.out
 
     by_text = {d["filename"]: d["doc_id"] for d in documents}
     for name in (NAMES[1], NAMES[0], NAMES[4]):
-        shown = spawn("show", "--json", "--index", index, "--", name.decode(), "1")
+        shown = call("show", "--json", "--index", index, "--", name.decode(), "1")
         assert shown.document["doc_id"] == by_text[name.decode()], shown.err
-        removed = spawn("remove", "--yes", "--json", "--index", index, "--", by_text[name.decode()])
+        removed = call("remove", "--yes", "--json", "--index", index, "--", by_text[name.decode()])
         assert [d["doc_id"] for d in removed.document["removed"]] == [by_text[name.decode()]]
     for said in (ran, listed, asked, found, kept, back, shown, removed):
         assert not [piece for piece in NEVER if piece in said.out + said.err]

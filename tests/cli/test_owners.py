@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakePdf
-
-pytestmark = pytest.mark.usefixtures("unmeasured")
+from tests.in_process import Ran, run_in_process
 
 NOBODY = 65534
 IS_ROOT = os.geteuid() == 0
@@ -49,17 +48,30 @@ def _give(path: Path, owner: int) -> None:
         os.chown(found, owner, -1, follow_symlinks=False)
 
 
-def _ctx(who: str, args: Sequence[str], cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def _process(who: str, args: Sequence[str], cwd: Path, **variables: str) -> Ran:
     command = [*AS[who], sys.executable, "-m", "cli.main", *args]
     environment = {**os.environ, **variables}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def _ctx(who: str, args: Sequence[str], cwd: Path, **variables: str) -> Ran:
+    """The command as that user, in this process if it is the same."""
+    return _process(who, args, cwd, **variables) if AS[who] else run_in_process(*args, cwd=cwd, env=variables)
+
+
+def _index(filled: Path, folder: Path, who: str) -> Path:
+    """An index of that user's."""
+    shutil.copytree(filled, folder)
+    _give(folder, _id(who))
+    return folder
 
 
 def test_ones_own_index_is_used(project: Project, who: str) -> None:
-    assert _ctx(who, ["init"], project).returncode == 0
-    assert _ctx(who, ["ingest", "docs"], project).returncode == 0
+    assert _process(who, ["init"], project).code == 0
+    assert _process(who, ["ingest", "docs"], project).code == 0
     assert (project / ".ctx").stat().st_uid == _id(who)
-    assert "walruses" in _ctx(who, ["ask", "walruses"], project / "docs").stdout
+    assert "walruses" in _process(who, ["ask", "walruses"], project / "docs").out
 
 
 def _strange_owner(path: Path, who: str) -> str:
@@ -76,24 +88,22 @@ STRANGE = [_strange_mode, *([_strange_owner] if IS_ROOT else [])]
 
 
 @pytest.mark.parametrize("estrange", STRANGE)
-def test_an_index_of_somebody_else_is_not_used(project: Project, who: str, estrange) -> None:
-    assert _ctx(who, ["init"], project).returncode == 0
-    assert _ctx(who, ["ingest", "docs"], project).returncode == 0
-    index = project / ".ctx"
+def test_an_index_of_somebody_else_is_not_used(project: Project, who: str, filled: Path, estrange) -> None:
+    index = _index(filled, project / ".ctx", who)
     reason = estrange(index, who)
     before = sorted((path.as_posix(), path.lstat().st_mtime_ns) for path in index.rglob("*"))
     for args in (["ask", "walruses"], ["ingest", "."], ["status"], ["doctor", "--fix"], ["remove", "*", "--yes"]):
         done = _ctx(who, args, project / "docs")
-        assert done.returncode == 1, done.stdout
-        assert reason in done.stderr
-        assert "--index" in done.stderr
-        assert "safe_folders" in done.stderr
+        assert done.code == 1, done.out
+        assert reason in done.err
+        assert "--index" in done.err
+        assert "safe_folders" in done.err
     assert sorted((path.as_posix(), path.lstat().st_mtime_ns) for path in index.rglob("*")) == before
     # Named, it is the user's decision.
     named = _ctx(who, ["ask", "walruses", "--index", str(index)], project / "docs")
-    assert "belongs" not in named.stderr
+    assert "belongs" not in named.err
     listed = _ctx(who, ["status"], project / "docs", CTX_SAFE_FOLDERS=str(project))
-    assert listed.returncode == 0
+    assert listed.code == 0
 
 
 @pytest.mark.parametrize("estrange", STRANGE)
@@ -101,61 +111,63 @@ def test_a_ctx_toml_of_somebody_else_is_not_used(project: Project, who: str, est
     settings = project / "ctx.toml"
     settings.write_text("max_tokens = 77\n")
     os.chown(settings, _id(who), -1)
-    assert _ctx(who, ["status"], project / "docs").returncode == 0
+    assert _ctx(who, ["status"], project / "docs").code == 0
     reason = estrange(settings, who)
     done = _ctx(who, ["status"], project / "docs")
-    assert done.returncode == 1
-    assert reason in done.stderr
-    assert "ctx.toml" in done.stderr
-    assert _ctx(who, ["status"], project / "docs", CTX_SAFE_FOLDERS=str(project)).returncode == 0
+    assert done.code == 1
+    assert reason in done.err
+    assert "ctx.toml" in done.err
+    assert _ctx(who, ["status"], project / "docs", CTX_SAFE_FOLDERS=str(project)).code == 0
 
 
 def test_safe_folders_are_the_users_own_to_list(project: Project, who: str) -> None:
     (project / "ctx.toml").write_text(f'safe_folders = ["{project}"]\n')
     os.chown(project / "ctx.toml", _id(who), -1)
     done = _ctx(who, ["status"], project)
-    assert done.returncode == 2
-    assert "safe_folders" in done.stderr
+    assert done.code == 2
+    assert "safe_folders" in done.err
 
 
 def test_safe_folders_in_the_users_config(project: Project, who: str) -> None:
-    assert _ctx(who, ["init"], project).returncode == 0
+    assert _ctx(who, ["init"], project).code == 0
     (project / ".ctx").chmod(0o777)
-    assert _ctx(who, ["status"], project).returncode == 1
+    assert _ctx(who, ["status"], project).code == 1
     config = Path(os.environ["XDG_CONFIG_HOME"]) / "ctx" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(f'safe_folders = ["{project}"]\n')
-    assert _ctx(who, ["status"], project).returncode == 0
+    assert _ctx(who, ["status"], project).code == 0
 
 
-def test_a_found_index_that_is_a_link_is_not_used(project: Project, who: str, tmp_path: Path) -> None:
-    assert _ctx(who, ["ingest", "docs", "--index", str(tmp_path / "other")], project).returncode == 0
+def test_a_found_index_that_is_a_link_is_not_used(project: Project, who: str, tmp_path: Path, filled: Path) -> None:
+    _index(filled, tmp_path / "other", who)
     (project / ".ctx").symlink_to(tmp_path / "other")
     os.chown(project / ".ctx", _id(who), -1, follow_symlinks=False)
     for args in (["ask", "walruses"], ["ingest", "docs"], ["init"]):
         done = _ctx(who, args, project)
-        assert done.returncode == 1
-        assert "link" in done.stderr
+        assert done.code == 1
+        assert "link" in done.err
 
 
-def test_an_index_that_ctx_toml_names_is_looked_at_too(project: Project, who: str) -> None:
+def test_an_index_that_ctx_toml_names_is_looked_at_too(project: Project, who: str, filled: Path) -> None:
     (project / "ctx.toml").write_text('index = "ix"\n')
     os.chown(project / "ctx.toml", _id(who), -1)
-    assert _ctx(who, ["ingest", "docs"], project).returncode == 0
+    _index(filled, project / "ix", who)
+    assert _ctx(who, ["ask", "housing"], project).code == 0
     (project / "ix").chmod(0o777)
     done = _ctx(who, ["ask", "walruses"], project)
-    assert done.returncode == 1
-    assert "can be written by everybody" in done.stderr
+    assert done.code == 1
+    assert "can be written by everybody" in done.err
 
 
-def test_an_ordinary_user_cannot_write_an_index_of_another(project: Project, who: str, tmp_path: Path) -> None:
+def test_an_ordinary_user_cannot_write_an_index_of_another(
+    project: Project, who: str, tmp_path: Path, filled: Path
+) -> None:
     """By permissions, whoever is named: the folder stays as it is and the message says what to do."""
-    index = tmp_path / "theirs"
-    assert _ctx(who, ["ingest", "docs", "--index", str(index)], project).returncode == 0
+    index = _index(filled, tmp_path / "theirs", who)
     index.chmod(0o500)
     if _id(who) != 0:  # root may write anywhere
-        done = _ctx(who, ["remove", "a.pdf", "--yes", "--index", str(index)], project)
-        assert done.returncode == 1
-        assert "make the folder writable" in done.stderr
+        done = _ctx(who, ["remove", "gardening.pdf", "--yes", "--index", str(index)], project)
+        assert done.code == 1
+        assert "make the folder writable" in done.err
     index.chmod(0o700)
     shutil.rmtree(index)

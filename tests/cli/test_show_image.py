@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.cli.conftest import Ran
+from tests.in_process import Ran
 
 HANDBOOK = "saltmarsh-handbook-2025.pdf"
 QUESTION = "By when must I use up last year's leftover holidays?"

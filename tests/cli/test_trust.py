@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -14,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from research.encoders.registry import DEFAULT
-from tests.cli.conftest import Ran
 from tests.conftest import write_pdf
+from tests.in_process import Ran, run_in_process
 from tests.research.encoders.test_unsafe_models import evil_code, foreign_module
 
 HOME = str(Path(__file__).parents[2])
@@ -30,8 +31,14 @@ socket.getaddrinfo = seen
 Command = Callable[..., Ran]
 
 
+def _checked(ran: Ran, tried: Path, *, connects: bool) -> Ran:
+    assert tried.exists() == connects, "whether it tried to reach the network"
+    assert "Traceback" not in ran.err
+    return ran
+
+
 @pytest.fixture
-def command(tmp_path: Path) -> Command:
+def process(tmp_path: Path) -> Command:
     """The command as a user runs it: the folder it runs in is not on the module path, and connections are watched."""
     (tmp_path / "watch").mkdir()
     (tmp_path / "watch" / "sitecustomize.py").write_text(WATCH)
@@ -47,9 +54,24 @@ def command(tmp_path: Path) -> Command:
             timeout=300,
             check=False,
         )
-        assert (tmp_path / "TRIED").exists() == connects, "whether it tried to reach the network"
-        assert "Traceback" not in done.stderr
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return _checked(Ran(done.returncode, done.stdout, done.stderr), tmp_path / "TRIED", connects=connects)
+
+    return run
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The same in this process, where torch is loaded once for all."""
+
+    def seen(*_: object) -> None:
+        (tmp_path / "TRIED").touch()
+        raise OSError("no network here")
+
+    monkeypatch.setattr(socket.socket, "connect", seen)
+    monkeypatch.setattr(socket, "getaddrinfo", seen)
+
+    def run(*args: str, cwd: Path = tmp_path, connects: bool = False, **variables: str) -> Ran:
+        return _checked(run_in_process(*args, cwd=cwd, env=variables), tmp_path / "TRIED", connects=connects)
 
     return run
 
@@ -76,12 +98,12 @@ def legs_of(ran: Ran) -> dict[str, str]:
     return {leg["name"]: leg["status"] for leg in ran.document["coverage"]["legs"]}
 
 
-def test_a_found_ctx_toml_loads_nothing(command: Command, evil: Path) -> None:
+def test_a_found_ctx_toml_loads_nothing(command: Command, process: Command, evil: Path) -> None:
     repo = evil.parent
     for line in ('text_encoder = "./model"', 'visual = "./model"', 'device = "cuda"', 'index = "../../outside"'):
         (repo / "ctx.toml").write_text(line)
         for args in (["ingest", "docs"], ["ask", "herring"], ["doctor"], ["status"]):
-            ran = command(*args, cwd=repo)
+            ran = (process if line.startswith("text") else command)(*args, cwd=repo)
             assert ran.code == 2
             assert line.partition(" ")[0] in ran.err
             assert str(repo / "ctx.toml") in ran.err
@@ -90,10 +112,20 @@ def test_a_found_ctx_toml_loads_nothing(command: Command, evil: Path) -> None:
     assert not (repo / ".ctx").exists()
 
 
-@pytest.mark.parametrize("written", ["model", "./model", "{}", "sentence-transformers:{}", "evil\x1b[31m/\nmodel"])
+@pytest.mark.parametrize(
+    ("written", "way"),
+    [
+        ("model", "command"),
+        ("./model", "process"),
+        ("{}", "command"),
+        ("sentence-transformers:{}", "command"),
+        ("evil\x1b[31m/\nmodel", "command"),
+    ],
+)
 def test_an_index_that_names_a_model_loads_nothing(
-    command: Command, evil: Path, copied: Path, written: str, tmp_path: Path
+    request: pytest.FixtureRequest, evil: Path, copied: Path, written: str, way: str
 ) -> None:
+    command: Command = request.getfixturevalue(way)
     index = Path(shutil.move(copied, evil.parent / ".ctx"))
     name_in(index, written.format(evil))
     ran = command("ask", "housing bubble", "--json", cwd=evil.parent)
@@ -112,7 +144,7 @@ def test_an_index_that_names_a_model_loads_nothing(
     for variable in ("CTX_ALLOWED_ENCODERS", "CTX_TEXT_ENCODER"):
         assert command("ask", "housing", cwd=evil.parent, **{variable: str(evil)}).code == 0
         assert command("ingest", "docs", cwd=evil.parent, **{variable: str(evil)}).code == 1
-    assert not (tmp_path / "repo" / "PWNED").exists()
+    assert not (evil.parent / "PWNED").exists()
 
 
 def test_a_backup_that_names_a_model_loads_nothing(command: Command, evil: Path, copied: Path) -> None:
@@ -138,13 +170,13 @@ def test_a_hub_name_in_an_index_contacts_nobody(command: Command, copied: Path) 
 
 @pytest.mark.parametrize(("name", "code"), [("CTX_TEXT_ENCODER", 1), ("CTX_VISUAL", 1)])
 def test_only_an_ingest_asks_the_hub_and_only_for_what_it_was_told(
-    command: Command, tmp_path: Path, name: str, code: int
+    process: Command, tmp_path: Path, name: str, code: int
 ) -> None:
     write_pdf(tmp_path / "docs" / "a.pdf", ["Herring prices rose."])
     ingest = ("ingest", "docs", "--index", "index")
-    offline = command(*ingest, HF_HUB_OFFLINE="1", **{name: "some/model"})
+    offline = process(*ingest, HF_HUB_OFFLINE="1", **{name: "some/model"})
     assert (offline.code, "HF_HUB_OFFLINE forbids fetching them" in offline.err) == (code, True)
-    ran = command(*ingest, connects=True, **{name: "some/model"})
+    ran = process(*ingest, connects=True, **{name: "some/model"})
     assert (ran.code, "asking the model hub for them" in ran.err) == (code, True)
 
 

@@ -38,6 +38,8 @@ def trap(stage, page):
         time.sleep(600)
     elif what.startswith("exit"):
         os._exit(3)
+    elif what.startswith("memory"):
+        raise MemoryError
     else:
         {}["a key that is not there"]
 """
@@ -51,8 +53,22 @@ _PLANTED = {
 _LIMITS = {
     "Limits(60.0, 30.0, 600.0)": "Limits(60.0, 3.0, 600.0)",
     "Limits(60.0, 30.0, 900.0)": "Limits(60.0, 3.0, 900.0)",
-    "Limits(60.0, 90.0, 7200.0)": "Limits(60.0, 12.0, 7200.0)",
+    "Limits(60.0, 90.0, 7200.0)": "Limits(60.0, 5.0, 7200.0)",
 }
+# A tesseract that reads the same line on every page. What is tested is how a process ends, not how well it reads; and
+# rapidocr takes seconds to load.
+_LINE = "The heron stands in the reeds."
+_WORDS = "".join(
+    f"5\\t1\\t1\\t1\\t1\\t{n}\\t{60 + 90 * n}\\t60\\t80\\t30\\t95\\t{word}\\n" for n, word in enumerate(_LINE.split())
+)
+_TESSERACT = f"""#!/bin/sh
+case "$1" in
+--version) echo "tesseract 5.9.9"; exit 0;;
+--list-langs) printf "List\\neng\\n"; exit 0;;
+esac
+cat > /dev/null
+printf '{_WORDS}'
+"""
 
 
 @dataclass(frozen=True)
@@ -92,7 +108,12 @@ class FaultyCtx:
         done = subprocess.run(
             [sys.executable, "-m", "cli.main", *args, "--index", str(self._index)],
             cwd=self._home,
-            env={**os.environ, "PYTHONPATH": str(self._home), "TRAPS": str(self._traps)},
+            env={
+                **os.environ,
+                "PATH": f"{self._home / 'bin'}:{os.environ['PATH']}",
+                "PYTHONPATH": str(self._home),
+                "TRAPS": str(self._traps),
+            },
             capture_output=True,
             text=True,
             timeout=120,
@@ -103,7 +124,9 @@ class FaultyCtx:
 
 def make_faulty(home: Path) -> Path:
     """A folder to run the faulty copy from."""
-    home.mkdir()
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "tesseract").write_text(_TESSERACT)
+    (home / "bin" / "tesseract").chmod(0o755)
     for package in ("cli", "research"):
         (home / package).symlink_to(ROOT / package)
     shutil.copytree(ROOT / "ingest", home / "ingest", ignore=shutil.ignore_patterns("__pycache__"))

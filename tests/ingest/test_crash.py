@@ -9,17 +9,15 @@ from random import Random
 
 import pytest
 
-from tests.soak.corpus import make_corpus
+from tests.soak.corpus import QUESTIONS, make_corpus
 from tests.soak.crashing import CrashTest
 from tests.soak.running import STAGES
-
-pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
 @pytest.fixture(scope="module")
 def crash(tmp_path_factory: pytest.TempPathFactory) -> CrashTest:
     folder = tmp_path_factory.mktemp("crash")
-    return CrashTest(make_corpus(folder / "docs", 60), folder)
+    return CrashTest(make_corpus(folder / "docs", 24), folder, questions=QUESTIONS[:6])
 
 
 def test_killed_at_random_moments(crash: CrashTest) -> None:
@@ -28,7 +26,8 @@ def test_killed_at_random_moments(crash: CrashTest) -> None:
 
 def test_killed_between_the_stages(crash: CrashTest) -> None:
     crash.begin_anew()
+    before = crash.kills
     for stage in ("embedding", "drawing", "publishing"):
         crash.kill_when(STAGES[stage])
     crash.finish()
-    assert crash.kills >= 3 + 2, "a busy machine may miss one moment, not more"
+    assert crash.kills - before >= 2, "a busy machine may miss one moment, not more"

@@ -5,10 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import pytest
 from bounded import ingest
-
-pytestmark = pytest.mark.usefixtures("unmeasured")
 
 SAMPLES = Path(__file__).parent.parent.parent / "data" / "samples"
 COPIES = 12

@@ -9,11 +9,8 @@ import sys
 from pathlib import Path
 
 import bombs
-import pytest
 from bounded import ingest
 from PIL import Image
-
-pytestmark = pytest.mark.usefixtures("unmeasured")
 
 SECRET = "the secret of the house"
 

@@ -8,12 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from bounded import ingest
 
 import research
-from ingest.report import SilentObserver
-from ingest.run import ingest as run
+from ingest import ingest as run
 from research.settings import Settings
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
@@ -21,8 +19,6 @@ from research.store.upkeep.backup import backup
 from research.store.upkeep.checks import check_index
 from research.store.upkeep.removal import plan_removal, remove
 from research.store.upkeep.restore import restore
-
-pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
 def _open_to_others(index: Path) -> list[str]:
@@ -33,13 +29,12 @@ def _open_to_others(index: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("existing", [None, 0o755])
-def test_everything_a_run_leaves_is_private(make_pdf, tmp_path: Path, existing: int | None) -> None:
+def test_everything_a_run_leaves_is_private(make_pdf, tmp_path: Path) -> None:
+    """In a folder that everybody may enter, by a user whose files everybody may read."""
     docs, index = tmp_path / "docs", tmp_path / "index"
     make_pdf("a.pdf", ["The first page", "The second"], docs)
     make_pdf("b.pdf", ["Another"], docs)
-    if existing is not None:
-        index.mkdir(mode=existing)
+    index.mkdir(mode=0o755)
     before = os.umask(0o000)
     try:
         assert ingest(docs, index).code == 0
@@ -49,8 +44,7 @@ def test_everything_a_run_leaves_is_private(make_pdf, tmp_path: Path, existing: 
         os.umask(before)
     assert _open_to_others(index) == []
     assert len(list(index.rglob("*"))) > 8
-    mode = stat.S_IMODE(index.stat().st_mode)
-    assert mode == (0o700 if existing is None else existing), "a folder that was there keeps what its owner gave it"
+    assert stat.S_IMODE(index.stat().st_mode) == 0o755, "a folder that was there keeps what its owner gave it"
 
 
 def test_a_library_users_process_is_left_as_it_is(make_pdf, tmp_path: Path) -> None:
@@ -61,7 +55,7 @@ def test_a_library_users_process_is_left_as_it_is(make_pdf, tmp_path: Path) -> N
     restored.root.mkdir(mode=0o755)
     before = os.umask(0o022)
     try:
-        run([docs], index, settings=Settings(ocr="off"), observer=SilentObserver())
+        run(index, [docs], settings=Settings(ocr="off"))
         with write_lock(index):
             (tmp_path / "mine").write_text("of another thread")
         remove(index, plan_removal(index, ["b.pdf"]).documents)
@@ -70,6 +64,7 @@ def test_a_library_users_process_is_left_as_it_is(make_pdf, tmp_path: Path) -> N
         assert not check_index(index)[-1].remedy
     finally:
         assert os.umask(before) == 0o022
+    assert stat.S_IMODE(index.root.stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "mine").stat().st_mode) == 0o644
     assert stat.S_IMODE((tmp_path / "b.zip").stat().st_mode) == 0o600
     for made in (index.root, restored.root):

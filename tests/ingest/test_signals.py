@@ -14,8 +14,6 @@ from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
 from tests.soak.running import PATIENCE, STAGES, assert_ended, descendants, finish, kill, start, wait_until
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 
 def stop(process: subprocess.Popen[str], number: signal.Signals) -> str:
     """Send a signal as a terminal does, to the whole group; returns what was said."""

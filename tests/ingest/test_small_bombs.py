@@ -13,8 +13,6 @@ from bounded import Bounded, ingest
 
 from ingest.pdf import open_pdf
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
 LEAST = ("added", "")
 
 # What becomes of each. Sizes are such that a reader without bounds is noticed and a bounded one is quick.

@@ -10,13 +10,13 @@ import pytest
 
 from ingest.report import IngestSummary, SilentObserver
 from ingest.run import ingest
-from research.context.builder import ContextBuilder
+from research.contract import ContextBuilder, SearchEngine
 from research.encoders.quiet import quiet
 from research.encoders.visual.loading import engine as colpali_classes
 from research.encoders.visual.packing import unpack
 from research.encoders.visual.registry import checkpoint_of
 from research.errors import UsageError
-from research.search.engine import SearchEngine, SearchOutcome
+from research.search.engine import SearchOutcome
 from research.settings import Settings
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
@@ -24,7 +24,7 @@ from research.store.catalog.documents import all_documents
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf, Tiny, write_pdf
-from tests.ingest.test_later import scan
+from tests.ingest.test_stages import scan
 
 QUESTION = "How many weeks of parental leave?"
 PLAIN = Settings(ocr="off")
@@ -37,7 +37,7 @@ class Notes(SilentObserver):
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def noted(self, message: str) -> None:
+    def on_note(self, message: str) -> None:
         self.said.append(message)
 
 
@@ -75,7 +75,7 @@ def copy(index: IndexPaths, folder: Path) -> IndexPaths:
 
 
 def run(path: Path, index: IndexPaths, settings: Settings, notes: Notes | None = None) -> IngestSummary:
-    return ingest([path], index, settings=settings, observer=notes or Notes())
+    return ingest(index, [path], settings=settings, observer=notes or Notes())
 
 
 def model(folder: Path, **other: object) -> Settings:
@@ -89,11 +89,12 @@ def search(index: IndexPaths, mode: str, question: str = QUESTION) -> SearchOutc
 
 @pytest.mark.parametrize("name", ["ColIdefics3", "ColModernVBert", "ColIdefics3+adapter"])
 def test_pages_are_seen_and_scored_as_colpali_engine_scores_them(
-    tiny: Tiny, docs: Path, index: IndexPaths, name: str
+    tiny: Tiny, docs: Path, plain_index: IndexPaths, tmp_path: Path, name: str
 ) -> None:
     import torch
     from PIL import Image
 
+    index = copy(plain_index, tmp_path)
     summary = run(docs, index, model(tiny(name)))
     assert (summary.visual_pages, summary.visual_error, summary.visual_failures) == (3, "", [])
     outcome = search(index, "visual")
@@ -187,7 +188,10 @@ def test_a_folder_that_is_no_model_costs_only_the_visual_side(docs: Path, tmp_pa
     assert [leg.status for leg in search(index, "hybrid").coverage.legs] == ["ok", "ok", "ok"]
 
 
-def test_weights_that_vanish_are_told_in_coverage(tiny: Tiny, docs: Path, tmp_path: Path, index: IndexPaths) -> None:
+def test_weights_that_vanish_are_told_in_coverage(
+    tiny: Tiny, docs: Path, tmp_path: Path, plain_index: IndexPaths
+) -> None:
+    index = copy(plain_index, tmp_path)
     folder = Path(shutil.copytree(tiny("ColIdefics3"), tmp_path / "mine"))
     run(docs, index, model(folder))
     (folder / "model.safetensors").unlink()
@@ -199,8 +203,9 @@ def test_weights_that_vanish_are_told_in_coverage(tiny: Tiny, docs: Path, tmp_pa
 
 
 def test_a_checkpoint_with_other_weights_is_not_mixed_with_the_indexs(
-    tiny: Tiny, docs: Path, tmp_path: Path, index: IndexPaths
+    tiny: Tiny, docs: Path, tmp_path: Path, plain_index: IndexPaths
 ) -> None:
+    index = copy(plain_index, tmp_path)
     folder = Path(shutil.copytree(tiny("ColIdefics3"), tmp_path / "mine"))
     run(docs, index, model(folder))
     shutil.rmtree(folder)
@@ -294,8 +299,8 @@ def test_candidates_are_chosen_where_pages_are_many(
     seen_index: IndexPaths, monkeypatch: pytest.MonkeyPatch, sketched: int
 ) -> None:
     everything = search(seen_index, "visual")
-    monkeypatch.setattr("research.search.late.EXACT_PAGES", 1)
-    monkeypatch.setattr("research.search.late.SKETCHED_PAGES", sketched)
+    monkeypatch.setattr("research.search.late_interaction.EXACT_PAGES", 1)
+    monkeypatch.setattr("research.search.late_interaction.SKETCHED_PAGES", sketched)
     chosen = search(seen_index, "visual")
     assert [(f.page.page_id, f.score) for f in chosen.found] == [
         (f.page.page_id, pytest.approx(f.score, abs=1e-6)) for f in everything.found

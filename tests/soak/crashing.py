@@ -17,7 +17,10 @@ from tests.soak.running import finish, kill, run, start, wait_until, writing
 class CrashTest:
     """One corpus, the contents that an undisturbed run makes of it, and an index that is killed over and over."""
 
-    def __init__(self, docs: Path, folder: Path, *options: str) -> None:
+    def __init__(
+        self, docs: Path, folder: Path, *options: str, questions: tuple[str, ...] = QUESTIONS
+    ) -> None:
+        self._questions = questions
         self._arguments = ("ingest", str(docs), "--quiet", *options)
         self._root = folder / "index"
         calm = folder / "undisturbed"
@@ -27,7 +30,7 @@ class CrashTest:
         code, _, err = finish(process)
         assert code == 0, err
         self._seconds = time.monotonic() - begun
-        self.expected: dict[str, Any] = contents(calm, QUESTIONS)
+        self.expected: dict[str, Any] = contents(calm, questions)
         self.kills = 0
         self.rounds = 0
 
@@ -71,7 +74,7 @@ class CrashTest:
     def _compare(self) -> None:
         self.rounds += 1
         assert_whole(self._root)
-        assert_same(contents(self._root, QUESTIONS), self.expected)
+        assert_same(contents(self._root, self._questions), self.expected)
 
     def _ask(self, random: Random) -> None:
         """An answer from whole documents, or the word that there is nothing yet."""

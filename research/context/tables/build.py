@@ -13,7 +13,7 @@ from importlib.resources import files
 from zlib import crc32
 
 from research.checksums import write_list
-from research.context.tables.table import FOLDER, HEADER, MAGIC, RANK_BYTES, SHIPPED, START
+from research.context.tokens import FOLDER, HEADER, MAGIC, RANK_BYTES, SHIPPED, START
 
 # As in tiktoken_ext/openai_public.py.
 SHA256 = {

@@ -14,10 +14,13 @@ from research.errors import DocumentError, NothingFoundError, UsageError
 from research.records import Chunk, DocumentInfo, FailedPage, Page
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import record
-from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
-from research.store.catalog.page_writes import insert_page, restamp_vectors
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, open_stage
+from research.store.catalog.page_writes import PreparedPage, insert_pages
+from research.store.catalog.reader import Reader
+from research.store.catalog.tags import write_tags
+from research.store.catalog.vectors import touch_vectors
 from research.store.files import images
-from research.store.fulltext.analyzer import name_words, words
+from research.store.fulltext.write import forget_document, index_name
 
 _MOST_NAMED = 10  # documents in a message
 
@@ -33,19 +36,19 @@ class FileStamp:
     inode: int
 
 
-def all_documents(catalog: Catalog) -> list[DocumentInfo]:
-    rows = catalog.connection.execute("SELECT * FROM documents ORDER BY filename, doc_id")
+def all_documents(reader: Reader) -> list[DocumentInfo]:
+    rows = reader.connection.execute("SELECT * FROM documents ORDER BY filename, doc_id")
     return [_info(row) for row in rows]
 
 
-def get_document(catalog: Catalog, doc_id: str) -> DocumentInfo | None:
-    row = catalog.connection.execute("SELECT * FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
+def get_document(reader: Reader, doc_id: str) -> DocumentInfo | None:
+    row = reader.connection.execute("SELECT * FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
     return None if row is None else _info(row)
 
 
-def find_documents(catalog: Catalog, wanted: str) -> list[DocumentInfo]:
+def find_documents(reader: Reader, wanted: str) -> list[DocumentInfo]:
     """Documents named by id, id prefix, file name (with or without ending) or a pattern. Raises if none."""
-    known = all_documents(catalog)
+    known = all_documents(reader)
     lower = wanted.casefold()
     stem = lower.removesuffix(".pdf")
     tests = (
@@ -66,19 +69,19 @@ def find_documents(catalog: Catalog, wanted: str) -> list[DocumentInfo]:
     raise NothingFoundError(f"no document matches {wanted!r}", hint=f"{meant}see them all with: ctx list")
 
 
-def select_documents(catalog: Catalog, names: Iterable[str]) -> list[DocumentInfo]:
+def select_documents(reader: Reader, names: Iterable[str]) -> list[DocumentInfo]:
     """All that these names, patterns and ids mean, each document once. Raises for one that means none."""
     chosen: dict[str, DocumentInfo] = {}
     for name in names:
         if not name.strip():
             raise UsageError("a document's name is empty", hint="see them all with: ctx list")
-        chosen.update((document.doc_id, document) for document in find_documents(catalog, name))
+        chosen.update((document.doc_id, document) for document in find_documents(reader, name))
     return list(chosen.values())
 
 
-def select_one(catalog: Catalog, name: str) -> DocumentInfo:
+def select_one(reader: Reader, name: str) -> DocumentInfo:
     """The one document that is meant. Raises if several are."""
-    found = select_documents(catalog, [name])
+    found = select_documents(reader, [name])
     if len(found) > 1:
         raise ambiguous(name, found)
     return found[0]
@@ -95,23 +98,29 @@ def is_pattern(name: str, found: Sequence[DocumentInfo]) -> bool:
     return any(mark in name for mark in "*?[") and not any(name in {d.filename, d.source_path} for d in found)
 
 
-def document_of_hash(catalog: Catalog, sha256: str) -> tuple[DocumentInfo, int] | None:
+def document_of_hash(reader: Reader, sha256: str) -> tuple[DocumentInfo, int] | None:
     """The document with this content and the reader version that read it."""
-    row = catalog.connection.execute("SELECT * FROM documents WHERE sha256 = ?", (sha256,)).fetchone()
+    row = reader.connection.execute("SELECT * FROM documents WHERE sha256 = ?", (sha256,)).fetchone()
     return None if row is None else (_info(row), int(row["reader_version"]))
 
 
-def document_at_path(catalog: Catalog, path: str) -> tuple[str, FileStamp] | None:
+def reader_version_of(reader: Reader, doc_id: str) -> int | None:
+    """The version of the reader that read this document."""
+    row = reader.connection.execute("SELECT reader_version FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def document_at_path(reader: Reader, path: str) -> tuple[str, FileStamp] | None:
     """The document last seen at a path, and the file's stamp then."""
-    row = catalog.connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
+    row = reader.connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
     if row is None:
         return None
     stamp = FileStamp(path, row["size"], row["mtime_ns"], row["ctime_ns"], row["inode"])
     return str(row["doc_id"]), stamp
 
 
-def paths_of(catalog: Catalog, doc_id: str) -> list[str]:
-    rows = catalog.connection.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY rowid", (doc_id,))
+def paths_of(reader: Reader, doc_id: str) -> list[str]:
+    rows = reader.connection.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY path", (doc_id,))
     return [str(row[0]) for row in rows]
 
 
@@ -129,10 +138,19 @@ def add_document(
 
     `images`: its pages are to be drawn later in the run. `failed`: pages of it that were given up.
     """
+    made = [PreparedPage.of(page, chunks) for page, chunks in pages]
+    if [entry.page.number for entry in made] != list(range(1, info.num_pages + 1)):
+        raise DocumentError(f"only {len(made)} of {info.num_pages} pages arrived", code="incomplete")
+    stages = {STAGE_VECTORS} | ({STAGE_IMAGES} if images else set())
+    if any(entry.page.needs_ocr for entry in made):
+        stages.add(STAGE_OCR)
     with catalog.transaction() as connection:
         copies = connection.execute(
-            "SELECT * FROM files WHERE doc_id = ? AND path <> ? ORDER BY rowid", (info.doc_id, stamp.path)
+            "SELECT path, size, mtime_ns, ctime_ns, inode FROM files WHERE doc_id = ? AND path <> ?",
+            (info.doc_id, stamp.path),
         ).fetchall()
+        # Tags are the user's: they stay when a document is read again, and go over to what its file holds now.
+        tags = _tags_at(connection, info.doc_id, stamp.path)
         _forget_path(connection, stamp.path)
         _delete(connection, info.doc_id)
         connection.execute(
@@ -151,20 +169,16 @@ def add_document(
                 json.dumps(info.warnings),
             ),
         )
-        connection.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?)", [tuple(copy) for copy in copies])
+        for path, *rest in copies:
+            _note_file(connection, info.doc_id, FileStamp(path, *rest))
         _note_file(connection, info.doc_id, stamp)
+        write_tags(connection, info.doc_id, tags)
         index_name(connection, info.doc_id, info.filename, info.title)
         record(connection, info.doc_id, failed)
         connection.execute("DELETE FROM failed_files WHERE path = ?", (stamp.path,))
-        numbers, stages = [], {STAGE_VECTORS} | ({STAGE_IMAGES} if images else set())
-        for page, chunks in pages:
-            insert_page(connection, info.doc_id, page, chunks)
-            numbers.append(page.number)
-            if page.needs_ocr:
-                stages.add(STAGE_OCR)
-        if numbers != list(range(1, info.num_pages + 1)):
-            raise DocumentError("incomplete", f"only {len(numbers)} of {info.num_pages} pages arrived")
-        connection.executemany("INSERT INTO ledger VALUES (?, ?)", [(info.doc_id, stage) for stage in sorted(stages)])
+        insert_pages(connection, info.doc_id, made)
+        for stage in sorted(stages):
+            open_stage(connection, [info.doc_id], stage)
 
 
 def note_file(catalog: Catalog, doc_id: str, stamp: FileStamp) -> None:
@@ -189,10 +203,10 @@ def remove_document(catalog: Catalog, doc_id: str) -> None:
     images.remove(catalog.paths, doc_id)
 
 
-def unfinished(catalog: Catalog) -> dict[str, list[str]]:
+def unfinished(reader: Reader) -> dict[str, list[str]]:
     """Outstanding work: stage → document ids."""
     found: dict[str, list[str]] = {}
-    for row in catalog.connection.execute("SELECT doc_id, stage FROM ledger"):
+    for row in reader.connection.execute("SELECT doc_id, stage FROM ledger"):
         found.setdefault(str(row["stage"]), []).append(str(row["doc_id"]))
     return found
 
@@ -218,7 +232,7 @@ def _forget_path(connection: sqlite3.Connection, path: str, keep: str = "") -> N
     if row is None or row[0] == keep:
         return
     connection.execute("DELETE FROM files WHERE path = ?", (path,))
-    left = connection.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY rowid", (row[0],)).fetchone()
+    left = connection.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY path", (row[0],)).fetchone()
     if left is None:
         _delete(connection, row[0])
         return
@@ -227,34 +241,33 @@ def _forget_path(connection: sqlite3.Connection, path: str, keep: str = "") -> N
         _rename(connection, row[0], left[0], PurePath(left[0]).name)
 
 
+def _tags_at(connection: sqlite3.Connection, doc_id: str, path: str) -> list[str]:
+    """The tags of a document, and of the one at a path that has no other path."""
+    rows = connection.execute(
+        "SELECT DISTINCT tag FROM tags WHERE doc_id = ? OR doc_id IN (SELECT doc_id FROM files WHERE path = ?"
+        " AND NOT EXISTS (SELECT 1 FROM files other WHERE other.doc_id = files.doc_id AND other.path <> files.path))",
+        (doc_id, path),
+    )
+    return [str(row[0]) for row in rows]
+
+
 def _rename(connection: sqlite3.Connection, doc_id: str, path: str, filename: str) -> None:
     """New path and name. The document's vectors are stamped anew, so that the collections take the name."""
     connection.execute("UPDATE documents SET filename = ?, source_path = ? WHERE doc_id = ?", (filename, path, doc_id))
-    connection.execute("DELETE FROM name_words WHERE doc_id = ?", (doc_id,))
     title = connection.execute("SELECT title FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()[0]
     index_name(connection, doc_id, filename, title)
-    restamp_vectors(connection, doc_id)
+    touch_vectors(connection, doc_id)
 
 
 def _delete(connection: sqlite3.Connection, doc_id: str) -> None:
-    connection.execute("DELETE FROM page_words WHERE rowid IN (SELECT page_id FROM pages WHERE doc_id = ?)", (doc_id,))
+    forget_document(connection, doc_id)
     connection.execute("DELETE FROM documents WHERE doc_id = ?", (doc_id,))
 
 
 def _note_file(connection: sqlite3.Connection, doc_id: str, stamp: FileStamp) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO files (path, doc_id, size, mtime_ns, ctime_ns, inode) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (path) DO UPDATE SET doc_id = excluded.doc_id, size = excluded.size,"
+        " mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, inode = excluded.inode",
         (stamp.path, doc_id, stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.inode),
     )
-
-
-def index_name(connection: sqlite3.Connection, doc_id: str, filename: str, title: str) -> None:
-    """Note the words a document can be called by; part of the caller's transaction."""
-    found = words_of_name(filename, title)
-    connection.executemany("INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in found])
-
-
-def words_of_name(filename: str, title: str) -> set[str]:
-    stem = filename.rsplit(".", 1)[0]
-    # BestBuy_2023 answers to "best buy" and to "bestbuy".
-    return {*name_words(stem), *words(stem.replace("_", " ")), *words(title)}

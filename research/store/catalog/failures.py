@@ -15,6 +15,7 @@ from pathlib import Path
 from research.records import PAGE_GIVEN_UP, FailedPage
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ, STAGE_VISUAL
+from research.store.catalog.reader import Reader
 
 KILLED = "killed"
 CRASHED = "crashed"
@@ -61,38 +62,39 @@ def add_tries(failed: FailedPage, earlier: Iterable[FailedPage]) -> FailedPage:
     return FailedPage(failed.page, failed.stage, failed.code, failed.reason, failed.tries + sum(same))
 
 
-def given_up(catalog: Catalog) -> list[GivenUp]:
+def given_up(reader: Reader) -> list[GivenUp]:
     """All that was given up: pages document by document, then files."""
-    rows = catalog.connection.execute(
+    rows = reader.connection.execute(
         f"SELECT source_path, page, stage, code, reason, NOT {_DUE} FROM failed_pages JOIN documents USING (doc_id)"
         " ORDER BY source_path, page, stage"
     )
-    files = catalog.connection.execute("SELECT path, code, reason, tries FROM failed_files ORDER BY path")
+    files = reader.connection.execute("SELECT path, code, reason, tries FROM failed_files ORDER BY path")
     return [
         *(GivenUp(path, page, stage, code, reason, bool(kept)) for path, page, stage, code, reason, kept in rows),
         *(GivenUp(path, WHOLE, STAGE_READ, code, reason, waits=tries > 1) for path, code, reason, tries in files),
     ]
 
 
-def failures_of(catalog: Catalog, doc_id: str) -> list[FailedPage]:
-    rows = catalog.connection.execute(
+def failures_of(reader: Reader, doc_id: str) -> list[FailedPage]:
+    rows = reader.connection.execute(
         "SELECT page, stage, code, reason, tries FROM failed_pages WHERE doc_id = ? ORDER BY page, stage", (doc_id,)
     )
     return [FailedPage(*row) for row in rows]
 
 
-def to_read_again(catalog: Catalog, *, waiting: bool) -> set[str]:
+def to_read_again(reader: Reader, *, waiting: bool) -> set[str]:
     """Documents with pages that reading gave up and should try again; with `waiting` also those that wait."""
     query = "SELECT DISTINCT doc_id FROM failed_pages WHERE stage = ?" + ("" if waiting else f" AND {_DUE}")
-    rows = catalog.connection.execute(query, (STAGE_READ,))
+    rows = reader.connection.execute(query, (STAGE_READ,))
     return {str(row[0]) for row in rows}
 
 
 def record(connection: sqlite3.Connection, doc_id: str, failed: Iterable[FailedPage]) -> None:
     """Note them, over what was noted of the same page and stage; part of the caller's transaction."""
     connection.executemany(
-        "INSERT OR REPLACE INTO failed_pages SELECT ?, ?, ?, ?, ?, ?"
-        " WHERE EXISTS (SELECT 1 FROM documents WHERE doc_id = ?)",
+        "INSERT INTO failed_pages (doc_id, page, stage, code, reason, tries) SELECT ?, ?, ?, ?, ?, ?"
+        " WHERE EXISTS (SELECT 1 FROM documents WHERE doc_id = ?) ON CONFLICT (doc_id, page, stage)"
+        " DO UPDATE SET code = excluded.code, reason = excluded.reason, tries = excluded.tries",
         [(doc_id, f.page, f.stage, f.code, f.reason, f.tries, doc_id) for f in failed],
     )
 
@@ -128,15 +130,15 @@ def _reopen(connection: sqlite3.Connection, which: str, values: tuple[str, ...])
         values,
     )
     connection.execute(
-        "INSERT OR IGNORE INTO ledger SELECT DISTINCT doc_id, stage FROM failed_pages"
-        f" WHERE {which} AND stage IN ('{STAGE_OCR}', '{STAGE_IMAGES}')",
+        "INSERT INTO ledger SELECT DISTINCT doc_id, stage FROM failed_pages"
+        f" WHERE {which} AND stage IN ('{STAGE_OCR}', '{STAGE_IMAGES}') ON CONFLICT DO NOTHING",
         values,
     )
 
 
-def nameless(catalog: Catalog) -> int:
+def nameless(reader: Reader) -> int:
     """Pages that were skipped without being noted as given up: nobody would try them again."""
-    return int(catalog.connection.execute(f"SELECT COUNT(*) FROM ({_NAMELESS})", (PAGE_GIVEN_UP,)).fetchone()[0])
+    return int(reader.connection.execute(f"SELECT COUNT(*) FROM ({_NAMELESS})", (PAGE_GIVEN_UP,)).fetchone()[0])
 
 
 def name_them(catalog: Catalog) -> None:
@@ -150,15 +152,17 @@ _NAMELESS = (
 )
 
 
-def failed_file(catalog: Catalog, path: str) -> FailedFile | None:
-    row = catalog.connection.execute("SELECT * FROM failed_files WHERE path = ?", (path,)).fetchone()
+def failed_file(reader: Reader, path: str) -> FailedFile | None:
+    row = reader.connection.execute("SELECT * FROM failed_files WHERE path = ?", (path,)).fetchone()
     return None if row is None else FailedFile(*row)
 
 
 def record_file(catalog: Catalog, failed: FailedFile) -> None:
     with catalog.transaction() as connection:
         connection.execute(
-            "INSERT OR REPLACE INTO failed_files VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO failed_files (path, sha256, reader_version, code, reason, tries) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (path) DO UPDATE SET sha256 = excluded.sha256, reader_version = excluded.reader_version,"
+            " code = excluded.code, reason = excluded.reason, tries = excluded.tries",
             (failed.path, failed.sha256, failed.reader_version, failed.code, failed.reason, failed.tries),
         )
 

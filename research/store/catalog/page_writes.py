@@ -6,116 +6,114 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from research.records import Chunk, FailedPage, Line, Page
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import WHOLE, add_tries, failures_of, forget, record, waits
-from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ, STAGE_VECTORS
-from research.store.catalog.page_vectors import write_lines
-from research.store.catalog.revision import revise
-from research.store.fulltext.analyzer import words
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ, STAGE_VECTORS, open_stage
+from research.store.catalog.page_vectors import pack_lines, write_lines
+from research.store.catalog.reader import Reader
+from research.store.catalog.vectors import touch_vectors
+from research.store.fulltext.write import PageWords, forget_pages, index_pages
 
 
-def insert_page(connection: sqlite3.Connection, doc_id: str, page: Page, chunks: list[Chunk]) -> None:
-    """A new page with its words and chunks."""
-    found = words(page.markdown)
-    cursor = connection.execute(
-        "INSERT INTO pages (doc_id, page, label, section_path, parent_heading, num_headings, num_tables,"
-        " num_pictures, error, words, markdown, needs_ocr, ocr_engine)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            doc_id,
-            page.number,
-            page.label,
-            page.section_path,
-            page.parent_heading,
-            page.num_headings,
-            page.num_tables,
-            page.num_pictures,
-            page.error,
-            len(found),
-            zlib.compress(page.markdown.encode()),
-            page.needs_ocr,
-            page.ocr_engine,
-        ),
-    )
-    page_id = cursor.lastrowid
-    assert page_id is not None
-    _insert_text(connection, page_id, page, found, chunks)
+@dataclass(frozen=True, slots=True)
+class PreparedPage:
+    """A page's rows, packed and analysed before the transaction that writes them begins."""
+
+    page: Page
+    words: PageWords
+    markdown: bytes
+    chunks: list[tuple[object, ...]]
+
+    @classmethod
+    def of(cls, page: Page, chunks: Sequence[Chunk]) -> PreparedPage:
+        words = PageWords.of(page.markdown, page.section_path)
+        return cls(page, words, zlib.compress(page.markdown.encode()), [_chunk_row(chunk) for chunk in chunks])
 
 
-def _insert_text(
-    connection: sqlite3.Connection, page_id: int, page: Page, found: list[str], chunks: list[Chunk]
-) -> None:
-    connection.execute(
-        "INSERT INTO page_words (rowid, body, section) VALUES (?, ?, ?)",
-        (page_id, " ".join(found), " ".join(words(page.section_path))),
-    )
+def insert_pages(connection: sqlite3.Connection, doc_id: str, pages: Sequence[PreparedPage]) -> None:
+    """New pages with their words and chunks; part of the caller's transaction."""
+    last = connection.execute("SELECT COALESCE(MAX(page_id), 0) FROM pages").fetchone()[0]
+    numbered = list(enumerate(pages, start=int(last) + 1))
     connection.executemany(
-        "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box, regions) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO pages (page_id, doc_id, page, label, section_path, parent_heading, num_headings, num_tables,"
+        " num_pictures, error, words, markdown, needs_ocr, ocr_engine)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (page_id, c.ordinal, zlib.compress(c.text.encode()), c.context, c.tokens, json.dumps(c.box), _regions(c))
-            for c in chunks
+            (
+                page_id,
+                doc_id,
+                made.page.number,
+                made.page.label,
+                made.page.section_path,
+                made.page.parent_heading,
+                made.page.num_headings,
+                made.page.num_tables,
+                made.page.num_pictures,
+                made.page.error,
+                made.words.count,
+                made.markdown,
+                int(made.page.needs_ocr),
+                made.page.ocr_engine,
+            )
+            for page_id, made in numbered
         ],
     )
+    _insert_text(connection, numbered)
 
 
-def _regions(chunk: Chunk) -> str:
+def _insert_text(connection: sqlite3.Connection, pages: Sequence[tuple[int, PreparedPage]]) -> None:
+    index_pages(connection, [(page_id, made.words) for page_id, made in pages])
+    connection.executemany(
+        "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box, regions) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(page_id, *chunk) for page_id, made in pages for chunk in made.chunks],
+    )
+
+
+def _chunk_row(chunk: Chunk) -> tuple[object, ...]:
     rows = [[region.start, *(round(edge, 4) for edge in region.box)] for region in chunk.regions]
-    return json.dumps(rows, separators=(",", ":"))
+    regions = json.dumps(rows, separators=(",", ":"))
+    text = zlib.compress(chunk.text.encode())
+    return chunk.ordinal, text, chunk.context, chunk.tokens, json.dumps(chunk.box), regions
 
 
-def restamp_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
-    """Number a document's vectors anew, so that the collections take its changed metadata."""
-    rows = connection.execute(
-        "SELECT v.chunk_id, v.vector FROM vectors v JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
-        " WHERE doc_id = ?",
-        (doc_id,),
-    ).fetchall()
-    connection.executemany("DELETE FROM vectors WHERE chunk_id = ?", [(row[0],) for row in rows])
-    connection.executemany("INSERT INTO vectors (chunk_id, vector) VALUES (?, ?)", [tuple(r) for r in rows])
-    revise(connection)  # a document without text has no vector to tell by
-
-
-def pages_for_ocr(catalog: Catalog, doc_id: str) -> list[int]:
-    rows = catalog.connection.execute("SELECT page FROM pages WHERE doc_id = ? AND needs_ocr ORDER BY page", (doc_id,))
+def pages_for_ocr(reader: Reader, doc_id: str) -> list[int]:
+    query = "SELECT page FROM pages WHERE doc_id = ? AND needs_ocr = 1 ORDER BY page"
+    rows = reader.connection.execute(query, (doc_id,))
     return [int(row[0]) for row in rows]
 
 
-def count_for_ocr(catalog: Catalog) -> int:
+def count_for_ocr(reader: Reader) -> int:
     """Pages that wait for OCR, looked for in the documents of the ledger: all pages would be the whole index read."""
-    row = catalog.connection.execute(
-        "SELECT COUNT(*) FROM ledger CROSS JOIN pages USING (doc_id) WHERE stage = ? AND needs_ocr", (STAGE_OCR,)
+    row = reader.connection.execute(
+        "SELECT COUNT(*) FROM pages WHERE needs_ocr = 1 AND doc_id IN (SELECT doc_id FROM ledger WHERE stage = ?)",
+        (STAGE_OCR,),
     ).fetchone()
     return int(row[0])
 
 
 def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk], lines: Sequence[Line]) -> None:
     """Put what OCR read in place of the page's text; its vectors are then due again."""
+    made, packed = PreparedPage.of(page, chunks), pack_lines(lines)
     with catalog.transaction() as connection:
         row = connection.execute(
             "SELECT page_id FROM pages WHERE doc_id = ? AND page = ?", (doc_id, page.number)
         ).fetchone()
         if row is None:  # the document was removed meanwhile
             return
-        found = words(page.markdown)
+        page_id = int(row[0])
         connection.execute(
             "UPDATE pages SET markdown = ?, words = ?, num_headings = ?, num_tables = ?, needs_ocr = 0,"
             " ocr_engine = ? WHERE page_id = ?",
-            (
-                zlib.compress(page.markdown.encode()),
-                len(found),
-                page.num_headings,
-                page.num_tables,
-                page.ocr_engine,
-                row[0],
-            ),
+            (made.markdown, made.words.count, page.num_headings, page.num_tables, page.ocr_engine, page_id),
         )
-        connection.execute("DELETE FROM page_words WHERE rowid = ?", (row[0],))
-        connection.execute("DELETE FROM chunks WHERE page_id = ?", (row[0],))
-        _insert_text(connection, row[0], page, found, chunks)
-        write_lines(connection, row[0], lines)
-        connection.execute("INSERT OR IGNORE INTO ledger VALUES (?, ?)", (doc_id, STAGE_VECTORS))
+        forget_pages(connection, [page_id])
+        connection.execute("DELETE FROM chunks WHERE page_id = ?", (page_id,))
+        _insert_text(connection, [(page_id, made)])
+        write_lines(connection, page_id, packed)
+        open_stage(connection, [doc_id], STAGE_VECTORS)
         forget(connection, doc_id, STAGE_OCR, [page.number])
         _close_ocr(connection, doc_id)
 
@@ -152,10 +150,10 @@ def ask_for_images(catalog: Catalog) -> None:
     """Put every document without a single image on the ledger, unless all of its pages were given up."""
     with catalog.transaction() as connection:
         connection.execute(
-            "INSERT OR IGNORE INTO ledger SELECT doc_id, ? FROM pages GROUP BY doc_id HAVING MAX(image) = 0"
+            "INSERT INTO ledger SELECT doc_id, ? FROM pages GROUP BY doc_id HAVING MAX(image) = 0"
             " AND COUNT(*) > (SELECT COUNT(DISTINCT page) FROM failed_pages f WHERE f.doc_id = pages.doc_id"
             " AND stage IN (?, ?)) AND NOT EXISTS (SELECT 1 FROM failed_pages f WHERE f.doc_id = pages.doc_id"
-            " AND stage = ? AND page = ?)",
+            " AND stage = ? AND page = ?) ON CONFLICT DO NOTHING",
             (STAGE_IMAGES, STAGE_READ, STAGE_IMAGES, STAGE_IMAGES, WHOLE),
         )
 
@@ -176,7 +174,7 @@ def mark_drawn(
         connection.execute("DELETE FROM ledger WHERE doc_id = ? AND stage = ?", (doc_id, STAGE_IMAGES))
         first = _first_vector(connection, doc_id)
         if pages and (first is None or first <= published):
-            restamp_vectors(connection, doc_id)
+            touch_vectors(connection, doc_id)
 
 
 def _first_vector(connection: sqlite3.Connection, doc_id: str) -> int | None:
@@ -190,6 +188,6 @@ def _first_vector(connection: sqlite3.Connection, doc_id: str) -> int | None:
 def _close_ocr(connection: sqlite3.Connection, doc_id: str) -> None:
     connection.execute(
         "DELETE FROM ledger WHERE doc_id = ? AND stage = ?"
-        " AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.doc_id = ledger.doc_id AND needs_ocr)",
+        " AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.doc_id = ledger.doc_id AND needs_ocr = 1)",
         (doc_id, STAGE_OCR),
     )

@@ -149,6 +149,21 @@ _STEPS: tuple[str, ...] = (
     INSERT INTO failed_pages SELECT doc_id, page, 'ocr', 'killed', error, 1 FROM pages
         WHERE error = 'OCR failed: the PDF library crashed on it';
     """,
+    """
+    -- What people call a document. Written while an ingest runs, so nothing else is in it.
+    CREATE TABLE tags (
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (doc_id, tag)
+    ) WITHOUT ROWID;
+
+    -- Counted with every question; without it all pages would be read, text and all.
+    CREATE INDEX pages_without_words ON pages (words) WHERE words = 0;
+
+    -- Numbers of vectors were SQLite's to give, and known to it alone.
+    INSERT INTO meta SELECT name || '_seq', CAST(seq AS TEXT) FROM sqlite_sequence
+        WHERE name IN ('vectors', 'page_vectors');
+    """,
 )
 
 VERSION = len(_STEPS)
@@ -184,5 +199,5 @@ def version_of(connection: sqlite3.Connection) -> int:
     """The catalog's schema version; 0 for an empty file."""
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if found > VERSION:
-        raise NewerIndexError("this index", found, VERSION)
+        raise NewerIndexError.of("this index", found, VERSION)
     return found

@@ -7,9 +7,8 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.ledger import STAGE_IMAGES
-from research.store.catalog.revision import revise
+from research.store.catalog.catalog import Catalog, revise
+from research.store.catalog.ledger import STAGE_IMAGES, open_stage
 from research.store.files.paths import (
     IndexPaths,
     image_name,
@@ -52,7 +51,7 @@ def strangers(paths: IndexPaths, known: set[str]) -> list[Path]:
 def missing(catalog: Catalog) -> list[tuple[str, int]]:
     """(doc_id, page) of pages that are noted as drawn and lack a file."""
     gone, doc, present = [], "", frozenset[str]()
-    for doc_id, page in catalog.connection.execute("SELECT doc_id, page FROM pages WHERE image ORDER BY doc_id"):
+    for doc_id, page in catalog.connection.execute("SELECT doc_id, page FROM pages WHERE image = 1 ORDER BY doc_id"):
         if doc_id != doc:
             folder = catalog.paths.image_folder(doc_id)
             doc, present = doc_id, frozenset(p.name for p in folder.iterdir()) if folder.is_dir() else frozenset()
@@ -71,7 +70,6 @@ def forget_images(connection: sqlite3.Connection, pages: Iterable[tuple[str, int
     """The same as part of the caller's transaction."""
     gone = list(pages)
     connection.executemany("UPDATE pages SET image = 0 WHERE doc_id = ? AND page = ?", gone)
-    due = sorted({(doc_id, STAGE_IMAGES) for doc_id, _ in gone})
-    connection.executemany("INSERT OR IGNORE INTO ledger VALUES (?, ?)", due)
+    open_stage(connection, sorted({doc_id for doc_id, _ in gone}), STAGE_IMAGES)
     if gone:
         revise(connection)

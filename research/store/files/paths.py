@@ -40,6 +40,11 @@ _SPOOLED = re.compile(r"[0-9a-f]{16}\.(jsonl|images)|tokens\.json")
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
+def is_own_name(name: str) -> bool:
+    """Whether ctx itself makes a file or folder of this name directly in an index."""
+    return name in _OWN_NAMES
+
+
 @dataclass(frozen=True, slots=True)
 class IndexPaths:
     """The files of one index. Nothing is created until `create`."""
@@ -198,7 +203,7 @@ def touch_private(path: Path) -> None:
         create_file(path, b"")
 
 
-def make_private(folder: Path) -> None:
+def make_tree_private(folder: Path) -> None:
     """Take from all others what they may do with a folder of ours and everything in it."""
     for current, _, names in os.walk(folder):
         Path(current).chmod(0o700)

@@ -9,6 +9,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from research.text import UNSPACED
+
 # Function words that stand on nearly every page; they would only slow the search and blur the ranking.
 STOP_WORDS = frozenset(
     """
@@ -23,16 +25,12 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 (one word a line would hide the list)
 )
 
-# Scripts written without spaces are indexed as overlapping pairs of characters.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"  # CJK
-)
 # Vowel signs of the Indic scripts and their kin, which `\w` does not count as parts of a word.
 _SIGNS = "".join(chr(c) for c in range(0x0483, 0x1D00) if unicodedata.category(chr(c)).startswith("M"))
+# Scripts written without spaces are indexed as overlapping pairs of characters.
 _TOKEN = re.compile(
-    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<number>\d+(?:,\d\d\d(?!\d))*(?:\.\d+)*)|"
-    rf"(?P<word>(?:[^\W\d_{_UNSPACED}][{_SIGNS}]*)+)",
+    rf"(?P<unspaced>[{UNSPACED}]+)|(?P<number>\d+(?:,\d\d\d(?!\d))*(?:\.\d+)*)|"
+    rf"(?P<word>(?:[^\W\d_{UNSPACED}][{_SIGNS}]*)+)",
     re.UNICODE,
 )
 # Accents, Hebrew and Arabic vowel points, and characters that only tell how to break or join a word.
@@ -41,6 +39,7 @@ _MARKS = re.compile(
 )
 # Signs that unfold to letters or digits and would grow onto the word before: Windows™, 120².
 _ATTACHED = re.compile("[™℠²³¹⁰-₉¼-¾⅐-⅞]")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -64,7 +63,21 @@ def words(text: str) -> list[str]:
 
 def name_words(name: str) -> list[str]:
     """The words of a file name: split at punctuation, camel case and letter/digit borders."""
-    return words(_CAMEL.sub(" ", name.replace("_", " ")))
+    return words(_apart(name))
+
+
+def name_parts(name: str) -> list[str]:
+    """The same as they are written, digits left out."""
+    return letters(_apart(name))
+
+
+def letters(text: str) -> list[str]:
+    """The runs of letters in a text, as it writes them."""
+    return _LETTERS.findall(text)
+
+
+def _apart(name: str) -> str:
+    return _CAMEL.sub(" ", name.replace("_", " "))
 
 
 def fold(text: str) -> str:

@@ -7,8 +7,9 @@ import zlib
 from collections.abc import Iterator
 
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import index_name, words_of_name
+from research.store.catalog.reader import Connection, Reader
 from research.store.fulltext.analyzer import words
+from research.store.fulltext.write import index_name, words_of_name
 
 
 def rebuild_words(catalog: Catalog) -> int:
@@ -36,10 +37,10 @@ def fill_words(connection: sqlite3.Connection) -> int:
     return len(counts)
 
 
-def words_disagree(catalog: Catalog) -> bool:
+def words_disagree(reader: Reader) -> bool:
     """Whether full-text search lacks a page or a name, has one too many, or knows other words than the text has."""
-    connection = catalog.connection
-    if pages_disagree(catalog):
+    connection = reader.connection
+    if pages_disagree(reader):
         return True
     try:
         for page_id, body, section in _analysed(connection):
@@ -52,11 +53,11 @@ def words_disagree(catalog: Catalog) -> bool:
         return True
 
 
-def pages_disagree(catalog: Catalog) -> bool:
+def pages_disagree(reader: Reader) -> bool:
     """The quick look: whether full-text search holds exactly the pages there are."""
     try:
         return any(
-            catalog.connection.execute(f"SELECT 1 FROM ({one} EXCEPT {other}) LIMIT 1").fetchone()
+            reader.connection.execute(f"SELECT 1 FROM ({one} EXCEPT {other}) LIMIT 1").fetchone()
             for one, other in ((_PAGE_IDS, _WORD_IDS), (_WORD_IDS, _PAGE_IDS))
         )
     except sqlite3.DatabaseError:
@@ -76,7 +77,7 @@ _PAGE_IDS = "SELECT page_id FROM pages"
 _WORD_IDS = "SELECT rowid FROM page_words"
 
 
-def _analysed(connection: sqlite3.Connection) -> Iterator[tuple[int, list[str], str]]:
+def _analysed(connection: Connection) -> Iterator[tuple[int, list[str], str]]:
     """page_id, the words of its text and those of its section, for every page."""
     for page_id, markdown, section in connection.execute("SELECT page_id, markdown, section_path FROM pages"):
         yield page_id, words(_text(markdown)), " ".join(words(section))
@@ -89,6 +90,6 @@ def _text(blob: bytes) -> str:
         return ""
 
 
-def _names(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+def _names(connection: Connection) -> set[tuple[str, str]]:
     rows = connection.execute("SELECT doc_id, filename, title FROM documents").fetchall()
     return {(doc_id, word) for doc_id, filename, title in rows for word in words_of_name(filename, title)}

@@ -142,7 +142,7 @@ class Archive:
         except (*_BROKEN, ValueError) as error:
             raise self.refusal(f"its manifest cannot be read ({error})") from error
         if manifest.schema != FORMAT or manifest.catalog_version > schema.VERSION:
-            raise NewerIndexError(str(self._path), manifest.catalog_version, schema.VERSION)
+            raise NewerIndexError.of(str(self._path), manifest.catalog_version, schema.VERSION)
         return manifest
 
     def refusal(self, why: str) -> IndexUnusableError:

@@ -34,6 +34,8 @@ _META: dict[str, ColumnCheck] = {
     "visual_dim": columns.matching("a number of dimensions", "0|[1-9][0-9]{0,3}"),
     "visual_problem": columns.NOTE,
     "revision": columns.matching("a counter", "[0-9]{1,18}"),
+    "vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
+    "page_vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
 }
 
 
@@ -284,6 +286,7 @@ TABLES: dict[str, Table] = {
             "tries": columns.COUNT,
         }
     ),
+    "tags": Table({"doc_id": columns.DOC_ID, "tag": columns.TAG}),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.
@@ -292,5 +295,13 @@ _TOGETHER: tuple[tuple[str, str], ...] = (
         "SELECT d.doc_id, num_pages FROM documents d LEFT JOIN pages USING (doc_id) GROUP BY d.doc_id"
         " HAVING MAX(page) > num_pages OR (reader_version > 0 AND COUNT(page) <> num_pages) LIMIT 1",
         "the pages of the document {0} are not those from 1 to {1}",
+    ),
+    *(
+        (
+            f"SELECT MAX(seq) FROM {table} HAVING MAX(seq) >"
+            f" COALESCE((SELECT CAST(value AS BIGINT) FROM meta WHERE key = '{table}_seq'), 0)",
+            f"{table} holds number {{0}}, which was never given out",
+        )
+        for table in ("vectors", "page_vectors")
     ),
 )

@@ -21,7 +21,7 @@ from research.store.files.lock import is_locked
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.gone_files import describe_gone, gone_documents, remedy_for_gone
 from research.store.upkeep.integrity import QUICK, check_structure_quickly
-from research.store.vectors.sync_state import state_of
+from research.store.vectors.generations import state_of
 
 Severity = Literal["ok", "warning", "error"]
 
@@ -145,9 +145,10 @@ def _text(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
 def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
     """Whether what filled the visual side may and can still be asked, told without loading it."""
     from research.encoders import hub
-    from research.encoders.allowed import EncoderNotAllowed, check_allowed
+    from research.encoders.allowed import check_allowed
     from research.encoders.visual.loading import INSTALL, installed
     from research.encoders.visual.registry import checkpoint_of
+    from research.errors import EncoderNotAllowed
 
     name, problem = page_vectors.encoder_of(catalog), page_vectors.problem_of(catalog)
     if problem:

@@ -12,6 +12,8 @@ from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, NoReturn
 
+from research.store.catalog.tags import is_tag
+
 LARGEST = 2**63 - 1  # SQLite's
 LONGEST_PATH = 1 << 15
 LONGEST_NOTE = 1 << 16
@@ -166,6 +168,7 @@ PATH = ColumnCheck("an absolute path", _is_path)
 TIME = ColumnCheck("a time in ISO 8601", _is_time)
 ENCODER = ColumnCheck("an encoder's name", _is_encoder)
 VISUAL_ENCODER = ColumnCheck("a visual encoder's name", _is_visual)
+TAG = ColumnCheck("a tag", is_tag)
 NOTE = text("a text of reasonable length", LONGEST_NOTE)
 WARNINGS = ColumnCheck("a JSON list of texts", _is_warnings)
 BOX = ColumnCheck("a box on a page", _is_box)

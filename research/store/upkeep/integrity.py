@@ -15,7 +15,7 @@ from research.store.files import images
 from research.store.files.paths import remove_tree
 from research.store.fulltext.rebuild import index_is_damaged, pages_disagree, rebuild_words, words_disagree
 from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
-from research.store.vectors import generations
+from research.store.vectors import drafts
 
 READ_AGAIN = "read them again with: ctx ingest PATH"
 
@@ -153,9 +153,9 @@ def check_fulltext_words(catalog: Catalog) -> Iterator[Problem]:
 def check_leftovers(catalog: Catalog) -> Iterator[Problem]:
     """What stopped runs left on the disk. Nobody may be writing."""
     paths = catalog.paths
-    if generations.has_draft(paths.chroma):
+    if drafts.has_draft(paths.chroma):
         yield Problem(
-            "leftovers", "an unfinished draft of the collections", lambda _: generations.drop_draft(paths.chroma)
+            "leftovers", "an unfinished draft of the collections", lambda _: drafts.drop_draft(paths.chroma)
         )
     if paths.has_spooled():
         yield Problem("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())

@@ -8,8 +8,8 @@ from research.store.catalog.catalog import Catalog
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.rebuild import rebuild_words
-from research.store.vectors import sync_state
-from research.store.vectors.process import publish_apart
+from research.store.vectors import generations
+from research.store.vectors.process import publish_in_subprocess
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ def reindex(paths: IndexPaths, *, wait: float = 0.0) -> Reindexed:
         raise paths.nothing_found()
     with write_lock(paths, wait=wait), Catalog(paths, writable=True) as catalog:
         pages = rebuild_words(catalog)
-        publish_apart(paths, anew=True)
-        generation = sync_state.current(catalog)
+        publish_in_subprocess(paths, rebuild=True)
+        generation = generations.current(catalog)
     return Reindexed(
         pages,
         generation.text_records if generation else 0,

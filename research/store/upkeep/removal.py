@@ -11,8 +11,8 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import ambiguous, get_document, is_pattern, remove_document, select_documents
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
-from research.store.vectors import sync_state
-from research.store.vectors.process import publish_apart
+from research.store.vectors import generations
+from research.store.vectors.process import publish_in_subprocess
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ def remove(paths: IndexPaths, documents: Sequence[DocumentInfo], *, wait: float 
 
 def _publish(catalog: Catalog) -> bool:
     # Collections that were never built have nothing to forget.
-    if sync_state.state_of(catalog).generation is None:
+    if generations.state_of(catalog).generation is None:
         return True
     try:
-        publish_apart(catalog.paths)
+        publish_in_subprocess(catalog.paths)
     except IndexUnusableError:  # no room for another copy, perhaps; no answer comes from what the catalog lacks
         return False
     return True

@@ -12,7 +12,7 @@ from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.checks import Check, remedy_of
 from research.store.upkeep.integrity import FULL, IntegrityCheck
-from research.store.vectors.process import publish_apart, verify_apart
+from research.store.vectors.process import publish_in_subprocess, verify_in_subprocess
 
 
 def repair(paths: IndexPaths) -> list[Check]:
@@ -53,9 +53,9 @@ def _repair(catalog: Catalog, check: IntegrityCheck) -> list[Check]:
 
 
 def _collections(catalog: Catalog) -> list[Check]:
-    if not all_documents(catalog) or verify_apart(catalog.paths):
+    if not all_documents(catalog) or verify_in_subprocess(catalog.paths):
         return []
-    publish_apart(catalog.paths, anew=True)
+    publish_in_subprocess(catalog.paths, rebuild=True)
     message = "the collections were damaged, lost or behind, and were built anew from the catalog"
     return [Check("collections", "ok", message, fixable=True)]
 

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from research.records import DocumentInfo
-from research.store.catalog import counts, page_vectors, vectors
+from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents, unfinished
 from research.store.catalog.failures import GivenUp, given_up
 from research.store.catalog.ledger import STAGE_OCR
 from research.store.catalog.page_writes import count_for_ocr
+from research.store.catalog.pages import totals
 from research.store.files.lock import holder, is_locked
 from research.store.files.paths import IndexPaths
-from research.store.vectors import sync_state
+from research.store.vectors import generations
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,14 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
     if not paths.exists:
         return Status(str(paths.root), writing=writing, writer_pid=writer)
     with Catalog(paths) as catalog:
-        state = sync_state.state_of(catalog)
-        waiting = unfinished(catalog)
+        state = generations.state_of(catalog)
+        waiting, counted = unfinished(catalog), totals(catalog)
         return Status(
             index=str(paths.root),
             exists=True,
-            documents=counts.documents(catalog),
-            pages=counts.pages(catalog),
-            pages_without_text=counts.pages_without_text(catalog),
+            documents=counted.documents,
+            pages=counted.pages,
+            pages_without_text=counted.pages_without_text,
             chunks=vectors.count_chunks(catalog),
             pending_chunks=vectors.count_pending(catalog),
             unfinished_documents=len({doc for stage, ids in waiting.items() if stage != STAGE_OCR for doc in ids}),
@@ -99,7 +100,8 @@ def size_of(folder: Path) -> int:
 
 
 def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
-    from research.encoders.allowed import EncoderNotAllowed, check_allowed
+    from research.encoders.allowed import check_allowed
+    from research.errors import EncoderNotAllowed
 
     found = []
     for name in (vectors.encoder_of(catalog), page_vectors.encoder_of(catalog)):

@@ -7,7 +7,9 @@ whoever calls it has the client to turn to when something goes wrong there.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import threading
+import weakref
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -20,12 +22,13 @@ if TYPE_CHECKING:
 TENANT = "default_tenant"
 DATABASE = "default_database"
 
-# Chroma writes its neighbour files when an upsert leaves this many records unwritten; what it has not written is
-# replayed by every process that opens them. Two is the least it takes, so each batch is on disk when it returns.
+# Chroma (1.5.9) writes its neighbour files when an upsert leaves this many records unwritten; what it has not written
+# is replayed by every process that opens them. Two is the least it takes, so each batch is on disk when it returns.
 SYNC_THRESHOLD = 2
 # Inner product, not cosine: a page without text has a zero vector, which cosine cannot take.
 _HNSW = {"space": "ip", "ef_search": 400, "ef_construction": 200, "sync_threshold": SYNC_THRESHOLD}
 _CACHED_INDEXES = 4
+_MOST_SKIPPED = 63  # questions between two tries of a reader that keeps failing
 
 Metadata = dict[str, str | int | bool]
 
@@ -73,6 +76,102 @@ def open_core(path: Path, *, writable: bool = False) -> Any:
     return core.Bindings(
         allow_reset=False, sqlite_db_config=config, persist_path=str(path), hnsw_cache_size=_CACHED_INDEXES
     )
+
+
+class VectorReader(Protocol):
+    """A published folder open for reading. It closes when nobody refers to it any more."""
+
+    def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[tuple[str, float]]:
+        """The keys of the `count` records most similar to a vector, with their cosines, best first."""
+        ...
+
+
+class CoreReader:
+    """Reads through `chromadb_rust_bindings`, without importing chromadb."""
+
+    def __init__(self, path: Path) -> None:
+        self._core = open_core(path)
+        self._ids: dict[str, str] = {}
+
+    def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[tuple[str, float]]:
+        if collection not in self._ids:
+            found = self._core.get_collection(collection, TENANT, DATABASE)
+            self._ids[collection] = str(found.id)
+        answer = self._core.query(
+            self._ids[collection],
+            None,
+            [list(vector)],
+            count,
+            None,
+            None,
+            ["distances"],
+            TENANT,
+            DATABASE,
+        )
+        return _pairs(answer.ids, answer.distances)
+
+
+class ClientReader:
+    """Reads through Chroma's public client."""
+
+    def __init__(self, path: Path) -> None:
+        self._client = open_client(path)
+        # Chroma keeps what is open in a table of its own, so that being forgotten does not close it.
+        weakref.finalize(self, self._client.close)
+
+    def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[tuple[str, float]]:
+        found = self._client.get_collection(collection, embedding_function=None)
+        answer = found.query(query_embeddings=[list(vector)], n_results=count, include=["distances"])  # type: ignore[arg-type]
+        return _pairs(answer["ids"], answer["distances"])
+
+
+class RetriedReader:
+    """A reader that opens with the first question, and is tried again after a failure: with the next question, then
+    ever more rarely."""
+
+    def __init__(self, open_reader: Callable[[], VectorReader]) -> None:
+        self.problem = ""
+        self._open = open_reader
+        self._lock = threading.Lock()
+        self._reader: VectorReader | None = None
+        self._failures = 0
+        self._skip = 0
+
+    def nearest(self, collection: str, vector: list[float], count: int) -> list[tuple[str, float]] | None:
+        """None if it failed now, or failed before and is not tried this time; `problem` says why."""
+        try:
+            reader = self._opened()
+            if reader is None:
+                return None
+            found = reader.nearest(collection, vector, count)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  a panic of Chroma's core is no Exception
+            self._failed(f"{type(error).__name__}: {error}")
+            return None
+        self._failures = 0
+        return found
+
+    def _opened(self) -> VectorReader | None:
+        with self._lock:
+            if self._skip > 0:
+                self._skip -= 1
+                return None
+            if self._reader is None:
+                self._reader = self._open()
+            return self._reader
+
+    def _failed(self, problem: str) -> None:
+        with self._lock:
+            self.problem = problem
+            self._reader = None
+            self._skip = min(_MOST_SKIPPED, 2 ** min(self._failures, 10) - 1)
+            self._failures += 1
+
+
+def _pairs(ids: Any, distances: Any) -> list[tuple[str, float]]:
+    # The collections measure 1 − inner product of unit vectors.
+    return [(key, 1.0 - distance) for key, distance in zip(ids[0], distances[0], strict=True)]
 
 
 class CoreWriter:

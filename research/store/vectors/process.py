@@ -9,16 +9,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Literal, NoReturn
 
-import research
 from research.errors import CtxError, IndexUnusableError
+from research.process import die_with_parent, start_helper
 from research.store.error_hints import FREE_SPACE, unusable
 from research.store.files.paths import IndexPaths, StagedPaths
-from research.store.vectors import generations
+from research.store.vectors import drafts
 from research.telemetry import switch_off
 
 Task = Literal["publish", "rebuild", "verify", "stage"]
@@ -26,14 +25,14 @@ Task = Literal["publish", "rebuild", "verify", "stage"]
 AGAIN = "nothing is lost; try again with: ctx reindex"
 
 
-def publish_apart(paths: IndexPaths, *, anew: bool = False) -> None:
-    """Publish what the collections lack, or with `anew` all of it once more. The caller holds the write lock."""
+def publish_in_subprocess(paths: IndexPaths, *, rebuild: bool = False) -> None:
+    """Publish what the collections lack, or with `rebuild` all of it once more. The caller holds the write lock."""
     try:
-        code, said = _run("rebuild" if anew else "publish", paths)
-        if code < 0 and not anew:  # damage that no check saw before: start over from the catalog
+        code, said = _run("rebuild" if rebuild else "publish", paths)
+        if code < 0 and not rebuild:  # damage that no check saw before: start over from the catalog
             code, said = _run("rebuild", paths)
     finally:
-        generations.drop_draft(paths.chroma)
+        drafts.drop_draft(paths.chroma)
     if code:
         _raise(code, said)
 
@@ -45,30 +44,20 @@ def publish_staged(staged: StagedPaths) -> None:
         _raise(code, said)
 
 
-def verify_apart(paths: IndexPaths) -> bool:
+def verify_in_subprocess(paths: IndexPaths) -> bool:
     """Whether the collections can be read and hold exactly what the catalog has."""
     return _run("verify", paths)[0] == 0
 
 
 def _run(task: Task, paths: IndexPaths) -> tuple[int, str]:
-    home = str(Path(research.__file__).parent.parent)
-    arguments = [str(os.getpid()), task, os.fsencode(paths.root).hex()]
-    process = subprocess.Popen(
-        # -P as for reading processes: the folder the user stands in may hold anything, a json.py too.
-        [sys.executable, "-P", "-m", "research.store.vectors.process", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": home},
-        text=True,
-    )
+    process = start_helper(__name__, [task, os.fsencode(paths.root).hex()])
     with process:
         try:
             said, _ = process.communicate()
         except BaseException:
             process.kill()
             raise
-    return process.returncode, said
+    return process.returncode, said.decode()
 
 
 def _raise(code: int, said: str) -> NoReturn:
@@ -80,8 +69,6 @@ def _raise(code: int, said: str) -> NoReturn:
 
 
 def main() -> int:
-    from research.store.orphans import die_with_parent
-
     switch_off()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends this process
     parent, task, root = sys.argv[1:]
@@ -102,11 +89,11 @@ def main() -> int:
 
 def _work(task: str, root: Path) -> int:
     from research.store.catalog.catalog import Catalog
-    from research.store.vectors import writer
+    from research.store.vectors import verify, writer
 
     with Catalog(StagedPaths(root) if task == "stage" else IndexPaths(root)) as catalog:
         if task == "verify":
-            return 0 if writer.holds_everything(catalog) else 1
+            return 0 if verify.holds_everything(catalog) else 1
         if task in {"rebuild", "stage"}:
             writer.rebuild(catalog)
         else:

@@ -6,19 +6,30 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from research.store.catalog import page_vectors, vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.pages import pages_of
-from research.store.catalog.revision import revision_of
-from research.store.vectors import generations, visual_records
-from research.store.vectors.chroma import SYNC_THRESHOLD, ClientWriter, CoreWriter, Metadata, Writer, open_client
-from research.store.vectors.generations import Generation
-from research.store.vectors.sync_state import TEXT, VISUAL, chunk_key, state_of
+from research.store.catalog.catalog import Catalog, revision_of
+from research.store.catalog.ledger import STAGE_VECTORS
+from research.store.catalog.pages import StoredPage, pages_of
+from research.store.vectors.chroma import SYNC_THRESHOLD, ClientWriter, CoreWriter, Metadata, Writer
+from research.store.vectors.drafts import publish_draft, start_draft
+from research.store.vectors.generations import (
+    SEEN_PAGES,
+    TEXT,
+    VISUAL,
+    Generation,
+    chunk_key,
+    page_key,
+    state_of,
+    visual_pages,
+)
 
-_NAMES = (TEXT, VISUAL)
-# Every batch rewrites the neighbour files: large ones keep that rare. Chroma takes at most about 5,400.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Every batch rewrites the neighbour files: large ones keep that rare. Chroma (1.5.9) takes at most about 5,400.
 _BATCH = 4000
 
 
@@ -34,66 +45,69 @@ def publish(catalog: Catalog) -> Generation:
     state = state_of(catalog)
     if state.generation is not None and not state.behind:
         return state.generation
-    return _build_surely(catalog, state.generation)
+    return build_with_fallback(catalog, state.generation)
 
 
 def rebuild(catalog: Catalog) -> Generation:
     """Publish collections made from the catalog alone, whatever there was before. The caller holds the write lock."""
-    return _build_surely(catalog, None)
+    return build_with_fallback(catalog, None)
 
 
-def holds_everything(catalog: Catalog) -> bool:
-    """Open the published collections and compare them with the catalog, record by record."""
-    state = state_of(catalog)
-    if state.generation is None or state.behind or not generations.intact(state.generation):
-        return False
-    client = open_client(state.generation.path)
-    try:
-        found = [set(client.get_collection(name, embedding_function=None).get(include=[])["ids"]) for name in _NAMES]
-    finally:
-        client.close()
-    return found == [_text_keys(catalog), visual_records.keys(catalog)]
+def text_keys(catalog: Catalog) -> set[str]:
+    """The records that the text collection should have: one a chunk with a vector."""
+    rows = catalog.connection.execute(
+        "SELECT doc_id, page, ordinal FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
+    )
+    return {chunk_key(*row) for row in rows}
 
 
-def _build_surely(catalog: Catalog, base: Generation | None) -> Generation:
-    try:
-        return _build(catalog, base, CoreWriter)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # noqa: BLE001  a panic of the core is no Exception
-        # Damage that no check saw before, or a core of another make. The catalog has everything: start over.
-        return _build(catalog, None, ClientWriter)
+def visual_keys(catalog: Catalog) -> set[str]:
+    """The records that the visual collection should have: one a page, with the visual encoder's first-stage vector.
+
+    With `regions` that is the mean of the page's chunk vectors, for every page of a document whose chunks are all
+    embedded; with a visual model it is what the model's vectors share, for every page the model has seen.
+    """
+    source = visual_pages(catalog)
+    rows = catalog.connection.execute(f"SELECT doc_id, page {source}") if source else ()
+    return {page_key(*row) for row in rows}
+
+
+def build_with_fallback(catalog: Catalog, base: Generation | None) -> Generation:
+    """Publish a generation, through the core, or if that is of another make through the public client, or if `base`
+    has damage that no check saw from the catalog alone."""
+    ways: list[tuple[Callable[[Path], Writer], Generation | None]] = [(CoreWriter, base), (ClientWriter, base)]
+    for open_writer, start in ways if base else ways[:1]:
+        try:
+            return _build(catalog, start, open_writer)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # noqa: BLE001, S112  a panic of the core is no Exception; the last way says what is wrong
+            continue
+    return _build(catalog, None, ClientWriter)
 
 
 def _build(catalog: Catalog, base: Generation | None, open_writer: Callable[[Path], Writer]) -> Generation:
     """Publish a generation: `base` and what came after it, or everything."""
     folder = catalog.paths.chroma
-    upto, revision = vectors.last_sequence(catalog), revision_of(catalog)
-    after = base.upto if base else 0
-    visual_upto = page_vectors.last_sequence(catalog)
-    visual_after = base.visual_upto if base else 0
-    draft = generations.start_draft(folder, base)
+    through_seq, revision = vectors.last_sequence(catalog), revision_of(catalog)
+    after = base.through_seq if base else 0
+    visual_through_seq = page_vectors.last_sequence(catalog)
+    visual_after = base.visual_through_seq if base else 0
+    draft = start_draft(folder, base)
     writer = open_writer(draft)
     try:
-        text = _fill(writer, TEXT, _text_keys(catalog), lambda _: _text_records(catalog, after))
+        text = _fill(writer, TEXT, text_keys(catalog), lambda _: _text_records(catalog, after))
         visual = _fill(
             writer,
             VISUAL,
-            visual_records.keys(catalog),
+            visual_keys(catalog),
             lambda lacking: _visual_records(catalog, after, visual_after, lacking),
         )
     finally:
         writer.close()
-    return generations.publish_draft(
-        folder,
-        draft,
-        catalog_id=catalog.meta("catalog_id"),
-        upto=upto,
-        text_records=text,
-        visual_records=visual,
-        visual_upto=visual_upto,
-        revision=revision,
-    )
+    catalog_id = catalog.meta("catalog_id")
+    contents = Generation(draft, 0, catalog_id, through_seq, text, visual, visual_through_seq, revision)
+    return publish_draft(folder, draft, contents)
 
 
 def _fill(writer: Writer, name: str, wanted: set[str], records: Callable[[set[str]], Iterator[_Record]]) -> int:
@@ -111,15 +125,9 @@ def _fill(writer: Writer, name: str, wanted: set[str], records: Callable[[set[st
             [record.vector for record in batch],
             [record.metadata for record in batch],
         )
-    writer.rewrite(name, SYNC_THRESHOLD + 1)  # so that deletions and a last single record reach the disk too
+    # So that deletions and a last single record reach the disk too (Chroma 1.5.9, see SYNC_THRESHOLD).
+    writer.rewrite(name, SYNC_THRESHOLD + 1)
     return writer.count(name)
-
-
-def _text_keys(catalog: Catalog) -> set[str]:
-    rows = catalog.connection.execute(
-        "SELECT doc_id, page, ordinal FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
-    )
-    return {chunk_key(*row) for row in rows}
 
 
 def _text_records(catalog: Catalog, after: int) -> Iterator[_Record]:
@@ -138,9 +146,38 @@ def _text_records(catalog: Catalog, after: int) -> Iterator[_Record]:
 
 
 def _visual_records(catalog: Catalog, after: int, visual_after: int, lacking: set[str]) -> Iterator[_Record]:
-    touched = _touched(catalog, after, wordless=True)
-    for page, vector in visual_records.records(catalog, touched, visual_after, lacking):
-        yield _Record(visual_records.page_key(page.doc_id, page.page), vector, page.metadata())
+    """Of documents with new vectors, of what a visual model saw after a sequence number, and of documents with records
+    that are `lacking`."""
+    source = visual_pages(catalog)
+    by_model = source == SEEN_PAGES
+    doc_ids = _touched(catalog, after, wordless=True) if source else []
+    # A document may have got its last vector before the base was published and been struck off the ledger after.
+    doc_ids += [key.rsplit(":", 1)[0] for key in lacking]
+    if by_model:
+        rows = catalog.connection.execute(f"SELECT DISTINCT doc_id {SEEN_PAGES} AND seq > ?", (visual_after,))
+        doc_ids += [str(row[0]) for row in rows]
+    first_stage = _seen if by_model else _means
+    for page, vector in first_stage(catalog, list(dict.fromkeys(doc_ids))):
+        yield _Record(page_key(page.doc_id, page.page), vector, page.metadata())
+
+
+def _means(catalog: Catalog, doc_ids: list[str]) -> Iterator[tuple[StoredPage, NDArray[np.float32]]]:
+    rows = catalog.connection.execute("SELECT doc_id FROM ledger WHERE stage = ?", (STAGE_VECTORS,))
+    unfinished = {row[0] for row in rows}
+    for doc_id in doc_ids:
+        if doc_id not in unfinished:
+            pages = list(pages_of(catalog, [doc_id]))
+            means = vectors.page_means(catalog, [page.page_id for page in pages])
+            yield from ((page, means[page.page_id]) for page in pages)
+
+
+def _seen(catalog: Catalog, doc_ids: list[str]) -> Iterator[tuple[StoredPage, NDArray[np.float32]]]:
+    import numpy as np
+
+    for doc_id in doc_ids:
+        rows = catalog.connection.execute(f"SELECT page_id, first {SEEN_PAGES} AND doc_id = ?", (doc_id,))
+        first = {int(row[0]): np.frombuffer(row[1], dtype="<f2").astype(np.float32) for row in rows}
+        yield from ((page, first[page.page_id]) for page in pages_of(catalog, [doc_id]) if page.page_id in first)
 
 
 def _touched(catalog: Catalog, after: int, *, wordless: bool = False) -> list[str]:

@@ -210,8 +210,10 @@ def test_scattered_and_sideways_text_is_kept(read: Read) -> None:
         add_lines(page, 72, 100, wrapped(PROSE * 2, 80))
         page.insert_text((40, 500), "Stamped along the margin", rotate=90)
         crowded = document.new_page()
+        writer = pymupdf.TextWriter(crowded.rect)
         for index in range(2200):
-            crowded.insert_text((20 + index % 40 * 14, 20 + index // 40 * 14), "x", fontsize=6)
+            writer.append((20 + index % 40 * 14, 20 + index // 40 * 14), "x", fontsize=6)
+        writer.write_text(crowded)
 
     first, second = read(draw)
     assert first.markdown.endswith("Stamped along the margin")

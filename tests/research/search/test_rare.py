@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_index import add, embed
+from small_index import add, embed, find, open_catalog
 
+from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
-from research.search.engine import SearchEngine
-from research.search.lexical import LexicalLeg
-from research.search.rare import floors
+from research.search.lexical import LexicalLeg, floors
 from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.fulltext.analyzer import words
@@ -33,14 +32,16 @@ def _long(word: str) -> str:
     return f"{LONG}{TALK} {word} {TALK}\n\n{LONG}"
 
 
-@pytest.fixture
-def engine(catalog: Catalog, encoder: TextEncoder) -> Iterator[SearchEngine]:
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory, encoder: TextEncoder) -> Iterator[SearchEngine]:
     captions = [CAPTIONS[n % len(CAPTIONS)].format(n=n) for n in range(240)]
     documents = {f"/d/file-{n:03}.pdf": captions[n : n + 4] for n in range(0, len(captions), 4)}
     documents |= {f"/d/long-{n}.pdf": [_long(word)] for n, word in enumerate(RARE)}
-    add(catalog, documents | {"/d/pieces.pdf": PIECES})
-    embed(catalog, encoder)
-    with ChromaClient(catalog.paths.root) as client:
+    root = tmp_path_factory.mktemp("rare") / "index"
+    with open_catalog(root) as catalog:
+        add(catalog, documents | {"/d/pieces.pdf": PIECES})
+        embed(catalog, encoder)
+    with ChromaClient(root) as client:
         yield SearchEngine(client, encoder=encoder)
 
 
@@ -61,7 +62,7 @@ def test_the_only_page_with_a_word_is_among_ten(engine: SearchEngine, question: 
 def test_more_short_pages_than_the_depth_do_not_hide_it(catalog: Catalog) -> None:
     """A candidate is found by the word itself, not by its place among all pages with a word of the question."""
     add(catalog, {"/d/pages.pdf": [f"Page {n}" for n in range(300)], "/d/long.pdf": [_long("albaqualf")]})
-    hits = LexicalLeg(catalog).find("albaqualf page", 100)
+    hits = find(LexicalLeg(), catalog, "albaqualf page", 100)
     assert max(hits, key=lambda page_id: hits[page_id].score) == 301
 
 
@@ -99,11 +100,11 @@ def test_a_small_index_is_ranked_as_before(catalog: Catalog) -> None:
 
 def test_pages_with_a_rare_word_keep_their_order(catalog: Catalog) -> None:
     add(catalog, {"/d/captions.pdf": ["Hello World"] * 60, "/d/long.pdf": [_long("orca"), _long("orca orca orca")]})
-    hits = LexicalLeg(catalog).find("orca", 10)
+    hits = find(LexicalLeg(), catalog, "orca", 10)
     assert hits[61].score < hits[62].score <= 1
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([*RARE, "hello", "page", "2024", "society", "the", "02-02", "🎉", "－"]), max_size=9))
 def test_a_floor_is_a_share(engine: SearchEngine, asked: list[str]) -> None:
     question = " ".join(asked)

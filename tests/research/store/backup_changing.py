@@ -65,7 +65,8 @@ def make_whole(folder: Path) -> Whole:
     (place / thumbnail_name(1)).write_bytes(WEBP)
     mark_drawn(catalog, info.doc_id, [1], published=0)
     with catalog.transaction() as connection:
-        page_vectors.write_lines(connection, 1, [Line("a [walrus]", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0, 0, 1, 1))])
+        lines = [Line("a [walrus]", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0, 0, 1, 1))]
+        page_vectors.write_lines(connection, 1, page_vectors.pack_lines(lines))
     page_vectors.write(catalog, [PageBlobs(1, b"", b"", b"", pack(unit_rows(2)))])
     writer.publish(catalog)
     catalog.close()

@@ -29,7 +29,7 @@ from research.store.upkeep.archive import CATALOG, MANIFEST
 from research.store.upkeep.backup import backup
 from research.store.upkeep.repair import repair
 from research.store.upkeep.restore import restore
-from research.store.vectors import sync_state
+from research.store.vectors import generations
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_there_and_back(filled: Making, tmp_path: Path) -> None:
     assert stat.S_IMODE(paths.root.stat().st_mode) == 0o700
     assert not paths.restoring.exists()
     with ChromaClient(paths.root) as client:
-        assert not sync_state.state_of(client.catalog).behind
+        assert not generations.state_of(client.catalog).behind
         assert client.catalog.meta("catalog_id") != filled.catalog.meta("catalog_id")
         found = client.visual_collection.get(include=["metadatas"])["metadatas"] or []
         [shown] = {str(entry["image_path"]) for entry in found if entry["image_path"]}

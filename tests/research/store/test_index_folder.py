@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,21 +18,15 @@ from research.store.files.lock import write_lock
 from research.store.files.marker import MARKER, index_id
 from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf
+from tests.in_process import Ran, run_in_process
 
-pytestmark = pytest.mark.usefixtures("unmeasured")
-
-Ctx = Callable[..., "subprocess.CompletedProcess[str]"]
+Ctx = Callable[..., Ran]
 
 
 @pytest.fixture
 def ctx(tmp_path: Path) -> Ctx:
     """The real command, by default in `tmp_path`."""
-
-    def run(*args: str, cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "cli.main", *args]
-        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
-
-    return run
+    return partial(run_in_process, cwd=tmp_path)
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -53,22 +48,22 @@ def test_a_folder_with_other_files_is_refused_and_untouched(make_pdf: MakePdf, t
     before = _files(project)
     for args in (["ingest", "docs"], ["ingest", "docs", "--no-images"], ["restore", "none.zip", "--force"]):
         done = ctx(*args, "--index", ".", cwd=project)
-        assert done.returncode in {1, 2}, done.stdout
+        assert done.code in {1, 2}, done.out
         assert _files(project) == before
     done = ctx("ingest", "docs", "--index", ".", cwd=project)
-    assert done.returncode == 2
-    assert "is no index" in done.stderr
-    assert "ctx init" in done.stderr
-    assert ctx("init", cwd=project).returncode == 0
-    assert ctx("ingest", "docs", cwd=project).returncode == 0
+    assert done.code == 2
+    assert "is no index" in done.err
+    assert "ctx init" in done.err
+    assert ctx("init", cwd=project).code == 0
+    assert ctx("ingest", "docs", cwd=project).code == 0
     assert {name: data for name, data in _files(project).items() if not name.startswith(".ctx/")} == before
 
 
 def test_only_names_of_ours_are_removed_from_an_index(make_pdf: MakePdf, tmp_path: Path, ctx: Ctx) -> None:
     index = tmp_path / "index"
     make_pdf("a.pdf", ["The first page"], tmp_path / "docs")
-    assert ctx("ingest", "docs", "--index", "index").returncode == 0
-    assert ctx("backup", "b.zip", "--index", "index").returncode == 0
+    assert ctx("ingest", "docs", "--index", "index").code == 0
+    assert ctx("backup", "b.zip", "--index", "index").code == 0
     for name in ("images/holiday/a.jpg", "spool/job1", "chroma/mine/x"):
         (index / name).parent.mkdir(parents=True, exist_ok=True)
         (index / name).write_text("mine")
@@ -77,11 +72,11 @@ def test_only_names_of_ours_are_removed_from_an_index(make_pdf: MakePdf, tmp_pat
     make_pdf("b.pdf", ["Another"], tmp_path / "docs")
     for args in (["ingest", "docs"], ["doctor", "--fix"], ["reindex"], ["restore", "b.zip", "--force"], ["doctor"]):
         done = ctx(*args, "--index", "index")
-        assert done.returncode == 0, done.stderr
+        assert done.code == 0, done.err
     for name in ("images/holiday/a.jpg", "spool/job1", "chroma/mine/x"):
         assert (index / name).read_text() == "mine"
     assert not gone.exists()
-    assert ctx("remove", "a.pdf", "--yes", "--index", "index").returncode == 0
+    assert ctx("remove", "a.pdf", "--yes", "--index", "index").code == 0
 
 
 def test_a_new_folder_is_marked_first_and_keeps_its_id(tmp_path: Path) -> None:
@@ -139,11 +134,11 @@ def test_an_index_of_0_1_0_is_read_as_it_is_and_marked_when_written(
 ) -> None:
     index = tmp_path / "index"
     make_pdf("a.pdf", ["A page about walruses"], tmp_path / "docs")
-    assert ctx("ingest", "docs", "--index", "index").returncode == 0
+    assert ctx("ingest", "docs", "--index", "index").code == 0
     (index / MARKER).unlink()
-    assert "walruses" in ctx("ask", "walruses", "--index", "index").stdout
+    assert "walruses" in ctx("ask", "walruses", "--index", "index").out
     assert not (index / MARKER).exists()
-    assert ctx("ingest", "docs", "--index", "index").returncode == 0
+    assert ctx("ingest", "docs", "--index", "index").code == 0
     assert index_id(index)
 
 

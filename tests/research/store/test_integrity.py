@@ -20,9 +20,9 @@ from research.store.fulltext.search import name_matches, term_statistics
 from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck
 from research.store.upkeep.reindex import reindex
 from research.store.upkeep.repair import repair
-from research.store.vectors import generations, sync_state, writer
+from research.store.vectors import drafts, generations, verify, writer
 from research.store.vectors.chroma import open_client
-from research.store.vectors.process import publish_apart, verify_apart
+from research.store.vectors.process import publish_in_subprocess, verify_in_subprocess
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def _lost_image(made: Making) -> None:
 
 
 def _leftovers(made: Making) -> None:
-    generations.start_draft(made.paths.chroma, None)
+    drafts.start_draft(made.paths.chroma, None)
     for folder in (made.paths.spool, made.paths.restoring, made.paths.image_folder("0123456789abcdef")):
         folder.mkdir(parents=True)
 
@@ -106,16 +106,16 @@ def test_an_incomplete_document_is_read_again(filled: Making) -> None:
 
 def test_collections_are_compared_record_by_record(filled: Making) -> None:
     generation = writer.publish(filled.catalog)
-    assert writer.holds_everything(filled.catalog)
+    assert verify.holds_everything(filled.catalog)
     client = open_client(generation.path)
     collection = client.get_collection("text", embedding_function=None)
     collection.delete(ids=collection.get(limit=1, include=[])["ids"])
     client.close()
-    assert not sync_state.state_of(filled.catalog).behind, "no quick look sees it"
+    assert not generations.state_of(filled.catalog).behind, "no quick look sees it"
     filled.paths.root.chmod(0o755)
     repairs = {done.name: done.severity for done in repair(filled.paths)}
     assert repairs == {"folder": "ok", "collections": "ok"}
-    assert writer.holds_everything(filled.catalog)
+    assert verify.holds_everything(filled.catalog)
     assert last_sequence(filled.catalog) == 3, "nothing was embedded again"
 
 
@@ -172,11 +172,11 @@ def test_damage_that_ends_the_process_is_answered_by_starting_over(filled: Makin
         os.utime(path, ns=(entry["mtime_ns"], entry["mtime_ns"]))
     filled.add("auk.pdf", ["auk"])
     filled.embed()
-    publish_apart(filled.paths)
-    assert verify_apart(filled.paths)
+    publish_in_subprocess(filled.paths)
+    assert verify_in_subprocess(filled.paths)
 
 
 def test_a_disk_that_refuses_is_named(filled: Making) -> None:
     filled.paths.chroma.write_text("in the way")
     with pytest.raises(IndexUnusableError, match="collections cannot be written"):
-        publish_apart(filled.paths)
+        publish_in_subprocess(filled.paths)

@@ -15,7 +15,7 @@ import pytest
 from backup_changing import Whole, bytes_of, make_whole, rewritten, sql, unit_rows
 from index_making import Making
 
-from research.encoders.visual.boxes import box_bytes
+from research.boxes import pack_boxes
 from research.encoders.visual.first_stage import first_stage
 from research.encoders.visual.packing import SKETCH, pack
 from research.errors import IndexUnusableError
@@ -28,10 +28,7 @@ from research.store.files.paths import IndexPaths
 from research.store.upkeep.backup import backup
 from research.store.upkeep.repair import repair
 from research.store.upkeep.restore import restore
-from research.store.vectors import sync_state, writer
-from research.store.vectors.process import verify_apart
-
-pytestmark = pytest.mark.usefixtures("unmeasured")
+from research.store.vectors import generations, verify, writer
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +59,8 @@ def names(paths: IndexPaths) -> list[str]:
 def is_whole(paths: IndexPaths) -> bool:
     """Catalog, collections and images fit each other."""
     with Catalog(paths) as catalog:
-        fits = not sync_state.state_of(catalog).behind and not images.missing(catalog)
-    return fits and verify_apart(paths)
+        fits = not generations.state_of(catalog).behind and not images.missing(catalog)
+        return fits and verify.holds_everything(catalog)
 
 
 def found(catalog: Catalog, word: str) -> list[int]:
@@ -124,7 +121,7 @@ def test_pages_that_a_visual_model_saw(whole: Whole, tmp_path: Path) -> None:
     made.embed()
     page_vectors.set_encoder(made.catalog, "colpali:hub/name@0123456789ab+int8", 16)
     rows = unit_rows(3, 16)
-    boxes = box_bytes([(0.0, 0.0, 0.5, 1.0)] * 3)
+    boxes = pack_boxes([(0.0, 0.0, 0.5, 1.0)] * 3)
     first = first_stage(rows).astype("<f2").tobytes()
     page_vectors.write(made.catalog, [PageBlobs(1, first, boxes, pack(rows, bits=SKETCH), pack(rows))])
     page_vectors.write(made.catalog, [PageBlobs(2, b"", b"", b"", b"")])
