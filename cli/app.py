@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli.options import Common, DebugOption, IndexOption, LogFileOption, LogLevelOption, QuietOption, everywhere
+from cli.options import (
+    Common,
+    DebugOption,
+    IndexOption,
+    LogFileOption,
+    LogLevelOption,
+    QuietOption,
+    convert_lightly,
+    everywhere,
+)
 from cli.output import complain, write
-from cli.values import convert_lightly
 from research.errors import CtxError, StoppedError, UsageError
 
 if TYPE_CHECKING:
@@ -217,12 +225,12 @@ def _usage_error(error: Any) -> UsageError:
 def _unforeseen(error: Exception, log: Path | None) -> CtxError:
     hint = f"where it happened stands in {log}" if log else "run again with --debug, or --log-file FILE, to see where"
     if type(error).__module__ == "sqlite3":  # by name, because not every command has loaded it
-        from research.store.error_hints import CHECK, FREE_SPACE
+        from research.errors import CHECK, FREE_SPACE
 
         step = FREE_SPACE if "full" in str(error) else CHECK
         return CtxError(f"the index cannot be read: {error}", hint=step)
     if isinstance(error, OSError) and error.strerror:
-        from research.store.error_hints import next_step
+        from research.errors import next_step
 
         hint = next_step(error) or hint
         return CtxError(f"{error.strerror}: {error.filename}" if error.filename else error.strerror, hint=hint)

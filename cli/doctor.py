@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
+from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from research.store.upkeep.checks import Check
+    from research.reports import Check
 
 DETAILS = """
 With --fix it repairs first what can be repaired (damaged or lost collections, full-text search, the ledger, what
@@ -46,15 +46,12 @@ def command(
     from cli.location import locate
     from cli.output import on_terminal, paint, write_line
     from cli.signals import orderly_end
-    from research.installation import check_installation
-    from research.store.upkeep.checks import check_index
-    from research.store.upkeep.repair import repair
 
     given = common(ctx, index, quiet)
-    paths = locate(given).paths
+    index_ = locate(given).index
     with orderly_end():
-        repairs = repair(paths) if fix else []
-    checks = [*check_installation(), *check_index(paths, settings_for(given).named_encoders)]
+        repairs = index_.repair() if fix else []
+    checks = index_.check()
     lines = [("fixed" if done.severity == "ok" else "unfixed", done) for done in repairs]
     lines += [(_WORDS[check.severity], check) for check in checks]
     if as_json:
@@ -84,7 +81,7 @@ def _write_document(repairs: list[Check] | None, checks: list[Check]) -> None:
 def _line(word: str, check: Check) -> Text:
     from rich.text import Text
 
-    from cli.terminal import one_line
+    from cli.output import one_line
 
     return Text.assemble(
         (f"{word:<4} ", _STYLES[word]),

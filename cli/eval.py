@@ -129,8 +129,8 @@ def command(
 def _ask(
     given: Common, settings: Settings, questions: list[Question], *, per_doc: bool
 ) -> tuple[GoldCheck, list[Asked]]:
+    from cli.options import check_legs, open_index
     from cli.progress import counted
-    from cli.question import check_legs, open_index
     from research.errors import NothingFoundError
     from research.evaluation.gold import look_up
     from research.evaluation.run import ask_all
@@ -162,7 +162,7 @@ def _worst(asked: list[Asked]) -> Asked:
 
 
 def _notes(check: GoldCheck, asked: list[Asked]) -> list[str]:
-    from cli.question import notes_on
+    from cli.options import notes_on
 
     notes = []
     if check.missing:

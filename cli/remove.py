@@ -43,11 +43,10 @@ def command(
     debug: DebugOption = False,
 ) -> int:
     from cli.output import say
-    from research.store.upkeep.removal import plan_removal, remove
 
     given = common(ctx, index, quiet)
-    paths = index_for(given)
-    planned = plan_removal(paths, doc)
+    opened = index_for(given)
+    planned = opened.plan_removal(*doc)
     if dry_run:
         _report(planned.documents, as_json=as_json, dry_run=True)
         return 0
@@ -60,7 +59,7 @@ def command(
             f"{planned.pattern!r} means several documents, {len(planned.documents)} would go; nothing was removed",
             hint="see them with --dry-run, remove them with --yes",
         )
-    removed = remove(paths, planned.documents)
+    removed = opened.remove(*(document.doc_id for document in planned.documents))
     _report(removed.documents, as_json=as_json)
     if not removed.published and not given.quiet:
         say("ctx: note: the collections still hold them; the next ctx ask brings them up to date")

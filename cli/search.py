@@ -53,8 +53,8 @@ def command(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
+    from cli.options import check_legs, notes_on, open_index, read_question
     from cli.output import complain, on_terminal, paint, say, write_document
-    from cli.question import check_legs, notes_on, open_index, read_question
     from research.errors import NothingFoundError
 
     given = common(ctx, index, quiet)
@@ -82,7 +82,7 @@ def command(
 
 
 def _suspicions(results: list[PageResult]) -> list[str]:
-    from cli.terminal import one_line
+    from cli.output import one_line
     from cli.views import suspicion_note
 
     return [
@@ -93,8 +93,7 @@ def _suspicions(results: list[PageResult]) -> list[str]:
 
 
 def _write_plain(found: SearchResults, *, explain: bool) -> None:
-    from cli.output import say, write_line
-    from cli.terminal import phrase
+    from cli.output import phrase, say, write_line
 
     for result in found.results:
         write_line(result.rank, f"{result.score:.3f}", f"{result.filename}:{result.page}", phrase(result.snippet))
@@ -109,7 +108,7 @@ def _rendering(found: SearchResults, *, explain: bool) -> Iterator[RenderableTyp
     from rich.padding import Padding
     from rich.text import Text
 
-    from cli.terminal import one_line, phrase
+    from cli.output import one_line, phrase
     from cli.views import explain_table, page_name, plain, rewrite_lines
 
     for result in found.results:

@@ -52,7 +52,7 @@ class SearchEngine:
         and so allows to be loaded, beside those named to an earlier ingest."""
         self.client = chroma_client
         settings = Settings(device=device, allowed_encoders=tuple(named_encoders))
-        self.index = Index(chroma_client.catalog, chroma_client.vectors, settings, encoder=encoder)
+        self.index = Index.of(chroma_client, settings, encoder)
 
     async def search(self, query: str, num_results: int = 10, search_mode: str = "hybrid") -> list[SearchResult]:
         """Ranked pages. Modes: hybrid, text, visual; lexical and dense for one leg alone."""

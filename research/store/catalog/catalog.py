@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from research.errors import BusyError, IndexUnusableError
+from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable, unusable_catalog
 from research.store.catalog.reader import Connection, Reader, Rows
-from research.store.error_hints import RUN_AGAIN, unusable, unusable_catalog
 from research.store.files.paths import IndexPaths, touch_private
 
 SCHEMA_VERSION = 5  # that of `schema.VERSION`, which a question on a current index need not load

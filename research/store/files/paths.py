@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from research.errors import IndexUnusableError, NothingFoundError
-from research.store.error_hints import next_step
+from research.errors import IndexUnusableError, NothingFoundError, next_step
 
 CATALOG = "catalog.sqlite3"
 MARKER = "ctx-index.json"
@@ -151,6 +151,21 @@ class IndexPaths:
                 ignore_for_git(self.root)
         except OSError as error:
             raise self._unusable("cannot use" if self.root.is_dir() else "cannot create", error) from error
+
+    def make_private(self) -> bool:
+        """`create`, and shut a folder that was there for everybody else. False if it was."""
+        refuse_link(self.root)
+        existed = self.root.is_dir()
+        self.create()
+        try:
+            if self.root.stat().st_mode & 0o077:
+                self.root.chmod(0o700)
+        except OSError as error:
+            raise IndexUnusableError(
+                f"cannot make {self.root} private: {error.strerror or error}",
+                hint=f"chmod 700 {shlex.quote(str(self.root))}",
+            ) from error
+        return not existed
 
     def _unusable(self, what: str, error: OSError) -> IndexUnusableError:
         hint = next_step(error) or "name another folder with --index DIR or CTX_INDEX"
