@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_of, settings_for
+from cli.options import common, index_of, settings_for
 from research.settings import Ocr, OcrEngine
 
 if TYPE_CHECKING:
@@ -111,17 +111,13 @@ def command(
         bool, typer.Option("--retry", help="Try again the pages and files that were given up and wait.")
     ] = False,
     no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document
     from cli.progress import LogObserver, observer_for
     from cli.signals import orderly_end
     from ingest.run import ingest
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     settings = settings_for(
         given,
         ocr=ocr.value if ocr else None,
@@ -131,11 +127,11 @@ def command(
         images=False if no_images else None,
     )
     folder = index_of(settings)
-    with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
+    with orderly_end(), observer_for(quiet=given.quiet, as_json=given.as_json) as observer:
         summary = ingest(
             folder, path, settings=settings, observer=observer, wait=wait, follow_links=follow_links, retry=retry
         )
-    if as_json:
+    if given.as_json:
         write_document("ctx.ingest/1", {"index": str(folder.root), **summary.to_dict()})
     elif not given.quiet:
         _write_summary(summary)
