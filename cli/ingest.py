@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from cli.options import common, index_of, settings_for
+from cli.waiting import WaitCommand
 from research.settings import Ocr, OcrEngine
 
 if TYPE_CHECKING:
@@ -36,33 +35,9 @@ Examples:
   ctx ingest ./slides --visual ModernVBERT/colmodernvbert
 """
 
-FOR_EVER = -1.0
 _KINDS = 6  # of files that were passed over, named in a line
 
-
-_NUMBER = re.compile(r"-?\d+(\.\d*)?")
-
-
-class WaitCommand(TyperCommand):
-    """Lets `--wait` stand without a number, which Typer's options cannot."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, spell_out_wait(args))
-
-
 COMMAND_CLASS = WaitCommand
-
-
-def spell_out_wait(args: list[str]) -> list[str]:
-    """`--wait` without a number after it becomes `--wait=-1`."""
-    spelled: list[str] = []
-    for position, arg in enumerate(args):
-        if arg == "--":
-            return spelled + args[position:]
-        follower = args[position + 1] if position + 1 < len(args) else ""
-        bare = arg == "--wait" and not _NUMBER.fullmatch(follower)
-        spelled.append(f"--wait={FOR_EVER}" if bare else arg)
-    return spelled
 
 
 def command(

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import typer
 
-from cli.ingest import WaitCommand
 from cli.options import WaitOption, common, index_for
+from cli.waiting import WaitCommand
 
 DETAILS = """
 Full-text search and the Chroma collections are rebuilt from what the catalog holds: no file is read and nothing is

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.ingest import WaitCommand
 from cli.options import WaitOption, common, index_for
+from cli.waiting import WaitCommand
 
 if TYPE_CHECKING:
     pass
