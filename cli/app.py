@@ -167,7 +167,21 @@ def run(args: Sequence[str]) -> int:
     options = list(takewhile(lambda arg: arg != "--", args))
     try:
         with _log(options) as log:
-            code = _call(args, options, log)
+            try:
+                group = typer.main.get_command(app)
+                convert_lightly(group, root)
+                result = group.main(list(args), prog_name="ctx", standalone_mode=False, obj=log)
+                code = result if isinstance(result, int) else 0
+            except CtxError as error:
+                code = _fail(error, options, log)
+            except _WrongUsage as error:
+                code = _fail(_usage_error(error), options, log)
+            except MemoryError:
+                code = _fail(CtxError("out of memory"), options, log)
+            except Exception as error:  # noqa: BLE001  the outermost handler: a person gets a sentence, no traceback
+                if log is not None:
+                    log.unexpected(error)
+                code = _fail(_unforeseen(error, log.file if log is not None else None), options)
             if log is not None:
                 log.ends(code)
             return code
@@ -182,24 +196,6 @@ def _log(options: Sequence[str]) -> AbstractContextManager[Log | None]:
     from cli.log import started
 
     return started(options, os.environ)
-
-
-def _call(args: Sequence[str], options: Sequence[str], log: Log | None) -> int:
-    try:
-        group = typer.main.get_command(app)
-        convert_lightly(group, root)
-        result = group.main(list(args), prog_name="ctx", standalone_mode=False, obj=log)
-    except CtxError as error:
-        return _fail(error, options, log)
-    except _WrongUsage as error:
-        return _fail(_usage_error(error), options, log)
-    except MemoryError:
-        return _fail(CtxError("out of memory"), options, log)
-    except Exception as error:  # noqa: BLE001  the outermost handler: a person gets a sentence, not a traceback
-        if log is not None:
-            log.unexpected(error)
-        return _fail(_unforeseen(error, log.file if log is not None else None), options)
-    return result if isinstance(result, int) else 0
 
 
 def _fail(error: CtxError, options: Sequence[str], log: Log | None = None) -> int:

@@ -58,7 +58,7 @@ def command(
     doc: DocOption = None,
     explain: ExplainOption = False,
 ) -> int:
-    from cli.options import check_legs, open_index, read_question
+    from cli.options import check_legs, opened, read_question, tell
     from cli.output import on_terminal, paint, write_document
 
     given = common(ctx)
@@ -70,8 +70,9 @@ def command(
         num_results=num_results,
         mode=mode.value if mode else None,
     )
-    with open_index(given, settings) as opened:
-        context = opened.ask(asked, num_results=num_results, documents=doc, highlights=given.as_json)
+    with opened(settings) as found:
+        tell(found.prepare(), given)
+        context = found.ask(asked, num_results=num_results, documents=doc, highlights=given.as_json)
     check_legs(context.coverage)
     if given.as_json:
         write_document("ctx.ask/1", context.to_dict())

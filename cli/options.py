@@ -164,16 +164,20 @@ def read_question(given: Sequence[str]) -> str:
 
 
 @contextmanager
-def open_index(given: Common, settings: Settings) -> Iterator[Index]:
-    """The index ready to be asked: brought up to date if an earlier run left its collections behind."""
+def opened(settings: Settings) -> Iterator[Index]:
+    """The index of these settings, to be asked: its collections stay open until the process ends."""
     index = index_of(settings)
     _held.append(index)
     try:
-        if index.prepare() and not given.quiet:
-            say("ctx: the collections were behind and have been brought up to date")
         yield index
     finally:
-        index.catalog.close()
+        index.close(collections=False)
+
+
+def tell(published: bool, given: Common) -> None:
+    """Say why a question took so long, if it had the collections to publish first."""
+    if published and not given.quiet:
+        say("ctx: the collections were behind and have been brought up to date")
 
 
 def check_legs(coverage: Coverage) -> None:

@@ -45,15 +45,16 @@ def command(
     doc: DocOption = None,
     explain: ExplainOption = False,
 ) -> int:
-    from cli.options import check_legs, notes_on, open_index, read_question
+    from cli.options import check_legs, notes_on, opened, read_question, tell
     from cli.output import complain, on_terminal, paint, say, write_document
     from research.errors import NothingFoundError
 
     given = common(ctx)
     asked = read_question(question)
     settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
-    with open_index(given, settings) as opened:
-        found = opened.search(asked, documents=doc, highlights=given.as_json)
+    with opened(settings) as asked_of:
+        tell(asked_of.prepare(), given)
+        found = asked_of.search(asked, documents=doc, highlights=given.as_json)
     check_legs(found.coverage)
     if given.as_json:
         write_document("ctx.search/1", found.to_dict())

@@ -125,13 +125,15 @@ class Index:
             if self._vectors is not None:
                 self._vectors.refresh()
 
-    def close(self) -> None:
+    def close(self, *, collections: bool = True) -> None:
+        """Without `collections` they stay open: to take large ones apart takes long, and an ending process need not."""
         with self._opening:
-            if self._vectors is not None:
-                self._vectors.close()
             if self._catalog is not None:
                 self._catalog.close()
-            self._catalog = self._vectors = self._source = None
+            self._catalog = None
+            if collections and self._vectors is not None:
+                self._vectors.close()
+                self._vectors = self._source = None
 
     def __enter__(self) -> Index:
         return self
@@ -164,8 +166,7 @@ class Index:
 
         `documents` restricts it to names, patterns or ids. `highlights` also finds the places on the pages.
         """
-        from research.context.budget import Budget
-        from research.context.pipeline import build
+        from research.context.pipeline import Budget, build
         from research.context.render.cited import CitedPages, research_context
         from research.context.tokens import TokenCounter
 

@@ -9,7 +9,7 @@ import pytest
 
 from research.errors import UsageError
 from research.search.boosters import page_references
-from research.search.rewriters.base import KNOWN
+from research.settings import REWRITERS as KNOWN
 from research.settings import Settings, load_settings, user_config
 
 
