@@ -176,6 +176,7 @@ class Worker:
 
 def main() -> None:
     switch_off()
+    os.umask(0o077)  # pages and images lie in the index, and Pillow asks for no rights of its own
     _ignore_interrupt()
     if len(sys.argv) > 1:
         die_with_parent(int(sys.argv[1]))

@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
-from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable_catalog
+from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable, unusable_catalog
 from research.store.catalog.meta import write_meta
 from research.store.catalog.reader import Connection, Rows
-from research.store.files.paths import CATALOG, IndexPaths
+from research.store.files.paths import CATALOG, IndexPaths, touch_private
 
 SCHEMA_VERSION = 5  # that of `schema.VERSION`, which a question on a current index need not load
 _BUSY_SECONDS = 30.0
@@ -220,6 +220,10 @@ class Catalog:
         return connection
 
     def _open_writable(self, timeout: float = _BUSY_SECONDS) -> _Connection:
+        try:
+            touch_private(self.paths.catalog)
+        except OSError as error:
+            raise unusable(f"the catalog in {self.paths.root} failed", error) from error
         connection = _open(f"file:{quote(os.fsencode(self.paths.catalog))}", timeout)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA journal_mode = WAL")
