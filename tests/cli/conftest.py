@@ -9,7 +9,6 @@ import pty
 import shutil
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from research.store.documents import FileStamp, add_document
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
 from research.store.records import Chunk, DocumentInfo, Page
+from tests.network_guard import guarded
 
 EVIL_NAME = "evil\n[bold]x[b]\x1b[31m\u202e--json.pdf"
 EVIL_TEXT = (
@@ -156,7 +156,7 @@ def spawn() -> Callable[..., Ran]:
 
     def run(*args: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None) -> Ran:
         done = subprocess.run(
-            [sys.executable, "-m", "cli.main", *args],
+            guarded("-m", "cli.main", *args),
             input=stdin,
             capture_output=True,
             env={**os.environ, **(env or {})},
@@ -178,7 +178,7 @@ def on_terminal() -> Callable[..., Ran]:
         environment = {**os.environ, "TERM": "xterm-256color", **(env or {})}
         environment.pop("COLUMNS", None)
         process = subprocess.Popen(
-            [sys.executable, "-m", "cli.main", *args], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+            guarded("-m", "cli.main", *args), stdin=theirs, stdout=theirs, stderr=theirs, env=environment
         )
         os.close(theirs)
         os.write(ours, typed)
