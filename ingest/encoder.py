@@ -15,9 +15,9 @@ from research.encoders.counting import hand_over, is_light
 from research.encoders.registry import DEFAULT, identify_text_encoder, load_text_encoder
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.settings import Settings
-from research.store import vectors
-from research.store.catalog import Catalog
-from research.store.own_files import make_folder
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.files.own_files import make_folder
 
 log = logging.getLogger("ctx.ingest")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ingest.serialize import decode_lines, decode_page
-from research.store.failures import INTERNAL
-from research.store.records import Chunk, Line, Page
+from research.records import Chunk, Line, Page
+from research.store.catalog.failures import INTERNAL
 
 Task = Literal["read", "render", "ocr"]
 

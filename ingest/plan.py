@@ -10,8 +10,9 @@ from ingest.pdf.version import READER_VERSION
 from ingest.report import FileOutcome
 from ingest.scan import hash_of, stamp_of, to_utf8
 from research.errors import DocumentError
-from research.store.catalog import Catalog
-from research.store.documents import (
+from research.records import DocumentInfo, FailedPage
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import (
     FileStamp,
     document_at_path,
     document_of_hash,
@@ -19,8 +20,7 @@ from research.store.documents import (
     reader_version_of,
     rename_document,
 )
-from research.store.failures import failed_file, failures_of, to_read_again
-from research.store.records import DocumentInfo, FailedPage
+from research.store.catalog.failures import failed_file, failures_of, to_read_again
 
 
 @dataclass(frozen=True, slots=True)

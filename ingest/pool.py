@@ -20,7 +20,7 @@ from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOc
 from ingest.stopwatch import Stopwatch
 from research.errors import IndexUnusableError
 from research.process import start_helper
-from research.store.trouble import FREE_SPACE, RUN_AGAIN
+from research.store.error_hints import FREE_SPACE, RUN_AGAIN
 
 _TRIES = 2  # of a page that a process ended on, before it is given up
 _PAGES_GIVEN_UP = 3  # pages of one document that may be given up before the document is

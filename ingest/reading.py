@@ -17,8 +17,9 @@ from ingest.serialize import read_pages
 from ingest.stages.base import Work
 from research.encoders.base import usable_cores
 from research.errors import DocumentError
-from research.store.documents import add_document, get_document, note_file
-from research.store.failures import (
+from research.records import DocumentInfo, FailedPage
+from research.store.catalog.documents import add_document, get_document, note_file
+from research.store.catalog.failures import (
     TIMEOUT,
     FailedFile,
     add_tries,
@@ -27,8 +28,7 @@ from research.store.failures import (
     record_file,
     waits,
 )
-from research.store.records import DocumentInfo, FailedPage
-from research.store.stages import STAGE_READ
+from research.store.catalog.ledger import STAGE_READ
 
 
 def read_files(work: Work, files: Sequence[Path], *, retry: bool) -> None:

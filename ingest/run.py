@@ -27,15 +27,16 @@ from ingest.stages.publish import PublishStage
 from ingest.stages.render import RenderStage
 from ingest.stages.visual import RegionsStage, VisualStage, choose_visual, is_by_model
 from research.settings import Settings
-from research.store import images, vectors
-from research.store.catalog import Catalog
-from research.store.documents import all_documents
-from research.store.failures import given_up, reopen
-from research.store.lock import write_lock
-from research.store.page_writes import ask_for_images, count_for_ocr
-from research.store.paths import IndexPaths
-from research.store.stages import STAGE_READ
-from research.store.trouble import unusable
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
+from research.store.catalog.failures import given_up, reopen
+from research.store.catalog.ledger import STAGE_READ
+from research.store.catalog.page_writes import ask_for_images, count_for_ocr
+from research.store.error_hints import unusable
+from research.store.files import images
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
 
 
 class HasPaths(Protocol):

@@ -26,8 +26,8 @@ from ingest.ocr.upright import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text, is_cjk
 from research.errors import CtxError
 from research.process import kill_with_parent
-from research.store.failures import KILLED, TIMEOUT
-from research.store.records import Box
+from research.records import Box
+from research.store.catalog.failures import KILLED, TIMEOUT
 
 _SECONDS_TO_START = 20.0
 _SECONDS_AN_IMAGE = 60.0

@@ -19,12 +19,12 @@ from ingest.pool import Limits
 from ingest.report import IngestSummary, Observer
 from ingest.scan import stamp_of
 from research.errors import DocumentError
+from research.records import FailedPage
 from research.settings import Settings
-from research.store.catalog import Catalog
-from research.store.documents import document_at_path, get_document, unfinished
-from research.store.failures import INTERNAL, failures_of, waits
-from research.store.records import FailedPage
-from research.store.stages import STAGE_OCR, STAGE_READ
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import document_at_path, get_document, unfinished
+from research.store.catalog.failures import INTERNAL, failures_of, waits
+from research.store.catalog.ledger import STAGE_OCR, STAGE_READ
 
 
 @dataclass

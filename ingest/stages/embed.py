@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ingest.stages.base import Work, has_unfinished
 from research.encoders.base import TextEncoder
 from research.errors import CtxError
-from research.store import vectors
-from research.store.catalog import Catalog
-from research.store.stages import STAGE_VECTORS
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.ledger import STAGE_VECTORS
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
 

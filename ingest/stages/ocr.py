@@ -12,10 +12,10 @@ from ingest.ocr.engines import choose_engine
 from ingest.pool import Pool
 from ingest.stages.base import Work, has_unfinished, is_same_file, pages_to_skip, report_failures, unfinished_files
 from research.encoders.base import usable_cores
-from research.store.documents import get_document
-from research.store.page_writes import give_up_ocr, needs_no_ocr, pages_for_ocr, write_ocr
-from research.store.records import FailedPage
-from research.store.stages import STAGE_OCR
+from research.records import FailedPage
+from research.store.catalog.documents import get_document
+from research.store.catalog.ledger import STAGE_OCR
+from research.store.catalog.page_writes import give_up_ocr, needs_no_ocr, pages_for_ocr, write_ocr
 
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
 

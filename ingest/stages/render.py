@@ -7,11 +7,12 @@ from ingest.jobs import UNREADABLE, DocumentFailed, DocumentRendered, Job, PageF
 from ingest.pool import Pool
 from ingest.stages.base import Work, has_unfinished, is_same_file, pages_to_skip, report_failures, unfinished_files
 from research.encoders.base import usable_cores
-from research.store import collections, images
-from research.store.own_files import make_folder
-from research.store.page_writes import mark_drawn
-from research.store.records import FailedPage
-from research.store.stages import STAGE_IMAGES
+from research.records import FailedPage
+from research.store.catalog.ledger import STAGE_IMAGES
+from research.store.catalog.page_writes import mark_drawn
+from research.store.files import images
+from research.store.files.own_files import make_folder
+from research.store.vectors import sync_state
 
 
 class RenderStage:
@@ -35,7 +36,7 @@ class RenderStage:
         if not jobs:
             return
         make_folder(spool)
-        generation = collections.current(work.catalog)
+        generation = sync_state.current(work.catalog)
         published = generation.upto if generation else 0
         done = 0
         failed: dict[str, dict[int, FailedPage]] = {}

@@ -15,7 +15,7 @@ from research.errors import CtxError, UsageError
 from research.search.engine import SearchEngine
 from research.settings import Settings
 from research.store.client import ChromaClient
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf
 
 

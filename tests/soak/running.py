@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 from tests.network_guard import guarded
 
 PATIENCE = 120.0  # seconds until a test says that something hangs; a loaded machine is slow
