@@ -9,10 +9,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.network_guard import guarded
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -106,7 +107,7 @@ class FaultyCtx:
 
     def run(self, *args: str) -> Said:
         done = subprocess.run(
-            [sys.executable, "-m", "cli.main", *args, "--index", str(self._index)],
+            guarded("-m", "cli.main", *args, "--index", str(self._index)),
             cwd=self._home,
             env={
                 **os.environ,
