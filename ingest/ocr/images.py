@@ -11,7 +11,7 @@ from typing import Any
 from PIL import Image
 
 from ingest.ocr.engine import OcrError
-from ingest.pdf.mupdf import MUPDF_ERRORS
+from ingest.pdf.mupdf import MupdfError, load_page
 from ingest.pdf.raster import raster
 from research.boxes import Box
 
@@ -30,8 +30,8 @@ def render(document: Any, page_number: int, box: Box | None = None, *, longest: 
     The scale comes from the page's size, never from dpi: a page may measure a point or a billion.
     """
     try:
-        page = document[page_number - 1]
-    except MUPDF_ERRORS as error:
+        page = load_page(document, page_number)
+    except MupdfError as error:
         raise OcrError("the page cannot be rendered") from error
     image = raster(page, longest=max(1, min(longest, MAX_SIDE)), box=box, grey=True)
     if image is None:

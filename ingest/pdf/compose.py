@@ -40,9 +40,9 @@ class Composer:
     sections: Sections = field(default_factory=Sections)
 
     def compose(self, raw: RawPage, page: Any) -> Page:
-        """The page as it will be stored. `page` is asked for ruled tables only."""
+        """The page as it will be stored. `page` is PyMuPDF's, where there may be ruled tables on it."""
         kept, _ = self.stats.headers_footers.split(raw)
-        tables = find_ruled_tables(page, kept, self.stats.vocabulary) if raw.ruled and not raw.rotated else []
+        tables = find_ruled_tables(page, kept, self.stats.vocabulary) if page is not None and not raw.rotated else []
         drafts = self._drafts(kept, tables)
         pieces = _with_tables(drafts, tables)
         levels = heading_levels(
