@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ingest.chunks import chunk_page
 from ingest.faults import NOT_OURS, Fault, fault_of
 from ingest.jobs import NO_SPACE
-from ingest.ocr.detect import OcrNeed, PageFacts, ocr_need
+from ingest.ocr.detect import OcrNeed, ocr_need
 from ingest.pdf import PdfReader, open_pdf
 from ingest.wire import lines_out, page_line
 from research.encoders.base import TokenCounter
@@ -147,7 +147,7 @@ class Worker:
 
     @staticmethod
     def _need(page: Page, *, force: bool) -> OcrNeed | None:
-        return ocr_need(page, PageFacts(drawn=page.painted), force=force)
+        return ocr_need(page, force=force)
 
     def _chunks(self, page: Page, title: str, job: dict[str, Any]) -> list[Chunk]:
         if self._counter is None:

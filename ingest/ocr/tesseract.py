@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from pathlib import Path
 from statistics import median
 
 from PIL import Image
@@ -65,7 +64,7 @@ class TesseractEngine:
         self.page_side = _PAGE_SIDE
         self.language = self._choose_language(language)
 
-    def read(self, image: Image.Image | Path | bytes) -> list[OcrLine]:
+    def read(self, image: Image.Image) -> list[OcrLine]:
         flat = grey(image)
         if not is_readable(flat):
             return []
