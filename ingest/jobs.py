@@ -27,6 +27,7 @@ class Job:
     encoder: str = ""  # whose tokens chunks are measured in, as research.encoders.counting names it
     pages: tuple[int, ...] = ()  # "ocr": which pages
     engine: str = "auto"  # "ocr": what reads them
+    language: str = ""  # "ocr": what they are written in, as tesseract names it
     force: bool = False  # OCR is to read pages whatever their text layer
     skip: tuple[int, ...] = ()  # pages that broke the reader before
     deaths: tuple[tuple[int, str], ...] = ()  # how processes ended on it so far: the page each was on, and the code
@@ -42,6 +43,7 @@ class Job:
             "encoder": self.encoder,
             "pages": self.pages,
             "engine": self.engine,
+            "language": self.language,
             "force": self.force,
             "skip": self.skip,
         }

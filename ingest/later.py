@@ -95,8 +95,9 @@ class LaterStages:
         if self._settings.ocr == "off":
             return
         jobs = list(self._ocr_jobs(token_counter, cores))
-        if jobs or self._settings.ocr_engine != "auto":
-            choose_engine(self._settings.ocr_engine)  # a missing engine is one error now, not one a document later
+        engine, language = self._settings.ocr_engine, self._settings.ocr_language
+        if jobs or engine != "auto" or language:
+            choose_engine(engine, language=language)  # what is missing is one error now, not one a document later
         total, done = sum(len(job.pages) for job in jobs), 0
         if not jobs:
             return
@@ -132,8 +133,8 @@ class LaterStages:
             size = max(_LEAST_PAGES_A_JOB, math.ceil(len(pages) / cores))
             for start in range(0, len(pages), size):
                 part = tuple(pages[start : start + size])
-                engine = self._settings.ocr_engine
-                yield Job("ocr", path, doc_id, Path(), counter, part, engine=engine, force=force, skip=skip)
+                engine, language = self._settings.ocr_engine, self._settings.ocr_language
+                yield Job("ocr", path, doc_id, Path(), counter, part, engine, language, force=force, skip=skip)
 
     def _settle(self, jobs: list[Job]) -> None:
         """Pages that a finished job passed over need no OCR after all."""

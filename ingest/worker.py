@@ -124,7 +124,7 @@ class Worker:
         from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
 
         if self._engine is None:
-            self._engine = choose_engine(job["engine"])
+            self._engine = choose_engine(job["engine"], language=job["language"])
         wanted = set(job["pages"]) - set(job["skip"])
         with open_pdf(path) as document:
             watch = self._watch(document.num_pages)

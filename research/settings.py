@@ -46,6 +46,7 @@ class Settings:
     images: bool = True  # draw page images and thumbnails
     ocr: str = "auto"  # off, auto or force
     ocr_engine: str = "auto"  # auto, tesseract or rapidocr
+    ocr_language: str = ""  # tesseract's names, joined by +: deu, deu+eng; empty: English, else what is installed
     # auto, regions, off, or a model: hub name or folder
     visual: str = _own("auto", "it names a model to load", flag="--visual")
     # where a visual model runs: auto, cpu, cuda or mps

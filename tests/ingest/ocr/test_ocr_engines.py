@@ -178,8 +178,28 @@ def test_a_missing_language_names_the_command(fake_tesseract: FakeTesseract, mon
     with pytest.raises(CtxError, match="'chi_sim'") as error:
         choose_engine("auto", language="eng+chi_sim")
     assert "sudo apt install tesseract-ocr-chi-sim" in error.value.hint
+    assert "it has: eng, deu" in error.value.message
     assert TesseractEngine(language="deu").language == "deu"
+    assert TesseractEngine(language="deu, eng").language == "deu+eng"
     assert TesseractEngine().language == "eng"
+
+
+def test_a_language_needs_tesseract(fake_tesseract: FakeTesseract, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one rapidocr would read it, and does not know it."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    with pytest.raises(CtxError, match="tesseract is not installed") as absent:
+        choose_engine("auto", language="deu+eng")
+    assert "sudo apt install tesseract-ocr-deu tesseract-ocr-eng" in absent.value.hint
+    with pytest.raises(UsageError, match="cannot be told a language") as wrong:
+        choose_engine("rapidocr", language="deu")
+    assert "--ocr-engine tesseract" in wrong.value.hint
+
+
+def test_what_cannot_be_a_language_is_no_part_of_a_command(fake_tesseract: FakeTesseract) -> None:
+    fake_tesseract.write("exit 1", languages="eng")
+    with pytest.raises(CtxError) as error:
+        TesseractEngine(language="deu;reboot")
+    assert "reboot" not in error.value.hint
 
 
 def test_without_english_the_installed_language_is_taken(fake_tesseract: FakeTesseract) -> None:
