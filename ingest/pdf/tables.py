@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ingest.pdf.cleaning import Vocabulary, clean_text, is_rtl, join_lines
+from ingest.pdf.cleaning import clean_text, is_rtl
+from ingest.pdf.hyphens import Vocabulary, join_lines
 from ingest.pdf.layout import is_numeric
 from ingest.pdf.lines import Line
 from ingest.pdf.mupdf import TEXT_FLAGS, MupdfError, mupdf_errors

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ingest.pdf.cleaning import clean_text, join_lines
+from ingest.pdf.cleaning import clean_text
+from ingest.pdf.hyphens import join_lines
 from ingest.pdf.lines import Line, RawPage
 from ingest.pdf.mupdf import MupdfError, mupdf_errors
 
