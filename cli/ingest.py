@@ -32,6 +32,7 @@ Examples:
   ctx ingest ./docs --wait 60
   ctx ingest ./docs --retry
   ctx ingest ./scans --ocr-engine rapidocr
+  ctx ingest ./scans --ocr-language deu+eng
   ctx ingest ./slides --visual ModernVBERT/colmodernvbert
 """
 
@@ -65,6 +66,15 @@ def command(
         OcrEngine | None,
         typer.Option("--ocr-engine", help="What reads them. Default: auto, tesseract if it is installed."),
     ] = None,
+    ocr_language: Annotated[
+        str | None,
+        typer.Option(
+            "--ocr-language",
+            metavar="LANGUAGE",
+            help="What the pages are written in, as tesseract names it: deu, deu+eng. Default: eng.",
+            show_default=False,
+        ),
+    ] = None,
     visual: Annotated[
         str | None,
         typer.Option(
@@ -97,6 +107,7 @@ def command(
         given,
         ocr=ocr.value if ocr else None,
         ocr_engine=ocr_engine.value if ocr_engine else None,
+        ocr_language=ocr_language,
         visual=visual,
         device=device,
         images=False if no_images else None,

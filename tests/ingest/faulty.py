@@ -49,7 +49,7 @@ def trap(stage, page):
 _PLANTED = {
     "pdf/reader.py": ("            return extract_page(", '            trap("read", number)\n'),
     "images.py": ("    picture = raster(", '    trap("images", number)\n'),
-    "ocr/job.py": ("            return read_page(", '            trap("ocr", number)\n'),
+    "ocr/run.py": ("            return read_page(", '            trap("ocr", number)\n'),
 }
 _LIMITS = {
     "Limits(60.0, 30.0, 600.0)": "Limits(60.0, 3.0, 600.0)",
