@@ -219,26 +219,28 @@ class Catalog:
 
     def _open_writable(self, timeout: float = _BUSY_SECONDS) -> _Connection:
         connection = _open(f"file:{quote(os.fsencode(self.paths.catalog))}", timeout)
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA journal_mode = WAL")
-        # A commit that was reported must survive a power cut, not only a kill.
-        connection.execute("PRAGMA synchronous = FULL")
-        if _version_of(connection) != SCHEMA_VERSION:
-            from research.store.catalog import schema  # a question on a current index needs none of it
+        with _closed_on_failure(connection):
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA journal_mode = WAL")
+            # A commit that was reported must survive a power cut, not only a kill.
+            connection.execute("PRAGMA synchronous = FULL")
+            if _version_of(connection) != SCHEMA_VERSION:
+                from research.store.catalog import schema  # a question on a current index needs none of it
 
-            schema.migrate(connection)
+                schema.migrate(connection)
         return connection
 
     def _open_readable(self) -> _Connection:
         name = quote(os.fsencode(self.paths.catalog))
         connection = _open(f"file:{name}?mode=ro")
         try:
-            found = _version_of(connection)
+            with _closed_on_failure(connection):
+                found = _version_of(connection)
         except sqlite3.OperationalError:
             # A write-ahead log needs a writable folder; on a read-only one the file alone is complete.
-            connection.close()
             connection = _open(f"file:{name}?immutable=1")
-            found = _version_of(connection)
+            with _closed_on_failure(connection):
+                found = _version_of(connection)
         if found != SCHEMA_VERSION:
             connection.close()
             self.paths.create()  # an index is marked as ours before it is first written by this version
@@ -339,6 +341,16 @@ def reserve_sequence(connection: sqlite3.Connection, table: str, count: int) -> 
 def sequence_of(reader: Reader, table: str) -> int:
     """The number of the newest row ever written, removed ones included."""
     return int(reader.meta(f"{table}_seq", "0"))
+
+
+@contextmanager
+def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
+    """An error is kept for a while, by a log or a caller, and what it holds open with it."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _open(uri: str, timeout: float = _BUSY_SECONDS) -> _Connection:
