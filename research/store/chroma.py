@@ -75,6 +75,13 @@ def open_core(path: Path, *, writable: bool = False) -> Any:
     )
 
 
+def keys_through_core(path: Path, collection: str) -> set[str]:
+    """All keys of a collection that is there, without changing anything."""
+    core = open_core(path)
+    found = core.get_collection(collection, TENANT, DATABASE)
+    return set(core.get(str(found.id), None, None, None, 0, None, [], TENANT, DATABASE).ids)
+
+
 class CoreWriter:
     """Writes through the core."""
 

@@ -10,7 +10,15 @@ from typing import Any
 
 from research.store import generations, page_vectors, vectors, visual_records
 from research.store.catalog import Catalog
-from research.store.chroma import SYNC_THRESHOLD, ClientWriter, CoreWriter, Metadata, Writer, open_client
+from research.store.chroma import (
+    SYNC_THRESHOLD,
+    ClientWriter,
+    CoreWriter,
+    Metadata,
+    Writer,
+    keys_through_core,
+    open_client,
+)
 from research.store.collections import TEXT, VISUAL, chunk_key, state_of
 from research.store.generations import Generation
 from research.store.pages import pages_of
@@ -46,12 +54,21 @@ def holds_everything(catalog: Catalog) -> bool:
     state = state_of(catalog)
     if state.generation is None or state.behind or not generations.intact(state.generation):
         return False
-    client = open_client(state.generation.path)
+    return _published_keys(state.generation.path) == [_text_keys(catalog), visual_records.keys(catalog)]
+
+
+def _published_keys(path: Path) -> list[set[str]]:
+    """The keys of each collection, from the core; where it does not do, from the client, which takes a second more."""
     try:
-        found = [set(client.get_collection(name, embedding_function=None).get(include=[])["ids"]) for name in _NAMES]
-    finally:
-        client.close()
-    return found == [_text_keys(catalog), visual_records.keys(catalog)]
+        return [keys_through_core(path, name) for name in _NAMES]
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001  a panic of the core is no Exception
+        client = open_client(path)
+        try:
+            return [set(client.get_collection(name, embedding_function=None).get(include=[])["ids"]) for name in _NAMES]
+        finally:
+            client.close()
 
 
 def _build_surely(catalog: Catalog, base: Generation | None) -> Generation:
