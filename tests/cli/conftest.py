@@ -22,7 +22,7 @@ from research.store.documents import FileStamp, add_document
 from research.store.lock import write_lock
 from research.store.paths import IndexPaths
 from research.store.records import Chunk, DocumentInfo, Page
-from tests.conftest import built_once
+from tests.conftest import MEASURE, built_once
 from tests.in_process import Ran
 
 EVIL_NAME = "evil\n[bold]x[b]\x1b[31m\u202e--json.pdf"
@@ -145,7 +145,7 @@ def spawn() -> Callable[..., Ran]:
             [sys.executable, "-m", "cli.main", *args],
             input=stdin,
             capture_output=True,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, **MEASURE, **(env or {})},
             timeout=60,
             check=False,
         )
@@ -161,7 +161,7 @@ def on_terminal() -> Callable[..., Ran]:
     def run(args: Sequence[str], *, typed: bytes = b"", env: dict[str, str] | None = None, columns: int = 100) -> Ran:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        environment = {**os.environ, "TERM": "xterm-256color", **(env or {})}
+        environment = {**os.environ, **MEASURE, "TERM": "xterm-256color", **(env or {})}
         environment.pop("COLUMNS", None)
         process = subprocess.Popen(
             [sys.executable, "-m", "cli.main", *args], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
