@@ -325,7 +325,7 @@ def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, 
 def test_a_document_beyond_its_time_is_tried_in_two_runs_and_then_waits(
     make_pdf: MakePdf, docs: Path, index: IndexPaths
 ) -> None:
-    make_pdf("slow.pdf", [f"Page {n} " + "word " * 300 for n in range(100)], docs)
+    make_pdf("slow.pdf", [f"Page {n}" for n in range(4)], docs)
     none: Mapping[Task, Limits] = {"read": Limits(60.0, 60.0, 0.0)}
     given: list[tuple[str, bool]] = []
     for _ in range(3):
