@@ -40,8 +40,13 @@ def index(tmp_path: Path) -> IndexPaths:
     return IndexPaths(tmp_path / "index")
 
 
-def _run(path: Path, index: IndexPaths, observer: Observer | None = None) -> IngestSummary:
-    summary = ingest([path], index, settings=Settings(), observer=observer or SilentObserver())
+TEXT = Settings(images=False)  # page images are tested with the stages after the text
+
+
+def _run(
+    path: Path, index: IndexPaths, observer: Observer | None = None, settings: Settings = TEXT
+) -> IngestSummary:
+    summary = ingest([path], index, settings=settings, observer=observer or SilentObserver())
     assert not summary.interrupted
     assert summary.pending_chunks == 0
     with Catalog(index) as catalog:
@@ -283,7 +288,7 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
             heard.append(("publishing",))
 
     make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
-    _run(docs, index, Hearing())
+    _run(docs, index, Hearing(), Settings())
     assert heard == [
         ("planned", 1, True),
         ("finished", "added"),
@@ -293,7 +298,7 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
         ("publishing",),
     ]
     heard.clear()
-    _run(docs, index, Hearing())
+    _run(docs, index, Hearing(), Settings())
     assert heard == [("finished", "unchanged")]
 
 
