@@ -22,7 +22,7 @@ from research.store.client import ChromaClient
 
 if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
-    from research.search.engine import SearchOutcome
+    from research.search.legs import SearchOutcome
 
 R = TypeVar("R", bound=Mapping[str, Any])
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from research.observe.recorder import Recorder
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
-    from research.search.engine import SearchOutcome
+    from research.search.legs import SearchOutcome
     from research.sources.documents import DocumentsSource
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient

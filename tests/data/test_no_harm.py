@@ -20,7 +20,7 @@ import pymupdf
 from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.contract import SearchEngine
-from research.search.engine import SearchOutcome
+from research.search.legs import SearchOutcome
 from research.settings import Settings
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths

@@ -29,6 +29,9 @@ _GAP = 0.03
 # So many pages of the other text may come before the best one kept; then they take turns.
 _AHEAD = 5
 
+# Shorter words are a letter away from too many others to be a slip of a name.
+LEAST_LETTERS = 5
+
 # Pieces of words, one of which a question must hold before the rewriter is loaded. A test holds them against what the
 # rewriters look for.
 FORM_HINTS = ("answer", "round", "respon", "reply", "state that", "state so", "say that", "say so", "json", "decimal")
@@ -127,7 +130,7 @@ def _answer_form(question: str, reader: Reader) -> Rewrite | None:
 def _names(question: str, reader: Reader) -> Rewrite | None:
     from research.store.fulltext.search import unknown_words
 
-    unknown = unknown_words(reader, question)
+    unknown = [word for word in unknown_words(reader, question) if len(word) >= LEAST_LETTERS]
     if not unknown:
         return None
     from research.search.rewriters.names import with_corrections

@@ -203,12 +203,12 @@ def pages_after(reader: Reader, sequence: int) -> list[int]:
 
 def vectors_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
     """page_id and packed vectors, of these pages or of all."""
-    yield from _column(reader, "vectors", page_ids)
+    return _column(reader, "vectors", page_ids)
 
 
 def sketches_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
     """page_id and packed sketches, of these pages or of all."""
-    yield from _column(reader, "sketch", page_ids)
+    return _column(reader, "sketch", page_ids)
 
 
 def seen_of(reader: Reader, page_ids: Sequence[int]) -> Iterator[tuple[int, bytes, bytes]]:

@@ -156,7 +156,8 @@ def test_other_documents_never_move(
 def test_a_page_that_stands_out_stays() -> None:
     plain = [Ranked(1, "A", 0.9), Ranked(2, "A", 0.8), Ranked(3, "A", 0.5), Ranked(4, "A", 0.49)]
     longer = [Ranked(4, "A", 0.9), Ranked(3, "A", 0.8), Ranked(2, "A", 0.7), Ranked(1, "A", 0.6)]
-    assert [page.page_id for page in Rewriters().merge(plain, longer, Reranking("", ("A",), keep_best=True))] == [1, 2, 4, 3]
+    merged = Rewriters().merge(plain, longer, Reranking("", ("A",), keep_best=True))
+    assert [page.page_id for page in merged] == [1, 2, 4, 3]
 
 
 OWN = """
