@@ -71,9 +71,8 @@ def neutralize_name(name: str) -> str:
         if header.bracket:
             name = f"{name[: header.place]}({name[header.place + 1 :]}"
     folded = fold(name)
-    closing = [place for place, character in enumerate(name) if _closes(character)]
-    for place in closing:
-        if re.search(_PAGE_END, folded[:place]):
+    for place, character in enumerate(name):
+        if _closes(character) and re.search(_PAGE_END, folded[:place]):
             name = f"{name[:place]}){name[place + 1 :]}"
     return name
 
