@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
+from cli.options import common
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from research.store.upkeep.checks import Check
+    from research.reports import Check
 
 DETAILS = """
 With --fix it repairs first what can be repaired (damaged or lost collections, full-text search, the ledger, what
@@ -38,26 +38,19 @@ def command(
     ctx: typer.Context,
     *,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired, then check.")] = False,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.location import locate
     from cli.output import on_terminal, paint, write_line
     from cli.signals import orderly_end
-    from research.installation import check_installation
-    from research.store.upkeep.checks import check_index
-    from research.store.upkeep.repair import repair
 
-    given = common(ctx, index, quiet)
-    paths = locate(given).paths
+    given = common(ctx)
+    index_ = locate(given).index
     with orderly_end():
-        repairs = repair(paths) if fix else []
-    checks = [*check_installation(), *check_index(paths, settings_for(given).named_encoders)]
+        repairs = index_.repair() if fix else []
+    checks = index_.check()
     lines = [("fixed" if done.severity == "ok" else "unfixed", done) for done in repairs]
     lines += [(_WORDS[check.severity], check) for check in checks]
-    if as_json:
+    if given.as_json:
         _write_document(repairs if fix else None, checks)
     elif on_terminal():
         paint(_line(word, check) for word, check in lines)
@@ -84,7 +77,7 @@ def _write_document(repairs: list[Check] | None, checks: list[Check]) -> None:
 def _line(word: str, check: Check) -> Text:
     from rich.text import Text
 
-    from cli.terminal import one_line
+    from cli.output import one_line
 
     return Text.assemble(
         (f"{word:<4} ", _STYLES[word]),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cli.options import DebugOption, JsonOption, QuietOption, common
-from research.errors import CtxError, IndexUnusableError
+from cli.options import common
+from research.errors import CtxError
 from research.folders import PROJECT_FILE, PROJECT_FOLDER, index_folder, user_config
 from research.settings import load_settings
-from research.store.files.paths import IndexPaths
 
 DETAILS = "Makes DIR/.ctx, readable by you alone. Commands run in DIR or below it then use that index."
 
@@ -24,7 +22,7 @@ Examples:
   ctx init ~/papers
 """
 
-_PRIVATE = 0o700
+WITHOUT = ("index",)  # it makes one, and is told where by DIR
 
 
 def command(
@@ -33,26 +31,20 @@ def command(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="The project's folder. Default: this one.", show_default=False)
     ] = Path(),
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document, write_line
-    from research.store.files.paths import refuse_link
+    from research.index import Index
 
-    given = common(ctx, None, quiet)
-    paths = IndexPaths(folder.expanduser().absolute() / PROJECT_FOLDER)
-    refuse_link(paths.root)
-    existed = paths.root.is_dir()
-    paths.create()
-    _make_private(paths.root)
-    if as_json:
-        write_document("ctx.init/1", {"index": str(paths.root), "created": not existed})
+    given = common(ctx)
+    made = Index(folder.expanduser().absolute() / PROJECT_FOLDER)
+    existed = not made.create()
+    if given.as_json:
+        write_document("ctx.init/1", {"index": str(made.root), "created": not existed})
     else:
-        write_line(paths.root)
+        write_line(made.root)
     if not given.quiet:
         say("ctx: this index was there already" if existed else "ctx: made; add documents with: ctx ingest PATH")
-        note = _other_index(paths.root)
+        note = _other_index(made.root)
         if note:
             say(f"ctx: note: {note}")
     return 0
@@ -73,13 +65,3 @@ def _other_index(made: Path) -> str:
     if outer != made and outer.name == PROJECT_FOLDER:
         return f"it lies inside another project, whose index {outer} stays in use outside {folder}"
     return ""
-
-
-def _make_private(folder: Path) -> None:
-    try:
-        if folder.stat().st_mode & 0o077:
-            folder.chmod(_PRIVATE)
-    except OSError as error:
-        raise IndexUnusableError(
-            f"cannot make {folder} private: {error.strerror or error}", hint=f"chmod 700 {shlex.quote(str(folder))}"
-        ) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_for
+from cli.options import common, index_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,22 +27,13 @@ Examples:
 """
 
 
-def command(
-    ctx: typer.Context,
-    *,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
-) -> int:
-    from cli.output import on_terminal, paint, say, write_document, write_line
-    from cli.terminal import phrase
-    from research.store.upkeep.status import documents_in
+def command(ctx: typer.Context) -> int:
+    from cli.output import on_terminal, paint, phrase, say, write_document, write_line
 
-    given = common(ctx, index, quiet)
-    paths = index_for(given)
-    documents = documents_in(paths)
-    if as_json:
+    given = common(ctx)
+    opened = index_for(given)
+    documents = opened.documents() if opened.exists else []
+    if given.as_json:
         write_document("ctx.list/1", {"documents": [asdict(document) for document in documents]})
     elif on_terminal() and documents:
         paint([_table(documents)])
@@ -50,7 +41,7 @@ def command(
         for d in documents:
             write_line(d.doc_id, d.filename, d.num_pages, phrase(d.title), d.timestamp)
     if not documents and not given.quiet:
-        nothing = paths.nothing_found()
+        nothing = opened.nothing_found()
         say(f"ctx: note: {nothing.message}; {nothing.hint}")
     return 0
 
@@ -59,7 +50,7 @@ def _table(documents: Iterable[DocumentInfo]) -> Table:
     from rich import box
     from rich.table import Table
 
-    from cli.terminal import one_line, phrase
+    from cli.output import one_line, phrase
     from cli.views import plain
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

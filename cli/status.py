@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
-from cli.terminal import amount
+from cli.options import common
+from research.reports import amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from research.store.upkeep.status import Status
+    from research.reports import Status
 
 DETAILS = ""
 
@@ -26,23 +26,14 @@ Examples:
 """
 
 
-def command(
-    ctx: typer.Context,
-    *,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
-) -> int:
+def command(ctx: typer.Context) -> int:
     from cli.location import locate
-    from cli.output import write, write_document
-    from cli.terminal import one_line
-    from research.store.upkeep.status import status_of
+    from cli.output import one_line, write, write_document
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     location = locate(given)
-    status = status_of(location.paths, settings_for(given).named_encoders)
-    if as_json:
+    status = location.index.status()
+    if given.as_json:
         write_document("ctx.status/1", {"index": status.index, "chosen_by": location.why, **asdict(status)})
     else:
         for name, value in _lines(status, location.why):
@@ -51,7 +42,7 @@ def command(
 
 
 def _lines(status: Status, chosen_by: str) -> Iterator[tuple[str, str]]:
-    from research.given_up import places, remedy
+    from research.reports import places, remedy
 
     yield "index", f"{status.index}  ({chosen_by})"
     if not status.exists:

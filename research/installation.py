@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from research.store.upkeep.checks import Check, guarded
+from research.reports import Check
+from research.store.upkeep.checks import guarded
 
 # Every package that pyproject.toml names, so that a broken installation is told by name.
 PACKAGES = (
@@ -19,7 +20,9 @@ PACKAGES = (
     "platformdirs",
     "pymupdf",
     "PyStemmer",
+    "rapidfuzz",
     "rapidocr",
+    "regex",
     "rich",
     "tiktoken",
     "tokenizers",

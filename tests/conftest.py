@@ -54,32 +54,27 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: socket.socket, address: object) -> None:
+    """For Python code in this process. The commands that tests start are watched by the kernel (network_guard)."""
+
+    def refuse(*address: object) -> None:
         raise AssertionError(f"a test tried to reach the network: {address}")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-# How a process that is started learns to measure its coverage.
-_MEASURE = {name: os.environ[name] for name in ("COVERAGE_PROCESS_CONFIG",) if name in os.environ}
+# The variables that make a process measure its coverage.
+MEASURE = {name: value for name, value in os.environ.items() if name == "COVERAGE_PROCESS_CONFIG"}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _unmeasured_children() -> Iterator[None]:
-    """Processes that tests start are not measured, for it doubles their time: nearly all they do is also done, and
-    measured, in the process of the tests."""
+    """Processes that tests start are not measured, for it doubles their time, and nearly all they do is also done in
+    the process of the tests. `spawn` and `on_terminal` of tests/cli measure theirs."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in _MEASURE:
+        for name in MEASURE:
             patch.delenv(name)
-        yield
-
-
-@pytest.fixture(scope="module")
-def measured_children(_unmeasured_children: None) -> Iterator[None]:
-    """For the few files that reach what nothing else does: reading processes, the publisher, the way out."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in _MEASURE.items():
-            patch.setenv(name, value)
         yield
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ingest.pdf.cleaning import Vocabulary
 from ingest.pdf.headers_footers import HeadersFooters
+from ingest.pdf.hyphens import Vocabulary
 from ingest.pdf.lines import RawPage
 
 _MAX_SIZES = 2_000

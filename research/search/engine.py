@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from research.errors import CtxError, UsageError
 from research.models import Coverage, LegCoverage, LegScore, Question, Rewrite
@@ -21,6 +22,8 @@ from research.search.legs import Booster, Hits, Leg, Ranked, Rewriters
 from research.store.catalog.page_vectors import count_unseen
 from research.store.catalog.pages import StoredPage, get_pages, get_pages_with_text, page_ids_of, places_of, totals
 from research.store.catalog.reader import Reader
+
+_T = TypeVar("_T")
 
 # Deep enough that a page good in both legs is seen by one of them, shallow enough to stay quick.
 _DEPTH = 100
@@ -90,6 +93,9 @@ class _LegRun:
             self.failure = error.message
         except Exception as error:  # noqa: BLE001
             self.failure = f"{type(error).__name__}: {error}"
+            from research.observe.log import log_failure
+
+            log_failure("search", f"the {self.leg.name} leg failed", error)
         self.seconds += time.perf_counter() - started
 
 
@@ -130,18 +136,25 @@ class Engine:
         if not question.text.strip() or limit <= 0:
             return SearchOutcome([], _coverage(reader, [], [], []))
         started = time.perf_counter()
-        text, rewrites = self._rewriters.before(question.text, reader)
+        plain: tuple[str, list[Rewrite]] = (question.text, [])
+        text, rewrites = _unless_it_fails(
+            question, "rewriting", plain, lambda: self._rewriters.before(question.text, reader)
+        )
         question = question.searching(text)
         ranking = self._rank(reader, question, legs, max(_DEPTH, limit))
         ranked: Sequence[Ranked] = ranking.ranked
-        moved: dict[int, str] = {}
+        extra: dict[int, dict[str, LegScore]] = {}  # what moved a page, beside its legs
         if len(legs) > 1:  # a leg alone shows what it finds by itself
-            ranked, expansion = self._expanded(reader, question, legs, ranking)
-            rewrites += [expansion] if expansion else []
+            ranked = _unless_it_fails(
+                question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, rewrites, extra)
+            )
             for booster in self._boosters:
-                ranked, pages = booster.boost(text, reader, ranked)
-                moved.update(dict.fromkeys(pages, booster.name))
-        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, moved)
+                ranked, pages = _boosted(booster, text, reader, ranked, question)
+                for entry in ranked:
+                    if entry.page_id in pages:
+                        boosted = LegScore(None, entry.score, {"place": entry.score})
+                        extra.setdefault(entry.page_id, {})[booster.name] = boosted
+        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, extra)
         timings = {run.leg.name: run.seconds for run in ranking.runs} | {"search": time.perf_counter() - started}
         coverage = _coverage(reader, ranking.runs, off, question.notes)
         return SearchOutcome(
@@ -184,16 +197,50 @@ class Engine:
         found = {run.leg.name: run.hits for run in runs if not run.failure}
         return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
 
-    def _expanded(
-        self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking
-    ) -> tuple[Sequence[Ranked], Rewrite | None]:
-        """The ranking as a rewriter's longer question changes it inside the documents it names."""
-        rewrite = self._rewriters.expand(question.wording, reader, plain.ranked)
-        if rewrite is None:
-            return plain.ranked, None
-        longer = replace(question.searching(rewrite.after), documents=rewrite.documents)
-        expanded = self._rank(reader, longer, legs, _DEPTH)
-        return self._rewriters.merge(plain.ranked, expanded.ranked, rewrite), rewrite
+    def _reranked(
+        self,
+        reader: Reader,
+        question: Question,
+        legs: Sequence[Leg],
+        plain: _Ranking,
+        rewrites: list[Rewrite],
+        extra: dict[int, dict[str, LegScore]],
+    ) -> Sequence[Ranked]:
+        """With the pages of some documents ranked by another text, where a rewriter has one. Adds to `rewrites`, and
+        to `extra` how that text ranked them."""
+        ranked: Sequence[Ranked] = plain.ranked
+        for reranking in self._rewriters.rerankings(question.wording, list(rewrites), reader, ranked):
+            other = replace(question.searching(reranking.question), documents=reranking.documents)
+            again = self._rank(reader, other, legs, _DEPTH).ranked
+            ranked = self._rewriters.merge(ranked, again, reranking)
+            if reranking.rewrite is not None:
+                rewrites.append(reranking.rewrite)
+                for rank, entry in enumerate(again, start=1):
+                    extra.setdefault(entry.page_id, {})[reranking.rewrite.name] = LegScore(rank, entry.score)
+        return ranked
+
+
+def _unless_it_fails(question: Question, what: str, otherwise: _T, step: Callable[[], _T]) -> _T:
+    """What changes the question or the order of its answer fails alone: the plain answer stands, and a note tells."""
+    try:
+        return step()
+    except CtxError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        from research.observe.log import log_failure
+
+        log_failure("search", f"{what} failed", error)
+        question.notes.append(f"{what} failed ({type(error).__name__}); the answer is without it")
+        return otherwise
+
+
+def _boosted(
+    booster: Booster, text: str, reader: Reader, ranked: Sequence[Ranked], question: Question
+) -> tuple[Sequence[Ranked], Collection[int]]:
+    unchanged: tuple[Sequence[Ranked], Collection[int]] = (ranked, ())
+    return _unless_it_fails(
+        question, f"the booster {booster.name}", unchanged, lambda: booster.boost(text, reader, ranked)
+    )
 
 
 def _chains(runs: Sequence[_LegRun]) -> list[list[_LegRun]]:
@@ -223,7 +270,7 @@ def _side_by_side(chains: Sequence[Sequence[_LegRun]], step: Callable[[_LegRun],
 
 
 def _with_pages(
-    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, moved: Mapping[int, str]
+    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, extra: Mapping[int, dict[str, LegScore]]
 ) -> list[Found]:
     page_ids = [entry.page_id for entry in ranked]
     pages = get_pages_with_text(reader, page_ids[:limit])
@@ -231,9 +278,7 @@ def _with_pages(
     found = []
     for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
         score = min(1.0, max(0.0, entry.score))
-        if entry.page_id in moved:
-            legs[moved[entry.page_id]] = LegScore(None, score, {"place": score})
-        found.append(Found(*pages[entry.page_id], score, legs))
+        found.append(Found(*pages[entry.page_id], score, legs | extra.get(entry.page_id, {})))
     return found
 
 

@@ -8,7 +8,6 @@ import pty
 import shutil
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,8 +23,9 @@ from research.store.catalog.documents import FileStamp
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.vectors import writer
-from tests.conftest import built_once
+from tests.conftest import MEASURE, built_once
 from tests.in_process import Ran
+from tests.network_guard import guarded
 
 EVIL_NAME = "evil\n[bold]x[b]\x1b[31m\u202e--json.pdf"
 EVIL_TEXT = (
@@ -144,10 +144,10 @@ def spawn() -> Callable[..., Ran]:
 
     def run(*args: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None) -> Ran:
         done = subprocess.run(
-            [sys.executable, "-m", "cli.main", *args],
+            guarded("-m", "cli.main", *args),
             input=stdin,
             capture_output=True,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, **MEASURE, **(env or {})},
             timeout=60,
             check=False,
         )
@@ -163,10 +163,10 @@ def on_terminal() -> Callable[..., Ran]:
     def run(args: Sequence[str], *, typed: bytes = b"", env: dict[str, str] | None = None, columns: int = 100) -> Ran:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        environment = {**os.environ, "TERM": "xterm-256color", **(env or {})}
+        environment = {**os.environ, **MEASURE, "TERM": "xterm-256color", **(env or {})}
         environment.pop("COLUMNS", None)
         process = subprocess.Popen(
-            [sys.executable, "-m", "cli.main", *args], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+            guarded("-m", "cli.main", *args), stdin=theirs, stdout=theirs, stderr=theirs, env=environment
         )
         os.close(theirs)
         os.write(ours, typed)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from cli.app import COMMANDS
-from cli.ingest import spell_out_wait
 from cli.main import main
+from cli.waiting import expand_bare_wait
 from research import __version__
 
 
@@ -127,7 +127,7 @@ def test_every_command_has_the_options_of_the_log(call, name: str) -> None:
     assert "--log-level" in ran.out
 
 
-@pytest.mark.parametrize("args", [["status"], ["doctor"], ["list"], ["search", "housing"]])
+@pytest.mark.parametrize("args", [["status"], ["list"], ["search", "housing"]])
 def test_a_misspelt_variable_is_told_once(call, filled: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]) -> None:
     monkeypatch.setenv("CTX_MAX_TOKEN", "5")
     monkeypatch.setenv("CTX_SOMETHING_ELSE", "5")
@@ -243,4 +243,4 @@ def test_completion(spawn) -> None:
     ],
 )
 def test_wait_may_stand_alone(given: list[str], spelled: list[str]) -> None:
-    assert spell_out_wait(given) == spelled
+    assert expand_bare_wait(given) == spelled

@@ -43,8 +43,11 @@ def index(tmp_path: Path) -> IndexPaths:
     return IndexPaths(tmp_path / "index")
 
 
-def _run(path: Path, index: IndexPaths, observer: Observer | None = None) -> IngestSummary:
-    summary = ingest(index, [path], settings=Settings(), observer=observer or SilentObserver())
+TEXT = Settings(images=False)  # page images are tested with the stages after the text
+
+
+def _run(path: Path, index: IndexPaths, observer: Observer | None = None, settings: Settings = TEXT) -> IngestSummary:
+    summary = ingest(index, [path], settings=settings, observer=observer or SilentObserver())
     assert not summary.interrupted
     assert summary.pending_chunks == 0
     with Catalog(index) as catalog:
@@ -286,7 +289,7 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
             heard.append(("publishing",))
 
     make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
-    _run(docs, index, Hearing())
+    _run(docs, index, Hearing(), Settings())
     assert heard == [
         ("planned", 1, True),
         ("finished", "added"),
@@ -296,7 +299,7 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
         ("publishing",),
     ]
     heard.clear()
-    _run(docs, index, Hearing())
+    _run(docs, index, Hearing(), Settings())
     assert heard == [("finished", "unchanged")]
 
 
@@ -348,7 +351,7 @@ def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, 
 def test_a_document_beyond_its_time_is_tried_in_two_runs_and_then_waits(
     make_pdf: MakePdf, docs: Path, index: IndexPaths
 ) -> None:
-    make_pdf("slow.pdf", [f"Page {n} " + "word " * 300 for n in range(100)], docs)
+    make_pdf("slow.pdf", [f"Page {n}" for n in range(4)], docs)
     none: Mapping[Task, Limits] = {"read": Limits(60.0, 60.0, 0.0)}
     given: list[tuple[str, bool]] = []
     for _ in range(3):

@@ -132,7 +132,12 @@ class _Stop(SilentObserver):
 def test_the_next_run_goes_on_where_one_was_interrupted(
     docs: Path, tmp_path: Path, undisturbed: Content, point: str, question_between: bool
 ) -> None:
-    index = IndexPaths(tmp_path / "index")
+    """`make soak` has every point with and without a question."""
+    interrupt_and_go_on(docs, IndexPaths(tmp_path / "index"), point, question_between=question_between)
+    assert _content(IndexPaths(tmp_path / "index")) == undisturbed
+
+
+def interrupt_and_go_on(docs: Path, index: IndexPaths, point: str, *, question_between: bool) -> None:
     summary = ingest(index, [docs], settings=Settings(), observer=_Stop(point))
     assert summary.interrupted
     assert not index.spool.exists()
@@ -143,7 +148,6 @@ def test_the_next_run_goes_on_where_one_was_interrupted(
             for question in QUESTIONS:
                 SearchEngine(client).run(question, 5)
     _finish(docs, index)
-    assert _content(index) == undisturbed
 
 
 _KILLED = """

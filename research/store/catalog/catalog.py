@@ -11,11 +11,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
-from research.errors import BusyError, IndexUnusableError
+from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable, unusable_catalog
 from research.store.catalog.meta import write_meta
 from research.store.catalog.reader import Connection, Rows
-from research.store.error_hints import RUN_AGAIN, unusable_catalog
-from research.store.files.paths import CATALOG, IndexPaths
+from research.store.files.paths import CATALOG, IndexPaths, touch_private
 
 SCHEMA_VERSION = 5  # that of `schema.VERSION`, which a question on a current index need not load
 _BUSY_SECONDS = 30.0
@@ -221,30 +220,36 @@ class Catalog:
         return connection
 
     def _open_writable(self, timeout: float = _BUSY_SECONDS) -> _Connection:
+        try:
+            touch_private(self.paths.catalog)
+        except OSError as error:
+            raise unusable(f"the catalog in {self.paths.root} failed", error) from error
         connection = _open(f"file:{quote(os.fsencode(self.paths.catalog))}", timeout)
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA journal_mode = WAL")
-        # A commit that was reported must survive a power cut, not only a kill.
-        connection.execute("PRAGMA synchronous = FULL")
-        if _version_of(connection) != SCHEMA_VERSION:
-            from research.store.catalog import schema  # a question on a current index needs none of it
+        with _closed_on_failure(connection):
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA journal_mode = WAL")
+            # A commit that was reported must survive a power cut, not only a kill.
+            connection.execute("PRAGMA synchronous = FULL")
+            if _version_of(connection) != SCHEMA_VERSION:
+                from research.store.catalog import schema  # a question on a current index needs none of it
 
-            schema.migrate(connection)
+                schema.migrate(connection)
         return connection
 
     def _open_readable(self) -> _Connection:
         name = quote(os.fsencode(self.paths.catalog))
         connection = _open(f"file:{name}?mode=ro")
         try:
-            found = _version_of(connection)
+            with _closed_on_failure(connection):
+                found = _version_of(connection)
         except sqlite3.OperationalError:
-            connection.close()
             if os.access(self.paths.root, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise
             self._check_no_log()
             # A write-ahead log needs a writable folder; without one the file alone is complete.
             connection = _open(f"file:{name}?immutable=1")
-            found = _version_of(connection)
+            with _closed_on_failure(connection):
+                found = _version_of(connection)
         if found != SCHEMA_VERSION:
             connection.close()
             self.paths.create()  # an index is marked as ours before it is first written by this version
@@ -321,6 +326,16 @@ class _Fetched:
 
     def __iter__(self) -> Iterator[Any]:
         return self._rows
+
+
+@contextmanager
+def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
+    """An error is kept for a while, by a log or a caller, and what it holds open with it."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _open(uri: str, timeout: float = _BUSY_SECONDS) -> _Connection:

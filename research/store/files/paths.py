@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from research.errors import IndexUnusableError, NothingFoundError
-from research.store.error_hints import next_step
+from research.errors import IndexUnusableError, NothingFoundError, next_step
 
 CATALOG = "catalog.sqlite3"
 MARKER = "ctx-index.json"
@@ -152,6 +152,21 @@ class IndexPaths:
         except OSError as error:
             raise self._unusable("cannot use" if self.root.is_dir() else "cannot create", error) from error
 
+    def make_private(self) -> bool:
+        """`create`, and shut a folder that was there for everybody else. False if it was."""
+        refuse_link(self.root)
+        existed = self.root.is_dir()
+        self.create()
+        try:
+            if self.root.stat().st_mode & 0o077:
+                self.root.chmod(0o700)
+        except OSError as error:
+            raise IndexUnusableError(
+                f"cannot make {self.root} private: {error.strerror or error}",
+                hint=f"chmod 700 {shlex.quote(str(self.root))}",
+            ) from error
+        return not existed
+
     def _unusable(self, what: str, error: OSError) -> IndexUnusableError:
         hint = next_step(error) or "name another folder with --index DIR or CTX_INDEX"
         return IndexUnusableError(f"{what} the index folder {self.root}: {error.strerror or error}", hint=hint)
@@ -194,6 +209,21 @@ def create_file(path: Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
+
+
+def touch_private(path: Path) -> None:
+    """Have a file for its owner only before somebody else makes it with other rights: SQLite gives those of a database
+    to all that it makes beside it. One that is there stays as it is."""
+    with suppress(FileExistsError):
+        create_file(path, b"")
+
+
+def make_tree_private(folder: Path) -> None:
+    """Take from all others what they may do with a folder of ours and everything in it."""
+    for current, _, names in os.walk(folder):
+        Path(current).chmod(0o700)
+        for name in names:
+            Path(current, name).chmod(0o600)
 
 
 def read_file(path: Path, most: int) -> bytes:

@@ -6,36 +6,20 @@ import os
 import shlex
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
-from research.errors import CtxError
-from research.given_up import places, remedy
+from research.errors import CHECK, DAMAGED, MEND, CtxError
+from research.reports import Check, places, remedy
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import given_up
 from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, unfinished
-from research.store.error_hints import CHECK, DAMAGED, MEND
 from research.store.files.lock import is_locked
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.gone_files import describe_gone, gone_documents, remedy_for_gone
 from research.store.upkeep.integrity import QUICK, check_structure_quickly
 from research.store.vectors.generations import state_of
 
-Severity = Literal["ok", "warning", "error"]
-
 FIX = "ctx doctor --fix"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at, or repaired: how it stands now, and what is left for the user to do."""
-
-    name: str
-    severity: Severity
-    message: str
-    remedy: str = ""
-    fixable: bool = False  # `repair` mends it
 
 
 def check_index(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> list[Check]:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from research.reports import Reindexed
 from research.store.catalog.catalog import Catalog
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.rebuild import rebuild_words
 from research.store.vectors import generations
 from research.store.vectors.process import publish_in_subprocess
-
-
-@dataclass(frozen=True, slots=True)
-class Reindexed:
-    """What the rebuilt indexes hold."""
-
-    pages: int  # in full-text search
-    text_records: int  # chunks in Chroma
-    visual_records: int  # pages in Chroma
 
 
 def reindex(paths: IndexPaths, *, wait: float = 0.0) -> Reindexed:

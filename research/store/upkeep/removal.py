@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from research.errors import IndexUnusableError, NothingFoundError
 from research.records import DocumentInfo
+from research.reports import Removal
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import remove_document
 from research.store.catalog.documents import ambiguous, get_document, is_pattern, select_documents
@@ -14,15 +14,6 @@ from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
 from research.store.vectors.process import publish_in_subprocess
-
-
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """What a removal would take, or took."""
-
-    documents: tuple[DocumentInfo, ...]
-    pattern: str = ""  # one that means several of them, for which whoever asks should be sure
-    published: bool = True  # False: the collections still hold them, until the next question brings them up to date
 
 
 def plan_removal(paths: IndexPaths, names: Sequence[str]) -> Removal:

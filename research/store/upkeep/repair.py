@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 
-from research.errors import BusyError, CtxError
+from research.errors import DAMAGED, BusyError, CtxError
+from research.reports import Check
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
-from research.store.error_hints import DAMAGED
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
-from research.store.upkeep.checks import Check, remedy_of
+from research.store.upkeep.checks import remedy_of
 from research.store.upkeep.integrity import FULL, IntegrityCheck
 from research.store.vectors.process import publish_in_subprocess, verify_in_subprocess
 

@@ -13,10 +13,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from research.errors import IndexUnusableError
+from research.errors import IndexUnusableError, is_machine_trouble, unusable_catalog
 from research.store.catalog import schema
-from research.store.error_hints import is_machine_trouble, unusable_catalog
-from research.store.files.paths import IndexPaths, StagedPaths, image_name, remove_tree, thumbnail_name
+from research.store.files.paths import IndexPaths, StagedPaths, image_name, remove_tree, thumbnail_name, touch_private
 from research.store.fulltext.rebuild import fill_words
 from research.store.upkeep import archive
 from research.store.upkeep.archive import Archive
@@ -125,6 +124,7 @@ def _check_counts(connection: sqlite3.Connection, opened: Archive) -> None:
 
 def _copy(foreign: Path, target: Path, page_size: int) -> None:
     """A catalog of our own with the rows of the other, which were all looked at."""
+    touch_private(target)
     with closing(sqlite3.connect(target, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA page_size = {page_size}")
         # Until it is in place a half-made file is thrown away, so nothing needs to survive a kill.

@@ -4,45 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from research.records import DocumentInfo
+from research.reports import Status
 from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
-from research.store.catalog.failures import GivenUp, given_up
+from research.store.catalog.failures import given_up
 from research.store.catalog.ledger import STAGE_OCR, count_for_ocr, unfinished
 from research.store.catalog.pages import totals
 from research.store.files.lock import holder, is_locked
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The fields of `ctx status --json`. Without an index all but the first are as they stand here."""
-
-    index: str
-    exists: bool = False
-    documents: int = 0
-    pages: int = 0
-    pages_without_text: int = 0
-    chunks: int = 0
-    pending_chunks: int = 0
-    unfinished_documents: int = 0
-    pages_for_ocr: int = 0
-    given_up: tuple[GivenUp, ...] = ()
-    size_bytes: int = 0
-    text_encoder: str = ""
-    visual_encoder: str = ""
-    encoders_not_allowed: tuple[str, ...] = ()  # named by the index alone, so not loaded
-    pages_without_visual: int = 0
-    collections_behind: bool = False
-    collections_missing: int = 0
-    collections_surplus: int = 0
-    writing: bool = False  # whether a process holds the write lock
-    writer_pid: int | None = None  # which one, where it is known
 
 
 def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:

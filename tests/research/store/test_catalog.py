@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -101,6 +102,8 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path, writable: bool) -> N
     with pytest.raises(IndexUnusableError, match="not a database") as caught:
         Catalog(paths, writable=writable)
     assert "documents are untouched" in caught.value.hint
+    # The error is still held, with all that its frames hold.
+    assert str(paths.catalog) not in {os.path.realpath(fd) for fd in Path("/proc/self/fd").iterdir()}
 
 
 def test_a_torn_catalog_is_told(making: Making) -> None:
