@@ -40,7 +40,7 @@ class DocumentStats:
                 self.characters[size] += len(line.text) if top < line.middle < bottom else 1
             if line.mono:
                 self.mono_characters += len(line.text)
-            self.vocabulary.add(line.text)
+        self.vocabulary.add(line.text for line in page.lines if line.upright)
         self.headers_footers.add(page)
 
     def fonts(self) -> Fonts:

@@ -49,19 +49,22 @@ class Vocabulary:
     _sorted: tuple[list[str], list[str]] | None = None
     _style: tuple[int, int] | None = None
 
-    def add(self, text: str) -> None:
-        """Learn from one line. Its first and last words may be halves; then they do not count."""
-        lower = text.lower()
-        words = _WORD.findall(lower)
-        if self._head and (tail := _TAIL.match(lower)) and len(self._cuts) < _MAX_CUTS:
-            self._cuts[self._head, tail.group(1)] += 1
-        cut = _HEAD.search(lower[-_LONGEST_WORD:]) if text and text[-1] in HYPHENS else None
-        self._head = cut.group(1) if cut else ""
-        _count(self.words, words[0 if text[:1].isupper() else 1 : -1 if cut else None])
-        if _HYPHEN.search(text):
-            for compound in _COMPOUND.findall(lower):
-                parts = _HYPHEN.split(compound)
-                _count(self.compounds, [f"{a}-{b}" for a, b in pairwise(parts)])
+    def add(self, lines: Iterable[str]) -> None:
+        """Learn from the lines of a page. A line's first and last words may be halves; then they do not count."""
+        words: list[str] = []
+        compounds: list[str] = []
+        for text in lines:
+            lower = text.lower()
+            if self._head and (tail := _TAIL.match(lower)) and len(self._cuts) < _MAX_CUTS:
+                self._cuts[self._head, tail.group(1)] += 1
+            cut = _HEAD.search(lower[-_LONGEST_WORD:]) if text and text[-1] in HYPHENS else None
+            self._head = cut.group(1) if cut else ""
+            words += _WORD.findall(lower)[0 if text[:1].isupper() else 1 : -1 if cut else None]
+            if "-" in text or (not text.isascii() and _HYPHEN.search(text)):
+                for compound in _COMPOUND.findall(lower):
+                    compounds += (f"{a}-{b}" for a, b in pairwise(_HYPHEN.split(compound)))
+        _count(self.words, words)
+        _count(self.compounds, compounds)
         self._sorted = self._style = None
 
     def knows(self, head: str, tail: str) -> bool:
@@ -157,10 +160,7 @@ def _separator(left: str, right: str, vocabulary: Vocabulary) -> str | None:
 
 
 def _count(counter: Counter[str], words: list[str]) -> None:
-    if len(counter) < _MAX_WORDS:
-        counter.update(words)
-    else:
-        counter.update(word for word in words if word in counter)
+    counter.update(words if len(counter) < _MAX_WORDS else [word for word in words if word in counter])
 
 
 def _forms_in(ordered: list[str], head: str, tail: str) -> list[str]:

@@ -29,8 +29,7 @@ def text_of(read: Read, *pages: list[str]) -> str:
 
 def joined(*lines: str, elsewhere: str = "") -> str:
     vocabulary = Vocabulary()
-    for line in (*elsewhere.split("\n"), *lines):
-        vocabulary.add(line)
+    vocabulary.add([*elsewhere.split("\n"), *lines])
     return join_lines(lines, vocabulary)
 
 

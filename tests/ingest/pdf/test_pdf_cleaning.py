@@ -31,8 +31,7 @@ def test_a_cut_word_is_joined() -> None:
 
 def test_a_compound_keeps_its_hyphen() -> None:
     vocabulary = Vocabulary()
-    vocabulary.add("see the long-term debt")
-    vocabulary.add("some government bodies provided it all")
+    vocabulary.add(["see the long-term debt", "some government bodies provided it all"])
     assert join_lines(["all long-", "term debt"], vocabulary) == "all long-term debt"
     assert join_lines(["all government-", "provided aid"], vocabulary) == "all government-provided aid"
     assert join_lines(["state-of-the-", "art"]) == "state-of-the-art"
