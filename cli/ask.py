@@ -74,10 +74,9 @@ def command(
     debug: DebugOption = False,
 ) -> int:
     from cli.output import on_terminal, paint, write_document
-    from cli.question import check_legs, open_index, read_question
+    from cli.question import check_legs, engine_for, open_index, read_question
     from research.context.builder import ContextBuilder
     from research.context.tokens import TokenCounter
-    from research.search.engine import SearchEngine
 
     given = common(ctx, index, quiet)
     asked = read_question(question)
@@ -90,7 +89,7 @@ def command(
     )
     with open_index(given, settings, doc) as opened:
         builder = ContextBuilder(
-            SearchEngine(opened.client, device=settings.device, named_encoders=settings.named_encoders),
+            engine_for(opened.client, settings),
             opened.client,
             max_sources=settings.max_sources,
             max_tokens=settings.max_tokens,
@@ -122,9 +121,9 @@ def _write_plain(context: ResearchContext, *, explain: bool) -> None:
     if context.formatted_text:
         write(block(context.formatted_text) + "\n")
     if explain:
-        from cli.views import explain_lines
+        from cli.views import explain_lines, rewrite_lines
 
-        for line in explain_lines(_scored(context)):
+        for line in (*rewrite_lines(context.searched, context.rewrites), *explain_lines(_scored(context))):
             say(line)
 
 
@@ -187,7 +186,7 @@ def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[Renderabl
 
     from cli.question import notes_on
     from cli.terminal import phrase
-    from cli.views import context_text, explain_table, plain, sources_table
+    from cli.views import context_text, explain_table, plain, rewrite_lines, sources_table
 
     question = phrase(context.query)
     yield plain(question if len(question) <= _SHOWN else f"{question[:_SHOWN]}…", "bold")
@@ -195,6 +194,8 @@ def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[Renderabl
         return
     yield sources_table(_scored(context))
     if explain:
+        for line in rewrite_lines(context.searched, context.rewrites):
+            yield plain(line)
         yield explain_table(_scored(context))
     yield Rule(style="dim")
     yield context_text(context.formatted_text)

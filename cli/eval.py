@@ -130,11 +130,10 @@ def _ask(
     given: Common, settings: Settings, questions: list[Question], *, per_doc: bool
 ) -> tuple[GoldCheck, list[Asked]]:
     from cli.progress import counted
-    from cli.question import check_legs, open_index
+    from cli.question import check_legs, engine_for, open_index
     from research.errors import NothingFoundError
     from research.evaluation.gold import look_up
     from research.evaluation.run import ask_all
-    from research.search.engine import SearchEngine
 
     with open_index(given, settings, None) as opened:
         check = look_up(opened.client.catalog, questions)
@@ -142,7 +141,7 @@ def _ask(
             names = _listed(list(check.missing))
             raise NothingFoundError(f"no gold document is indexed: {names}", hint="add them: ctx ingest PATH")
         asked: list[Asked] = []
-        engine = SearchEngine(opened.client, device=settings.device, named_encoders=settings.named_encoders)
+        engine = engine_for(opened.client, settings)
         running = ask_all(engine, check.askable, settings.mode, per_doc=per_doc)
         for one in counted(running, len(check.askable), "asking", "questions", quiet=given.quiet):
             check_legs(one.coverage)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cli.options import Common, index_of
 from cli.output import say
@@ -17,6 +18,9 @@ from research.store.documents import find_documents
 from research.store.pages import count_pages
 from research.store.paths import IndexPaths
 from research.store.repair import repair_if_behind
+
+if TYPE_CHECKING:
+    from research.search.engine import SearchEngine
 
 # Collections are let go with the process: to take a large one apart takes longer than to search it.
 _held: list[ChromaClient] = []
@@ -41,6 +45,20 @@ def read_question(given: Sequence[str]) -> str:
     if not text.strip():
         raise UsageError("the question is empty", hint='ask something: ctx ask "What caused the crisis?"')
     return text.strip()
+
+
+def engine_for(client: ChromaClient, settings: Settings) -> SearchEngine:
+    """The engine as the settings want it."""
+    from research.search.engine import SearchEngine
+    from research.search.rewriters.base import Rewriters
+
+    return SearchEngine(
+        client,
+        device=settings.device,
+        named_encoders=settings.named_encoders,
+        rewriters=Rewriters(settings.rewriters, settings.vocabulary),
+        boosters=settings.boosters,
+    )
 
 
 @contextmanager

@@ -78,15 +78,14 @@ def command(
     debug: DebugOption = False,
 ) -> int:
     from cli.output import complain, on_terminal, paint, say, write_document
-    from cli.question import check_legs, notes_on, open_index, read_question
+    from cli.question import check_legs, engine_for, notes_on, open_index, read_question
     from research.errors import NothingFoundError
-    from research.search.engine import SearchEngine
 
     given = common(ctx, index, quiet)
     asked = read_question(question)
     settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
     with open_index(given, settings, doc) as opened:
-        engine = SearchEngine(opened.client, device=settings.device, named_encoders=settings.named_encoders)
+        engine = engine_for(opened.client, settings)
         outcome = engine.run(asked, settings.num_results, settings.mode, documents=opened.documents)
         check_legs(outcome.coverage)
         outcome, texts = still_there(opened.client.catalog, outcome)
@@ -94,6 +93,8 @@ def command(
     if as_json:
         document = {
             "query": asked,
+            "searched": outcome.searched,
+            "rewrites": [asdict(rewrite) for rewrite in outcome.rewrites],
             "results": [asdict(result) for result in results],
             "coverage": outcome.coverage.to_dict(),
             "timings": outcome.timings,
@@ -166,9 +167,9 @@ def _write_plain(results: list[Result], outcome: SearchOutcome, *, explain: bool
     for result in results:
         write_line(result.rank, f"{result.score:.3f}", f"{result.filename}:{result.page}", phrase(result.snippet))
     if explain:
-        from cli.views import explain_lines
+        from cli.views import explain_lines, rewrite_lines
 
-        for line in explain_lines(_scored(outcome.found)):
+        for line in (*rewrite_lines(outcome.searched, outcome.rewrites), *explain_lines(_scored(outcome.found))):
             say(line)
 
 
@@ -177,7 +178,7 @@ def _rendering(results: list[Result], outcome: SearchOutcome, *, explain: bool) 
     from rich.text import Text
 
     from cli.terminal import one_line, phrase
-    from cli.views import explain_table, page_name, plain
+    from cli.views import explain_table, page_name, plain, rewrite_lines
 
     for result in results:
         yield Text.assemble(
@@ -190,6 +191,8 @@ def _rendering(results: list[Result], outcome: SearchOutcome, *, explain: bool) 
             yield Padding(plain(phrase(result.section_path), "dim"), (0, 0, 0, 4))
         yield Padding(plain(phrase(result.snippet)), (0, 0, 1, 4))
     if explain and results:
+        for line in rewrite_lines(outcome.searched, outcome.rewrites):
+            yield plain(line)
         yield explain_table(_scored(outcome.found))
 
 

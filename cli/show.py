@@ -128,10 +128,9 @@ def _image(page: StoredPage) -> Path:
 
 def _regions(client: ChromaClient, settings: Settings, page: StoredPage, question: str) -> list[MatchedRegion]:
     from cli.output import say
-    from cli.question import read_question
-    from research.search.engine import SearchEngine
+    from cli.question import engine_for, read_question
 
-    engine = SearchEngine(client, device=settings.device, named_encoders=settings.named_encoders)
+    engine = engine_for(client, settings)
     regions, problem = engine.places(read_question([question]), page.page_id)
     if problem:
         say(f"ctx: note: the visual model cannot look ({problem}); the places are found by text")

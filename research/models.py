@@ -23,6 +23,17 @@ class MatchedRegion:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What one rewriter did to a question."""
+
+    name: str  # of the rewriter
+    before: str
+    after: str
+    why: str
+    documents: tuple[str, ...] = ()  # ids of those whose pages are ranked by `after`; empty: it is the text searched
+
+
 @dataclass
 class SourceDocument:
     """One cited page."""
@@ -106,6 +117,8 @@ class ResearchContext:
     dropped: list[DroppedSource] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
     timings: dict[str, float] = field(default_factory=dict)  # seconds by step
+    searched: str = ""  # the text that the legs got
+    rewrites: list[Rewrite] = field(default_factory=list)  # what was done to the question, and where
 
     def get_citation_map(self) -> dict[int, SourceDocument]:
         """Citation number (1, 2, 3 …) → source."""
@@ -115,6 +128,8 @@ class ResearchContext:
         """A JSON-ready copy; each source carries its citation number."""
         return {
             "query": self.query,
+            "searched": self.searched,
+            "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
             "formatted_text": self.formatted_text,
             "sources": [{"citation": number, **source.to_dict()} for number, source in self.get_citation_map().items()],
             "total_tokens": self.total_tokens,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -67,7 +68,8 @@ class ContextBuilder:
         results = self.deduplicate_results([found.result() for found in outcome.found])
         by_page = {(found.page.doc_id, found.page.page): found for found in outcome.found}
         sources = list(self._still_there(results, by_page))
-        return self._assemble(query, sources, outcome.coverage, outcome.timings, started)
+        context = self._assemble(query, sources, outcome.coverage, outcome.timings, started)
+        return replace(context, searched=outcome.searched, rewrites=outcome.rewrites)
 
     async def get_source_metadata(self, doc_id: str, page: int) -> SourceDocument:
         """One page with its metadata and markdown. Raises ValueError if it is not in the index."""

@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from research.errors import CtxError, UsageError
-from research.models import Coverage, LegCoverage, LegScore, MatchedRegion
+from research.models import Coverage, LegCoverage, LegScore, MatchedRegion, Rewrite
 from research.search.boosters import page_references
 from research.search.coverage import measure
 from research.search.dense import DenseLeg, QuestionVectors
 from research.search.fusion import FusedPage, fuse, ranks_of
 from research.search.legs import Hit, Hits, Leg
 from research.search.lexical import LexicalLeg
-from research.search.rewriters.base import ALL, Ranked, Rewrite, Rewriters, merge
+from research.search.rewriters.base import ALL, Ranked, Rewriters, merge
 from research.search.visual import VisualLeg
 from research.store.client import ChromaClient
 from research.store.pages import StoredPage, get_pages, page_ids_of, places_of

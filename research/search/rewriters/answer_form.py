@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from research.search.rewriters.base import Rewrite
+from research.models import Rewrite
 from research.store.words import STOP_WORDS
 
 NAME = "answer-form"

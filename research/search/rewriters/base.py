@@ -14,20 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from research.errors import UsageError
+from research.models import Rewrite
 
 if TYPE_CHECKING:
     from research.store.catalog import Catalog
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """What one rewriter did to a question."""
-
-    name: str  # of the rewriter
-    before: str
-    after: str
-    why: str
-    documents: tuple[str, ...] = ()  # ids of those whose pages are ranked by `after`; empty: it is the text searched
 
 
 class Ranked(NamedTuple):

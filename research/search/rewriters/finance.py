@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from research.search.rewriters.base import Ranked, Reranking, Rewrite
+from research.models import Rewrite
+from research.search.rewriters.base import Ranked, Reranking
 from research.search.rewriters.vocabulary import Entry, Table, read_table
 from research.store.catalog import Catalog
 from research.store.lexical import documents_holding

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from research.search.rewriters.base import Ranked, Reranking, Rewrite
+from research.models import Rewrite
+from research.search.rewriters.base import Ranked, Reranking
 from research.store.catalog import Catalog
 from research.store.lexical import name_matches, name_stems, share_of_named, written_names
 from research.store.words import fold, words

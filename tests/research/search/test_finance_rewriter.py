@@ -12,8 +12,9 @@ from small_index import add, embed
 
 from research.encoders.base import TextEncoder
 from research.errors import UsageError
+from research.models import Rewrite
 from research.search.engine import SearchEngine
-from research.search.rewriters.base import FINANCE_HINTS, Ranked, Reranking, Rewrite, Rewriters, merge
+from research.search.rewriters.base import FINANCE_HINTS, Ranked, Reranking, Rewriters, merge
 from research.search.rewriters.finance import TABLE, matches
 from research.search.rewriters.vocabulary import MOST_BYTES, read_table
 from research.store import filling
