@@ -13,11 +13,11 @@ from cli.output import say
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.models import Coverage
 from research.settings import Settings
+from research.store.catalog.documents import find_documents
+from research.store.catalog.pages import count_pages
 from research.store.client import ChromaClient
-from research.store.documents import find_documents
-from research.store.pages import count_pages
-from research.store.paths import IndexPaths
-from research.store.repair import repair_if_behind
+from research.store.files.paths import IndexPaths
+from research.store.vectors.catch_up import repair_if_behind
 
 if TYPE_CHECKING:
     from research.search.engine import SearchEngine

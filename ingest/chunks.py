@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from research.records import Block, Box, Chunk, Page, Region
 from research.store.boxes import union
-from research.store.records import Block, Box, Chunk, Page, Region
 
 Count = Callable[[str], int]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from research.store.records import Block, Box, Chunk, Line, Page, Region
+from research.records import Block, Box, Chunk, Line, Page, Region
 
 PageWithChunks = tuple[Page, list[Chunk]]
 

@@ -14,8 +14,8 @@ from ingest.ocr.need import OcrNeed
 from ingest.pdf import render
 from ingest.pdf.cleaning import Vocabulary
 from ingest.pdf.paragraphs import Draft, draft_region
+from research.records import Block, Box, Page
 from research.store.boxes import area, union
-from research.store.records import Block, Box, Page
 
 _MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well
 _ENLARGED = 1.25  # pictures are drawn larger than the page they stand on, for the same reason

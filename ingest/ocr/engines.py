@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from research.errors import CtxError, UsageError
-from research.store.records import Box
+from research.records import Box
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -13,7 +13,7 @@ from PIL import Image
 from ingest.ocr.engines import OcrError
 from ingest.pdf.mupdf import READ_ERRORS
 from ingest.pdf.raster import raster
-from research.store.records import Box
+from research.records import Box
 
 Render = Callable[[Box | None, int], Image.Image]
 """Renders a part of one page (None: all of it) so that its longest side has so many pixels."""

@@ -9,7 +9,7 @@ from ingest.ocr.engines import OcrLine
 from ingest.pdf.layout import reading_order
 from ingest.pdf.lines import Line
 from ingest.pdf.rows import Row, make_rows
-from research.store.records import Box
+from research.records import Box
 
 _BODY = 10.0  # points given to the usual height of a line: the reader's rules are made for such pages
 _NEAR_BODY = 1.3  # ink tells a line's size only roughly; raised notes and rules change it

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from research.records import Block, Box, Page
 from research.store.boxes import area, union
-from research.store.records import Block, Box, Page
 
 FEW_CHARACTERS = 20  # a page with fewer has no text layer worth the name
 _ENOUGH_TO_JUDGE = 40

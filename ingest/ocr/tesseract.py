@@ -25,9 +25,9 @@ from ingest.ocr.layout import in_reading_order, mean_confidence
 from ingest.ocr.upright import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text, is_cjk
 from research.errors import CtxError
-from research.store.failures import KILLED, TIMEOUT
+from research.records import Box
+from research.store.catalog.failures import KILLED, TIMEOUT
 from research.store.orphans import kill_with_parent
-from research.store.records import Box
 
 _SECONDS_TO_START = 20.0
 _SECONDS_AN_IMAGE = 60.0

@@ -16,7 +16,7 @@ from ingest.pdf.paragraphs import Draft, draft_region
 from ingest.pdf.rows import make_rows
 from ingest.pdf.statistics import DocumentStatistics, Faces
 from ingest.pdf.tables import RuledTable, find_ruled_tables
-from research.store.records import Block, Page
+from research.records import Block, Page
 
 Piece = Draft | RuledTable
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from ingest.pdf.rows import Row
-from research.store.records import BlockKind
+from research.records import BlockKind
 
 _BULLET = re.compile(r"(?:[•◦▪■●○‣⁃∙·❖➢➤►▶✓✔□☐☑☒]\s*|[-–—]\s+)(?=\S)")
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s+(?=\D)")

@@ -7,7 +7,7 @@ from typing import Any
 from PIL import Image
 
 from ingest.pdf.mupdf import READ_ERRORS, finite, pymupdf
-from research.store.records import Box
+from research.records import Box
 
 
 def raster(page: Any, *, longest: int, box: Box | None = None, grey: bool = False) -> Image.Image | None:

@@ -21,7 +21,7 @@ from ingest.pdf.spool import Spool
 from ingest.pdf.statistics import DocumentStatistics
 from ingest.pdf.title import largest_text, metadata_title
 from research.errors import DocumentError
-from research.store.records import PAGE_GIVEN_UP, Page
+from research.records import PAGE_GIVEN_UP, Page
 
 _SHRINK_EVERY = 20  # pages; MuPDF's store of fonts and images otherwise grows to 256 MB
 _HOPELESS = 200  # pages failing in a row from the start of a document that claims absurdly many

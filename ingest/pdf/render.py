@@ -10,7 +10,7 @@ from ingest.pdf.cleaning import Vocabulary, join_lines
 from ingest.pdf.lines import Rect, union
 from ingest.pdf.paragraphs import Draft, marker_of
 from ingest.pdf.rows import Row
-from research.store.records import Block, Box
+from research.records import Block, Box
 
 _LEADERS = re.compile(r"([._\-–—=*·…])(?: ?\1){4,}")
 _LIKE_HEADING = re.compile(r"#{1,6}(?:\s|$)")

@@ -18,8 +18,8 @@ from research.search.legs import Hit, Hits, Leg
 from research.search.lexical import LexicalLeg
 from research.search.rewriters.base import ALL, Ranked, Rewriters, merge
 from research.search.visual import VisualLeg
+from research.store.catalog.pages import StoredPage, get_pages, page_ids_of, places_of
 from research.store.client import ChromaClient
-from research.store.pages import StoredPage, get_pages, page_ids_of, places_of
 
 if TYPE_CHECKING:
     from research.encoders.base import TextEncoder

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from research.models import MatchedRegion
+from research.records import Box
 from research.search.regions import fits
-from research.store import page_vectors, vectors
 from research.store.boxes import area, union
-from research.store.catalog import Catalog
-from research.store.records import Box
-from research.store.words import words
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.fulltext.analyzer import words
 
 if TYPE_CHECKING:
     import numpy as np

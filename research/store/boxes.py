@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from research.store.records import Box
+from research.records import Box
 
 
 def union(boxes: Iterable[Box]) -> Box:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from research.store.catalog import Catalog
-from research.store.lexical import phrase_pages
-from research.store.pages import markdown_of, marks
-from research.store.words import words
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.pages import markdown_of, marks
+from research.store.fulltext.analyzer import words
+from research.store.fulltext.search import phrase_pages
 
 # "Figure 1" is mentioned on many pages; among those with most mentions, the caption is seldom missing.
 _MOST_MENTIONS = 100

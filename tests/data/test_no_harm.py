@@ -23,7 +23,7 @@ from research.search.engine import SearchEngine, SearchOutcome
 from research.search.rewriters.base import Rewriters
 from research.settings import Settings
 from research.store.client import ChromaClient
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 
 DATA = Path(__file__).parents[2] / "data"
 NO_HARM = DATA / "no-harm"

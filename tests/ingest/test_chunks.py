@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ingest.chunks import MAX_CONTEXT, chunk_page, context_line, embedding_text
 from research.encoders.minilm.encoder import MiniLMEncoder
-from research.store.records import Block, BlockKind, Box, Chunk, Page
+from research.records import Block, BlockKind, Box, Chunk, Page
 
 ENCODER = MiniLMEncoder(threads=1)
 count = ENCODER.count_tokens

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from research.store.records import Box
+from research.records import Box
 
 if TYPE_CHECKING:
     import numpy as np

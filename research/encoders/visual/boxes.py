@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from research.encoders.visual.base import WHOLE_PAGE
-from research.store.records import Box
+from research.records import Box
 
 _FINEST = 65535
 _TILE = re.compile(r"<row_(\d+)_col_(\d+)>")

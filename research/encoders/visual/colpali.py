@@ -14,7 +14,7 @@ from research.encoders.visual.families import find_checkpoint
 from research.encoders.visual.loading import engine
 from research.encoders.visual.model import load_model, load_processor
 from research.errors import CtxError, UsageError
-from research.store.records import Box
+from research.records import Box
 
 if TYPE_CHECKING:
     import numpy as np

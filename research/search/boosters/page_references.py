@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from research.search.rewriters.base import Ranked
 
 if TYPE_CHECKING:
-    from research.store.catalog import Catalog
+    from research.store.catalog.catalog import Catalog
 
 NAME = "page-references"
 

@@ -17,7 +17,7 @@ from research.errors import UsageError
 from research.models import Rewrite
 
 if TYPE_CHECKING:
-    from research.store.catalog import Catalog
+    from research.store.catalog.catalog import Catalog
 
 
 class Ranked(NamedTuple):
@@ -141,7 +141,7 @@ def _answer_form(question: str, catalog: Catalog) -> Rewrite | None:
 
 
 def _names(question: str, catalog: Catalog) -> Rewrite | None:
-    from research.store.lexical import unknown_words
+    from research.store.fulltext.search import unknown_words
 
     unknown = unknown_words(catalog, question)
     if not unknown:

@@ -14,8 +14,8 @@ from pathlib import Path
 from research.models import Rewrite
 from research.search.rewriters.base import Ranked, Reranking
 from research.search.rewriters.vocabulary import Entry, Table, read_table
-from research.store.catalog import Catalog
-from research.store.lexical import documents_holding
+from research.store.catalog.catalog import Catalog
+from research.store.fulltext.search import documents_holding
 
 NAME = "finance"
 TABLE = Path(__file__).with_name("finance.toml")

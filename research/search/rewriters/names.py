@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from research.models import Rewrite
 from research.search.rewriters.base import Ranked, Reranking
-from research.store.catalog import Catalog
-from research.store.lexical import name_matches, name_stems, share_of_named, written_names
-from research.store.words import fold, words
+from research.store.catalog.catalog import Catalog
+from research.store.fulltext.analyzer import fold, words
+from research.store.fulltext.search import name_matches, name_stems, share_of_named, written_names
 
 NAME = "names"
 

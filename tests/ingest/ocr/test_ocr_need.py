@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.ocr.need import OcrNeed, PageFacts, count_broken, ocr_need
-from research.store.records import Block, Box, Page
+from research.records import Block, Box, Page
 
 PROSE = "The harbour closed in March after forty ships were lost in a single night of storm. " * 4
 

@@ -19,7 +19,7 @@ from ingest.ocr.need import OcrNeed, ocr_need
 from ingest.ocr.tesseract import TesseractEngine
 from ingest.pdf import open_pdf
 from research.errors import DocumentError
-from research.store.records import Block, Box, Page
+from research.records import Block, Box, Page
 
 WHOLE = OcrNeed("page", "no text")
 LETTER = [

@@ -17,9 +17,9 @@ from research.search.engine import SearchEngine
 from research.search.rewriters.base import FINANCE_HINTS, Ranked, Reranking, Rewriters, merge
 from research.search.rewriters.finance import TABLE, matches
 from research.search.rewriters.vocabulary import MOST_BYTES, read_table
-from research.store import filling
-from research.store.catalog import Catalog
+from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
+from research.store.vectors import writer
 
 BUILT_IN = read_table(TABLE)
 REPORT = [
@@ -104,7 +104,7 @@ def test_the_statement_is_found_that_holds_no_word_of_the_question(
 ) -> None:
     add(catalog, {"/x/notes.pdf": REPORT})
     embed(catalog, encoder)
-    filling.publish(catalog)
+    writer.publish(catalog)
     client = ChromaClient(tmp_path / "index")
     question = "Has the quick ratio improved?"
     on = SearchEngine(client, encoder=encoder).run(question, 5)

@@ -12,9 +12,9 @@ from small_index import add, embed
 from research.encoders.base import TextEncoder
 from research.search.engine import SearchEngine
 from research.search.rewriters.base import Rewriters
-from research.store import filling
-from research.store.catalog import Catalog
+from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
+from research.store.vectors import writer
 
 FILMS = ["Net income of the year was 122 million.", "Streaming members grew, and content was bought."]
 HEALTH = ["The health plan covers the dentist.", "Of health and of sport."]
@@ -82,7 +82,7 @@ def test_it_says_what_it_did(names: Catalog) -> None:
 
 def test_the_document_is_found(names: Catalog, encoder: TextEncoder, tmp_path: Path) -> None:
     embed(names, encoder)
-    filling.publish(names)
+    writer.publish(names)
     client = ChromaClient(tmp_path / "index")
     question = "What was the net income of Neflix in 2015?"
     found = [
@@ -102,8 +102,8 @@ def test_known_words_load_nothing(names: Catalog) -> None:
 import sys
 from pathlib import Path
 from research.search.rewriters.base import ALL
-from research.store.catalog import Catalog
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.files.paths import IndexPaths
 catalog = Catalog(IndexPaths(Path({str(names.paths.root)!r})))
 assert ALL.before("Who bought content in 2015?", catalog) == ("Who bought content in 2015?", [])
 assert ALL.rerankings("Who bought content in 2015?", [], catalog, []) == []
