@@ -93,7 +93,7 @@ def _write_plain(context: ResearchContext, *, explain: bool) -> None:
     if explain:
         from cli.views import explain_lines, rewrite_lines
 
-        for line in (*rewrite_lines(context.rewrites), *explain_lines(_scored(context))):
+        for line in (*rewrite_lines(context.searched, context.rewrites), *explain_lines(_scored(context))):
             say(line)
 
 
@@ -164,7 +164,7 @@ def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[Renderabl
         return
     yield sources_table(_scored(context))
     if explain:
-        yield from (plain(line, "dim") for line in rewrite_lines(context.rewrites))
+        yield from (plain(line, "dim") for line in rewrite_lines(context.searched, context.rewrites))
         yield explain_table(_scored(context))
     yield Rule(style="dim")
     yield context_text(context.formatted_text)

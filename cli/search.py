@@ -93,7 +93,7 @@ def _write_plain(found: SearchResults, *, explain: bool) -> None:
     if explain:
         from cli.views import explain_lines, rewrite_lines
 
-        for line in (*rewrite_lines(found.rewrites), *explain_lines(_scored(found.results))):
+        for line in (*rewrite_lines(found.searched, found.rewrites), *explain_lines(_scored(found.results))):
             say(line)
 
 
@@ -115,7 +115,7 @@ def _rendering(found: SearchResults, *, explain: bool) -> Iterator[RenderableTyp
             yield Padding(plain(phrase(result.section_path), "dim"), (0, 0, 0, 4))
         yield Padding(plain(phrase(result.snippet)), (0, 0, 1, 4))
     if explain:
-        yield from (plain(line, "dim") for line in rewrite_lines(found.rewrites))
+        yield from (plain(line, "dim") for line in rewrite_lines(found.searched, found.rewrites))
     if explain and found.results:
         yield explain_table(_scored(found.results))
 

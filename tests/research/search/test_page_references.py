@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from research.search.boosters.page_references import LANGUAGES, LAST, Caption, PageReferences, PageReferencesBooster, references_in
+from research.search.boosters.page_references import (
+    LANGUAGES,
+    LAST,
+    Caption,
+    PageReferences,
+    PageReferencesBooster,
+    references_in,
+)
 
 
 @pytest.mark.parametrize(
