@@ -26,9 +26,6 @@ from research.store.catalog.reader import Reader
 
 _T = TypeVar("_T")
 
-# Deep enough that a page good in both legs is seen by one of them, shallow enough to stay quick.
-_DEPTH = 100
-
 
 @dataclass(slots=True)
 class _LegRun:
@@ -40,10 +37,10 @@ class _LegRun:
     failure: str = ""
     seconds: float = 0.0
 
-    def find(self, reader: Reader, question: Question, depth: int) -> None:
+    def find(self, reader: Reader, question: Question, limit: int) -> None:
         """Ask the leg for its own pages."""
         with self._attempt():
-            self.pages = self.leg.candidates(reader, question, depth)
+            self.pages = self.leg.candidates(reader, question, max(limit, self.leg.depth))
 
     def score(self, reader: Reader, question: Question, pages: Sequence[int]) -> None:
         """Have the leg score the pages of all; inside given documents they are its own."""
@@ -123,7 +120,7 @@ class Engine:
             question, "rewriting", plain, lambda: self._rewriters.before(question.text, reader)
         )
         question = question.searching(text)
-        ranking = self._rank(reader, question, legs, max(_DEPTH, limit))
+        ranking = self._rank(reader, question, legs, limit)
         ranked: Sequence[Ranked] = ranking.ranked
         changes = _Changes(rewrites)
         if len(legs) > 1:  # a leg alone shows what it finds by itself
@@ -152,11 +149,11 @@ class Engine:
         off = [LegCoverage(name, "off", reason) for name, reason in reasons.items() if reason]
         return [leg for leg in legs if not reasons.get(leg.name)], off
 
-    def _rank(self, reader: Reader, question: Question, legs: Sequence[Leg], depth: int) -> _Ranking:
+    def _rank(self, reader: Reader, question: Question, legs: Sequence[Leg], limit: int) -> _Ranking:
         """Ask every leg for its pages, have every leg score the pages of all, and add up."""
         runs = [_LegRun(leg) for leg in legs]
         if question.documents is None:
-            _side_by_side(runs, lambda run: run.find(reader, question, depth))
+            _side_by_side(runs, lambda run: run.find(reader, question, limit))
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
             # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
             for run in runs:
@@ -175,7 +172,7 @@ class Engine:
         ranked: Sequence[Ranked] = plain.ranked
         for reranking in self._rewriters.rerankings(question.wording, list(changes.rewrites), reader, ranked):
             other = replace(question.searching(reranking.question), documents=reranking.documents)
-            again = self._rank(reader, other, legs, _DEPTH).ranked
+            again = self._rank(reader, other, legs, 0).ranked
             ranked = self._rewriters.merge(ranked, again, reranking)
             if reranking.rewrite is not None:
                 changes.rewrites.append(reranking.rewrite)

@@ -39,6 +39,12 @@ class Leg(Protocol):
     def name(self) -> str: ...
 
     @property
+    def depth(self) -> int:
+        """How many of its pages it gives at least: so many that a page good in two legs is seen by one of them, and so
+        few that it stays quick."""
+        ...
+
+    @property
     def follows(self) -> str:
         """The leg that must have looked before this one, because it builds on what that found; empty for none."""
         ...

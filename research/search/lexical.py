@@ -60,6 +60,7 @@ class _Terms:
 class LexicalLeg:
     name = "lexical"
     follows = ""
+    depth = 100
 
     def why_off(self, reader: Reader) -> str:
         return ""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
     from research.search.late_interaction import LateInteractionLeg
 
+_DEPTH = 64  # pages; about what a hundred chunks come to
+
 
 class QuestionEncoder:
     """Embeds questions with the encoder that filled the index; loads it with the first one, and another if the index
@@ -68,6 +70,7 @@ class QuestionEncoder:
 class DenseLeg:
     name = "dense"
     follows = ""
+    depth = _DEPTH
 
     def __init__(self, index: VectorIndex, encoder: QuestionEncoder) -> None:
         self._index = index
@@ -104,6 +107,7 @@ def _known(question: Question) -> dict[int, float]:
 
 class VisualLeg:
     name = "visual"
+    depth = _DEPTH
     follows = "dense"  # OCR's lines build on it; and a model is so slow that waiting for it is nothing
 
     def __init__(
@@ -160,6 +164,7 @@ class _Lines:
 
 class OcrLinesLeg:
     name = "visual"
+    depth = _DEPTH
     follows = "dense"
 
     def __init__(self, dense: DenseLeg, encoder: QuestionEncoder) -> None:
