@@ -240,7 +240,7 @@ class Index:
 
         with self.catalog.snapshot() as reader:
             info = select_one(reader, document)
-            stored = get_page(reader, info.doc_id, page)
+            stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
             if stored is None:
                 raise NothingFoundError(
                     f"{info.filename} has no page {page}", hint=f"its pages are 1 to {info.num_pages}"
