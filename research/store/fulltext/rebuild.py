@@ -20,14 +20,32 @@ _VALUES = 4  # a page, as `batched` counts them: pages of one transaction are an
 
 
 def rebuild_fulltext(catalog: Catalog) -> int:
-    """Make `page_words` and `name_words` afresh, all or nothing; returns how many pages there are."""
-    with catalog.transaction() as connection:
-        # Made anew and not emptied: emptying reads the very index that may be damaged.
-        made = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'page_words'").fetchone()[0]
-        connection.execute("DROP TABLE page_words")
-        connection.execute(made)
-        connection.execute("DELETE FROM name_words")
-        return fill_fulltext(connection)
+    """Make `page_words` and `name_words` afresh, all or nothing; returns how many pages there are.
+
+    Pages are analysed into a table aside, which takes nearly all of the time and keeps nobody from writing.
+    """
+    connection = catalog.connection
+    connection.execute("CREATE TEMP TABLE analysed (page_id INTEGER PRIMARY KEY, body, section, words)")
+    try:
+        ids = _page_ids(connection)
+        for part in batched(ids, values=_VALUES):
+            rows = [(page_id, made.body, made.section, made.count) for page_id, made in _analysed(connection, part)]
+            connection.executemany("INSERT INTO temp.analysed VALUES (?, ?, ?, ?)", rows)
+        with catalog.transaction():
+            # Made anew and not emptied: emptying reads the very index that may be damaged.
+            made = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'page_words'").fetchone()[0]
+            connection.execute("DROP TABLE page_words")
+            connection.execute(made)
+            connection.execute(
+                "INSERT INTO page_words (rowid, body, section) SELECT page_id, body, section FROM temp.analysed"
+            )
+            counted = "(SELECT a.words FROM temp.analysed a WHERE a.page_id = pages.page_id)"
+            connection.execute(f"UPDATE pages SET words = {counted} WHERE words <> {counted}")
+            connection.execute("DELETE FROM name_words")
+            _index_names(connection)
+    finally:
+        connection.execute("DROP TABLE temp.analysed")
+    return len(ids)
 
 
 def fill_fulltext(connection: sqlite3.Connection) -> int:
