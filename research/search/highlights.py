@@ -17,7 +17,7 @@ from research.models import Passage, Question
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
-from research.store.fulltext.analyzer import words
+from research.store.fulltext.analyzer import analyze
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,9 +150,9 @@ def _lines(reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32]) 
 
 def _finder(question: str) -> Callable[[str], set[str]]:
     """Tells which words of the question stand in a text."""
-    wanted = set(words(question))
+    wanted = set(analyze(question))
     if not wanted or not all(word.isascii() for word in wanted):
-        return lambda text: wanted.intersection(words(text))
+        return lambda text: wanted.intersection(analyze(text))
     # Stems begin the words they stand for, but for a last letter ("happi"); looking for beginnings is quick, and good
     # enough to tell the pieces of one page apart.
     starts = {word[:-1] if word.endswith("i") and len(word) > 3 else word: word for word in wanted}

@@ -32,7 +32,7 @@ from research.search.legs import Hit, Hits
 from research.store.catalog.pages import documents_of, page_ids_of, totals
 from research.store.catalog.reader import Reader
 from research.store.fulltext import search
-from research.store.fulltext.analyzer import name_words, words
+from research.store.fulltext.analyzer import analyze, analyze_name
 from research.store.fulltext.search import Floors, Term
 
 _OUTDATED = "the pages were analysed by another version of ctx, so some words are not found; update: ctx doctor --fix"
@@ -108,12 +108,12 @@ def _terms_of(reader: Reader, question: Question) -> _Terms:
 
 
 def _read(reader: Reader, text: str) -> _Terms:
-    ordered = words(text)
+    ordered = analyze(text)
     terms = search.term_statistics(reader, ordered)
     if len(terms) > _MOST_WORDS:
         terms = sorted(terms, key=lambda term: -term.idf)[:_MOST_WORDS]
     kept = {term.word for term in terms}
-    plain = name_words(text)
+    plain = analyze_name(text)
     joined = [a + b for a, b in pairwise(plain)]  # "Best Buy" in a question names BESTBUY_2023.pdf
     named = search.name_matches(reader, [*plain, *joined])
     return _Terms(terms, [word for word in ordered if word in kept], named, floors(reader, text, terms))
@@ -147,6 +147,6 @@ def _as_written(text: str, known: dict[str, Term]) -> Iterator[list[str]]:
     """The words that may be rare: alone, and joined as the question has them."""
     yield from ([term.word] for term in known.values() if term.pages <= _FEW)
     for token in dict.fromkeys(text.split()):
-        pieces = words(token)
+        pieces = analyze(token)
         if 1 < len(pieces) <= _MOST_PIECES and all(piece in known for piece in pieces):
             yield pieces

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from research.store.fulltext.analyzer import words
+from research.store.fulltext.analyzer import analyze
 from research.text import UNSPACED
 
 ELLIPSIS = "…"
@@ -32,7 +32,7 @@ def snippet(markdown: str, query: str, width: int = 240) -> str:
     text = " ".join(_MARKUP.sub(" ", markdown).replace("|", " ").split())
     if len(text) <= width:
         return text
-    units = _units(text, frozenset(words(query)))
+    units = _units(text, frozenset(analyze(query)))
     room = max(1, width - 2 * len(ELLIPSIS) - 2)  # a mark and a blank on either side
     first, last = _best(units, room)
     first, last = _widen(units, first, last, room)
@@ -50,7 +50,7 @@ def _units(text: str, wanted: frozenset[str]) -> list[_Unit]:
         # Unspaced scripts are indexed as pairs of characters.
         seen = text[start : start + 2].rstrip() if end - start == 1 else match.group()
         if seen not in known:
-            known[seen] = wanted.intersection(words(seen))
+            known[seen] = wanted.intersection(analyze(seen))
         units.append(_Unit(start, end, known[seen]))
     return units
 

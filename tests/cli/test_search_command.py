@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from research.search.snippets import snippet
-from research.store.fulltext.analyzer import words
+from research.store.fulltext.analyzer import analyze
 
 
 def test_piped_a_result_is_one_line_of_four_fields(call, filled: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_snippet_is_cut_between_words(text: list[str]) -> None:
     found = snippet(" ".join(text), "mortgages").strip("… ")
     assert set(found.split()) <= set(text)
     if "mortgage" in text:
-        assert words("mortgages")[0] in words(found)
+        assert analyze("mortgages")[0] in analyze(found)
 
 
 @pytest.mark.parametrize("width", [1, 3, 5])

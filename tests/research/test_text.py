@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from research.search.snippets import snippet
-from research.store.fulltext.analyzer import words
+from research.store.fulltext.analyzer import analyze
 from research.text import SENTENCE_BREAK, embedding_text, is_joined_script
 
 
@@ -31,7 +31,7 @@ def test_sentences(text: str, sentences: list[str]) -> None:
 )
 def test_a_snippet_shows_any_pair_that_the_index_finds(char: str, pair: str) -> None:
     """Full-text search and snippets once had lists of unspaced scripts of their own, and these differed."""
-    assert words(char + pair) == [char + pair[0], pair]
+    assert analyze(char + pair) == [char + pair[0], pair]
     assert pair in snippet(char * 200 + pair + char * 200, pair, width=40)
 
 

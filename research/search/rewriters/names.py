@@ -14,7 +14,7 @@ from research.models import Rewrite
 from research.search.legs import Ranked, Reranking
 from research.search.rewriters.base import LEAST_LETTERS
 from research.store.catalog.reader import Reader
-from research.store.fulltext.analyzer import fold, words
+from research.store.fulltext.analyzer import analyze, normalize
 from research.store.fulltext.search import name_matches, name_stems, share_of_named, written_names
 
 NAME = "names"
@@ -34,7 +34,7 @@ def with_corrections(question: str, reader: Reader, unknown: Sequence[str]) -> R
     """The question with the name that each unknown word seems to mean written after it; None if none means one."""
     corrections: dict[str, str] = {}
     for word in unknown[:_MOST_WORDS]:
-        meant = _name_meant(fold(word), reader)
+        meant = _name_meant(normalize(word), reader)
         if meant:
             corrections[word] = meant
     if not corrections:
@@ -48,7 +48,7 @@ def with_corrections(question: str, reader: Reader, unknown: Sequence[str]) -> R
 
 def as_written(done: Rewrite, reader: Reader, ranked: Sequence[Ranked]) -> Reranking | None:
     """A name chooses a document; which of its pages come first is left to the question as it was written."""
-    added = set(words(done.after)) - set(words(done.before))
+    added = set(analyze(done.after)) - set(analyze(done.before))
     named = name_matches(reader, sorted(added))
     documents = dict.fromkeys(page.doc_id for page in ranked if page.doc_id in named)
     chosen = tuple(documents)[:_DOCUMENTS_RANKED]
@@ -62,7 +62,7 @@ def _name_meant(word: str, reader: Reader) -> str | None:
     from rapidfuzz.distance import OSA
 
     most = 2 if len(word) >= _LETTERS_FOR_TWO_EDITS else 1
-    edits = {fold(name): OSA.distance(word, fold(name)) for name in _candidates(word, most, reader)}
+    edits = {normalize(name): OSA.distance(word, normalize(name)) for name in _candidates(word, most, reader)}
     near = [name for name, distance in edits.items() if distance == min(edits.values()) <= most]
     return near[0] if len(near) == 1 else None  # between two names nobody can tell
 
@@ -71,7 +71,7 @@ def _candidates(word: str, most: int, reader: Reader) -> Iterator[str]:
     """Names that may be meant, as they are written. Their stems are stored, which are the beginnings of words."""
     from rapidfuzz.distance import OSA
 
-    [own_stem] = words(word)
+    [own_stem] = analyze(word)
     for stem in name_stems(reader, word[0]):
         beginnings = (own_stem, *(word[: len(stem) + change] for change in (-1, 0, 1)))
         if min(OSA.distance(stem, beginning) for beginning in beginnings) <= most:

@@ -270,11 +270,11 @@ class Catalog:
         from research.store.fulltext.search import is_outdated
 
         if is_outdated(self):
-            from research.store.fulltext.rebuild import update_words
+            from research.store.fulltext.rebuild import update_fulltext
 
             # What is damaged is left to `ctx doctor --fix`, which opens the catalog as well.
             with suppress(IndexUnusableError, sqlite3.DatabaseError):
-                update_words(self)
+                update_fulltext(self)
 
     def _explain(self, error: sqlite3.Error) -> IndexUnusableError:
         return unusable_catalog(f"the catalog in {self.paths.root} failed", error)

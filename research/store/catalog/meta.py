@@ -16,7 +16,7 @@ def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> Non
     )
 
 
-def revise(connection: sqlite3.Connection) -> None:
+def bump_revision(connection: sqlite3.Connection) -> None:
     """Count a change that the collections must follow though no vector changed: a new name, a drawn page.
 
     Part of the caller's transaction, as is the next.

@@ -16,7 +16,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import record
 from research.store.catalog.ledger import STAGE_VISUAL
 from research.store.catalog.meta import reserve_sequence, write_meta
-from research.store.catalog.pages import marks, slices, totals
+from research.store.catalog.pages import batched, placeholders, totals
 from research.store.catalog.reader import Reader
 
 REGIONS = "regions"
@@ -213,10 +213,10 @@ def sketches_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterat
 
 def seen_of(reader: Reader, page_ids: Sequence[int]) -> Iterator[tuple[int, bytes, bytes]]:
     """page_id, packed vectors and boxes of pages that a visual model saw. Read together, so that they fit."""
-    for part in slices(page_ids):
+    for part in batched(page_ids):
         yield from reader.connection.execute(
             "SELECT page_id, vectors, boxes FROM page_vectors"
-            f" WHERE page_id IN ({marks(part)}) AND length(vectors) > 0",
+            f" WHERE page_id IN ({placeholders(part)}) AND length(vectors) > 0",
             part,
         ).fetchall()
 
@@ -224,10 +224,10 @@ def seen_of(reader: Reader, page_ids: Sequence[int]) -> Iterator[tuple[int, byte
 def embedded_lines_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[list[Line], bytes]]:
     """page_id → its lines and their packed vectors, in the same order, of pages that have some."""
     found: dict[int, tuple[list[Line], bytes]] = {}
-    for part in slices(page_ids):
+    for part in batched(page_ids):
         rows = reader.connection.execute(
             "SELECT page_id, lines, vectors FROM page_lines JOIN page_vectors USING (page_id)"
-            f" WHERE page_id IN ({marks(part)}) AND length(vectors) > 0",
+            f" WHERE page_id IN ({placeholders(part)}) AND length(vectors) > 0",
             part,
         )
         found.update((int(row[0]), (_lines(row[1]), row[2])) for row in rows)
@@ -239,9 +239,9 @@ def _column(reader: Reader, name: str, page_ids: Sequence[int] | None) -> Iterat
         rows = reader.connection.execute(f"SELECT page_id, {name} FROM page_vectors ORDER BY page_id")
         yield from ((int(row[0]), row[1]) for row in rows)
         return
-    for part in slices(page_ids):
+    for part in batched(page_ids):
         rows = reader.connection.execute(
-            f"SELECT page_id, {name} FROM page_vectors WHERE page_id IN ({marks(part)}) ORDER BY page_id", part
+            f"SELECT page_id, {name} FROM page_vectors WHERE page_id IN ({placeholders(part)}) ORDER BY page_id", part
         )
         yield from ((int(row[0]), row[1]) for row in rows)
 

@@ -82,9 +82,9 @@ def get_page(reader: Reader, doc_id: str, page: int) -> StoredPage | None:
 def get_pages(reader: Reader, page_ids: Sequence[int]) -> dict[int, StoredPage]:
     """page_id → page, for those that still exist."""
     found: dict[int, StoredPage] = {}
-    for part in slices(page_ids):
+    for part in batched(page_ids):
         rows = reader.connection.execute(
-            f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE p.page_id IN ({marks(part)})",
+            f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE p.page_id IN ({placeholders(part)})",
             part,
         )
         found.update((int(row[0]), _stored(reader, row)) for row in rows)
@@ -94,10 +94,10 @@ def get_pages(reader: Reader, page_ids: Sequence[int]) -> dict[int, StoredPage]:
 def get_pages_with_text(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[StoredPage, str]]:
     """page_id → page and its markdown, for those that still exist."""
     found: dict[int, tuple[StoredPage, str]] = {}
-    for part in slices(page_ids):
+    for part in batched(page_ids):
         rows = reader.connection.execute(
             f"SELECT {_COLUMNS}, p.markdown FROM pages p JOIN documents d USING (doc_id)"
-            f" WHERE p.page_id IN ({marks(part)})",
+            f" WHERE p.page_id IN ({placeholders(part)})",
             part,
         )
         found.update((int(row[0]), (_stored(reader, row[:-1]), _text(row[-1]))) for row in rows)
@@ -138,10 +138,10 @@ def page_ids_at(reader: Reader, keys: Iterable[str]) -> list[int]:
 def places_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[str, int, str]]:
     """page_id → (filename, page, doc_id), for those that still exist: what ordering many pages takes, and no more."""
     found: dict[int, tuple[str, int, str]] = {}
-    for part in slices(page_ids):
+    for part in batched(page_ids):
         rows = reader.connection.execute(
             f"SELECT page_id, filename, page, doc_id FROM pages JOIN documents USING (doc_id)"
-            f" WHERE page_id IN ({marks(part)})",
+            f" WHERE page_id IN ({placeholders(part)})",
             part,
         )
         found.update((page_id, (filename, page, doc_id)) for page_id, filename, page, doc_id in rows)
@@ -151,8 +151,9 @@ def places_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[str, i
 def documents_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, str]:
     """page_id → doc_id, for those that still exist."""
     found: dict[int, str] = {}
-    for part in slices(page_ids):
-        rows = reader.connection.execute(f"SELECT page_id, doc_id FROM pages WHERE page_id IN ({marks(part)})", part)
+    for part in batched(page_ids):
+        query = f"SELECT page_id, doc_id FROM pages WHERE page_id IN ({placeholders(part)})"
+        rows = reader.connection.execute(query, part)
         found.update((page_id, doc_id) for page_id, doc_id in rows)
     return found
 
@@ -166,8 +167,9 @@ def page_markdown(reader: Reader, doc_id: str, page: int) -> str | None:
 
 def markdown_of(reader: Reader, page_ids: Sequence[int]) -> Iterator[tuple[int, str]]:
     """(page_id, markdown) of the pages that exist."""
-    for part in slices(page_ids):
-        rows = reader.connection.execute(f"SELECT page_id, markdown FROM pages WHERE page_id IN ({marks(part)})", part)
+    for part in batched(page_ids):
+        query = f"SELECT page_id, markdown FROM pages WHERE page_id IN ({placeholders(part)})"
+        rows = reader.connection.execute(query, part)
         yield from ((int(row[0]), _text(row[1])) for row in rows)
 
 
@@ -216,14 +218,14 @@ def count_pages(reader: Reader) -> int:
     return totals(reader).pages
 
 
-def slices(items: Sequence[T], *, values: int = 1) -> Iterator[list[T]]:
+def batched(items: Sequence[T], *, values: int = 1) -> Iterator[list[T]]:
     """Parts small enough for one statement's variables, where an item takes so many `values`."""
     size = _SLICE // values
     for start in range(0, len(items), size):
         yield list(items[start : start + size])
 
 
-def marks(values: Sequence[object]) -> str:
+def placeholders(values: Sequence[object]) -> str:
     """The question marks of an IN list."""
     return ",".join("?" * len(values))
 

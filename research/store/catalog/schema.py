@@ -174,9 +174,9 @@ _STEPS: tuple[str, ...] = (
 VERSION = len(_STEPS)
 
 
-def migrate(connection: sqlite3.Connection, *, upto: int = VERSION) -> None:
+def migrate(connection: sqlite3.Connection, *, version: int = VERSION) -> None:
     """Bring the catalog to `VERSION`. Raises if it was written by a newer ctx."""
-    while (number := version_of(connection) + 1) <= upto:
+    while (number := version_of(connection) + 1) <= version:
         connection.execute("BEGIN IMMEDIATE")
         try:
             if version_of(connection) < number:  # several processes may meet an old catalog at once

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from research.records import Region
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
-from research.store.catalog.meta import REVISION, reserve_sequence, revise, write_meta
-from research.store.catalog.pages import marks, slices
+from research.store.catalog.meta import REVISION, bump_revision, reserve_sequence, write_meta
+from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Reader
 from research.text import embedding_text
 
@@ -69,8 +69,7 @@ def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
 def pending_chunks(reader: Reader) -> Iterator[PendingChunk]:
     """Chunks without a vector, document by document."""
     documents = reader.connection.execute(
-        "SELECT doc_id FROM ledger JOIN documents USING (doc_id) WHERE stage = ?"
-        " ORDER BY documents.timestamp, doc_id",
+        "SELECT doc_id FROM ledger JOIN documents USING (doc_id) WHERE stage = ? ORDER BY documents.timestamp, doc_id",
         (STAGE_VECTORS,),
     ).fetchall()
     for (doc_id,) in documents:
@@ -94,10 +93,10 @@ def count_embedded(reader: Reader, chunk_ids: Sequence[int]) -> int:
     return sum(
         int(
             reader.connection.execute(
-                f"SELECT COUNT(*) FROM vectors WHERE chunk_id IN ({marks(part)})", tuple(part)
+                f"SELECT COUNT(*) FROM vectors WHERE chunk_id IN ({placeholders(part)})", tuple(part)
             ).fetchone()[0]
         )
-        for part in slices(chunk_ids)
+        for part in batched(chunk_ids)
     )
 
 
@@ -122,14 +121,13 @@ def touch_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
     """Number a document's vectors anew, so that the collections take its changed metadata; part of the caller's
     transaction."""
     ours = (
-        "FROM vectors WHERE chunk_id IN"
-        " (SELECT chunk_id FROM chunks JOIN pages USING (page_id) WHERE pages.doc_id = ?)"
+        "FROM vectors WHERE chunk_id IN (SELECT chunk_id FROM chunks JOIN pages USING (page_id) WHERE pages.doc_id = ?)"
     )
     rows = connection.execute(f"SELECT chunk_id {ours} ORDER BY seq", (doc_id,)).fetchall()
     first = reserve_sequence(connection, "vectors", len(rows))
     numbered = [(seq, row[0]) for seq, row in enumerate(rows, start=first)]
     connection.executemany("UPDATE vectors SET seq = ? WHERE chunk_id = ?", numbered)
-    revise(connection)  # a document without text has no vector to tell by
+    bump_revision(connection)  # a document without text has no vector to tell by
 
 
 def last_sequence(reader: Reader) -> int:
@@ -165,9 +163,9 @@ def vectors_of_pages(reader: Reader, page_ids: Sequence[int]) -> tuple[list[int]
     """page ids (one a chunk) and vectors (n, dim) of these pages."""
     rows = [
         row
-        for part in slices(page_ids)
+        for part in batched(page_ids)
         for row in reader.connection.execute(
-            f"SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id IN ({marks(part)})",
+            f"SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id IN ({placeholders(part)})",
             part,
         )
     ]
@@ -186,10 +184,10 @@ def nearest_on_pages(
 ) -> dict[int, list[ComparedChunk]]:
     """The same of several pages at once."""
     rows: dict[int, list[Any]] = {page_id: [] for page_id in page_ids}
-    for part in slices(page_ids):
+    for part in batched(page_ids):
         for row in reader.connection.execute(
             "SELECT page_id, text, box, regions, vector FROM chunks JOIN vectors USING (chunk_id)"
-            f" WHERE page_id IN ({marks(part)}) ORDER BY page_id, ordinal",
+            f" WHERE page_id IN ({placeholders(part)}) ORDER BY page_id, ordinal",
             part,
         ):
             rows[row[0]].append(row)
@@ -231,10 +229,10 @@ def page_means(reader: Reader, page_ids: Sequence[int]) -> dict[int, NDArray[np.
     return {page_id: total / (np.linalg.norm(total) or 1.0) for page_id, total in means.items()}
 
 
-def page_ids_of_chunks(reader: Reader, keys: Sequence[str], *, upto: int) -> dict[str, int]:
-    """Chroma record id → page_id, for records that are still current: present, and written by `upto`."""
+def page_ids_of_chunks(reader: Reader, keys: Sequence[str], *, through_seq: int) -> dict[str, int]:
+    """Chroma record id → page_id, for records that are still current: present, and written by `through_seq`."""
     found: dict[str, int] = {}
-    for part in slices([key.rsplit(":", 2) for key in keys], values=3):
+    for part in batched([key.rsplit(":", 2) for key in keys], values=3):
         # The plus keeps SQLite from walking all vectors by their numbers: each wanted key is looked up.
         rows = reader.connection.execute(
             f"WITH wanted (doc_id, page, ordinal) AS (VALUES {','.join(['(?, ?, ?)'] * len(part))})"
@@ -242,7 +240,7 @@ def page_ids_of_chunks(reader: Reader, keys: Sequence[str], *, upto: int) -> dic
             " JOIN pages p ON p.doc_id = w.doc_id AND p.page = w.page"
             " JOIN chunks c ON c.page_id = p.page_id AND c.ordinal = w.ordinal"
             " JOIN vectors v ON v.chunk_id = c.chunk_id WHERE +v.seq <= ?",
-            (*(value for d, p, o in part for value in (d, int(p), int(o))), upto),
+            (*(value for d, p, o in part for value in (d, int(p), int(o))), through_seq),
         )
         found.update((f"{doc_id}:{page}:{ordinal}", int(page_id)) for doc_id, page, ordinal, page_id in rows)
     return found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_IMAGES, open_stage
-from research.store.catalog.meta import revise
+from research.store.catalog.meta import bump_revision
 from research.store.files.paths import (
     IndexPaths,
     image_name,
@@ -73,4 +73,4 @@ def forget_images(connection: sqlite3.Connection, pages: Iterable[tuple[str, int
     connection.executemany("UPDATE pages SET image = 0 WHERE doc_id = ? AND page = ?", gone)
     open_stage(connection, sorted({doc_id for doc_id, _ in gone}), STAGE_IMAGES)
     if gone:
-        revise(connection)
+        bump_revision(connection)

@@ -46,10 +46,10 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def words(text: str) -> list[str]:
+def analyze(text: str) -> list[str]:
     """The words of a text in order, stop words left out."""
     found: list[str] = []
-    for match in _TOKEN.finditer(fold(text)):
+    for match in _TOKEN.finditer(normalize(text)):
         token = match.group()
         kind = match.lastgroup
         if kind == "word":
@@ -64,9 +64,9 @@ def words(text: str) -> list[str]:
     return found
 
 
-def name_words(name: str) -> list[str]:
+def analyze_name(name: str) -> list[str]:
     """The words of a file name: split at punctuation, camel case and letter/digit borders."""
-    return words(_apart(name))
+    return analyze(_apart(name))
 
 
 def name_parts(name: str) -> list[str]:
@@ -83,7 +83,7 @@ def _apart(name: str) -> str:
     return _CAMEL.sub(" ", name.replace("_", " "))
 
 
-def fold(text: str) -> str:
+def normalize(text: str) -> str:
     """Case, width and accents folded away; other scripts keep their marks."""
     if text.isascii():
         return text.lower()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from research.store.catalog.pages import markdown_of, marks
+from research.store.catalog.pages import markdown_of, placeholders
 from research.store.catalog.reader import Reader
-from research.store.fulltext.analyzer import words
+from research.store.fulltext.analyzer import analyze
 from research.store.fulltext.search import phrase_pages
 
 # "Figure 1" is mentioned on many pages; among those with most mentions, the caption is seldom missing.
@@ -19,10 +19,10 @@ def numbered_pages(reader: Reader, doc_ids: Sequence[str], numbers: Sequence[int
     if not numbers:
         return {}
     labels = [str(number) for number in numbers]
-    wanted = marks(numbers)
+    wanted = placeholders(numbers)
     rows = reader.connection.execute(
         "SELECT page_id, doc_id FROM pages JOIN documents USING (doc_id)"
-        f" WHERE doc_id IN ({marks(doc_ids)})"
+        f" WHERE doc_id IN ({placeholders(doc_ids)})"
         f" AND (page IN ({wanted}) OR label IN ({wanted}) OR page - num_pages - 1 IN ({wanted}))",
         (*doc_ids, *numbers, *labels, *numbers),
     )
@@ -37,6 +37,6 @@ def captioned_pages(reader: Reader, doc_ids: Sequence[str], kinds: Sequence[str]
         rf"^[\W_]{{0,20}}(?i:{name})\.?\s*{re.escape(number)}(?![.\-–]?\d)[*_]*[ \t]*(?![ \ta-zà-öø-ÿа-яё])",
         re.MULTILINE,
     )
-    mentions = phrase_pages(reader, [words(f"{kind} {number}") for kind in kinds], doc_ids, limit=_MOST_MENTIONS)
+    mentions = phrase_pages(reader, [analyze(f"{kind} {number}") for kind in kinds], doc_ids, limit=_MOST_MENTIONS)
     held = {page_id for page_id, text in markdown_of(reader, sorted(mentions)) if caption.search(text)}
     return {page_id: doc_id for page_id, doc_id in mentions.items() if page_id in held}

@@ -9,43 +9,61 @@ from collections.abc import Iterator
 from research.errors import CtxError
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.meta import write_meta
-from research.store.catalog.pages import marks, slices
+from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Connection, Reader
 from research.store.files.lock import write_lock
 from research.store.fulltext import analyzer
 from research.store.fulltext.search import ANALYZER, is_outdated
 from research.store.fulltext.write import PageWords, forget_pages, index_name, index_pages, words_of_name
 
-_VALUES = 4  # a page, as `slices` counts them: pages of one transaction are analysed before it and kept in memory
+_VALUES = 4  # a page, as `batched` counts them: pages of one transaction are analysed before it and kept in memory
 
 
-def rebuild_words(catalog: Catalog) -> int:
-    """Make `page_words` and `name_words` afresh, all or nothing; returns how many pages there are."""
-    with catalog.transaction() as connection:
-        # Made anew and not emptied: emptying reads the very index that may be damaged.
-        made = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'page_words'").fetchone()[0]
-        connection.execute("DROP TABLE page_words")
-        connection.execute(made)
-        connection.execute("DELETE FROM name_words")
-        return fill_words(connection)
+def rebuild_fulltext(catalog: Catalog) -> int:
+    """Make `page_words` and `name_words` afresh, all or nothing; returns how many pages there are.
+
+    Pages are analysed into a table aside, which takes nearly all of the time and keeps nobody from writing.
+    """
+    connection = catalog.connection
+    connection.execute("CREATE TEMP TABLE analysed (page_id INTEGER PRIMARY KEY, body, section, words)")
+    try:
+        ids = _page_ids(connection)
+        for part in batched(ids, values=_VALUES):
+            rows = [(page_id, made.body, made.section, made.count) for page_id, made in _analysed(connection, part)]
+            connection.executemany("INSERT INTO temp.analysed VALUES (?, ?, ?, ?)", rows)
+        with catalog.transaction():
+            # Made anew and not emptied: emptying reads the very index that may be damaged.
+            made = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'page_words'").fetchone()[0]
+            connection.execute("DROP TABLE page_words")
+            connection.execute(made)
+            connection.execute(
+                "INSERT INTO page_words (rowid, body, section) SELECT page_id, body, section FROM temp.analysed"
+            )
+            counted = "(SELECT a.words FROM temp.analysed a WHERE a.page_id = pages.page_id)"
+            connection.execute(f"UPDATE pages SET words = {counted} WHERE words <> {counted}")
+            connection.execute("DELETE FROM name_words")
+            _index_names(connection)
+    finally:
+        connection.execute("DROP TABLE temp.analysed")
+    return len(ids)
 
 
-def fill_words(connection: sqlite3.Connection) -> int:
+def fill_fulltext(connection: sqlite3.Connection) -> int:
     """Fill both where they are empty; part of the caller's transaction. Returns how many pages there are."""
     ids = _page_ids(connection)
-    for part in slices(ids, values=_VALUES):
+    for part in batched(ids, values=_VALUES):
         _index(connection, list(_analysed(connection, part)))
     _index_names(connection)
     return len(ids)
 
 
-def update_words(catalog: Catalog) -> None:
+def update_fulltext(catalog: Catalog) -> None:
     """Analyse every page again and write those that have other words now. Needs the write lock.
 
     In many transactions, so that short writes find their turn; what is stored as the analyzer's version comes last, so
     that a run that is stopped begins again.
     """
-    for part in slices(_page_ids(catalog.connection), values=_VALUES):
+    for part in batched(_page_ids(catalog.connection), values=_VALUES):
         changed = list(_changed(catalog, part))
         if changed:
             with catalog.transaction() as connection:
@@ -85,13 +103,13 @@ def _index_names(connection: sqlite3.Connection) -> None:
     write_meta(connection, {ANALYZER: analyzer.version()})
 
 
-def words_disagree(reader: Reader) -> bool:
+def fulltext_disagrees(reader: Reader) -> bool:
     """Whether full-text search lacks a page or a name, has one too many, or knows other words than the text has."""
     connection = reader.connection
     if pages_disagree(reader):
         return True
     try:
-        for part in slices(_page_ids(connection), values=_VALUES):
+        for part in batched(_page_ids(connection), values=_VALUES):
             if next(_changed(reader, part), None) is not None:
                 return True
         named = connection.execute("SELECT doc_id, word FROM name_words")
@@ -130,7 +148,7 @@ def _page_ids(connection: Connection) -> list[int]:
 
 def _analysed(connection: Connection, page_ids: list[int]) -> Iterator[tuple[int, PageWords]]:
     rows = connection.execute(
-        f"SELECT page_id, markdown, section_path FROM pages WHERE page_id IN ({marks(page_ids)})", page_ids
+        f"SELECT page_id, markdown, section_path FROM pages WHERE page_id IN ({placeholders(page_ids)})", page_ids
     )
     for page_id, markdown, section in rows.fetchall():
         yield int(page_id), PageWords.of(_text(markdown), section)

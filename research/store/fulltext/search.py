@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from research.store.catalog.pages import marks, slices, totals
+from research.store.catalog.pages import batched, placeholders, totals
 from research.store.catalog.reader import Reader
 from research.store.fulltext import analyzer
-from research.store.fulltext.analyzer import letters, name_parts, words
+from research.store.fulltext.analyzer import analyze, letters, name_parts
 
 # FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1.
 _BM25_MAXIMUM = 2.2
@@ -51,8 +51,9 @@ def term_statistics(reader: Reader, words: Sequence[str]) -> list[Term]:
     """Each distinct word with its weight; words on no page have the highest."""
     distinct = list(dict.fromkeys(words))
     total, known = totals(reader).pages, reader.count_cache()
-    for part in slices([word for word in distinct if ("pages with", word) not in known]):
-        rows = reader.connection.execute(f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part)
+    for part in batched([word for word in distinct if ("pages with", word) not in known]):
+        query = f"SELECT term, doc FROM page_vocabulary WHERE term IN ({placeholders(part)})"
+        rows = reader.connection.execute(query, part)
         pages = dict.fromkeys(part, 0) | {str(row[0]): int(row[1]) for row in rows}
         known.update((("pages with", word), count) for word, count in pages.items())
     return [_term(word, total, known["pages with", word]) for word in distinct]
@@ -128,7 +129,7 @@ def phrase_pages(
         return {}
     rows = reader.connection.execute(
         "SELECT page_id, doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
-        f" WHERE page_words MATCH ? AND doc_id IN ({marks(doc_ids)}) ORDER BY rank LIMIT ?",
+        f" WHERE page_words MATCH ? AND doc_id IN ({placeholders(doc_ids)}) ORDER BY rank LIMIT ?",
         (expression, *doc_ids, limit),
     )
     return {int(row[0]): str(row[1]) for row in rows}
@@ -136,10 +137,10 @@ def phrase_pages(
 
 def documents_holding(reader: Reader, doc_ids: Sequence[str], groups: Iterable[Sequence[str]]) -> set[str]:
     """Those of these documents that have a page with all phrases of one of the groups."""
-    pages = [" AND ".join(_quote(" ".join(words(phrase))) for phrase in group) for group in groups]
+    pages = [" AND ".join(_quote(" ".join(analyze(phrase))) for phrase in group) for group in groups]
     rows = reader.connection.execute(
         "SELECT DISTINCT doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
-        f" WHERE page_words MATCH ? AND doc_id IN ({marks(doc_ids)})",
+        f" WHERE page_words MATCH ? AND doc_id IN ({placeholders(doc_ids)})",
         (" OR ".join(f"({page})" for page in pages), *doc_ids),
     )
     return {str(row[0]) for row in rows}
@@ -147,14 +148,15 @@ def documents_holding(reader: Reader, doc_ids: Sequence[str], groups: Iterable[S
 
 def unknown_words(reader: Reader, question: str) -> list[str]:
     """The words of a question, as it writes them, that stand on no page and in no name."""
-    missing = {term.word for term in term_statistics(reader, words(question)) if not term.pages}
+    missing = {term.word for term in term_statistics(reader, analyze(question)) if not term.pages}
     if not missing:
         return []
-    for part in slices(sorted(missing)):
-        rows = reader.connection.execute(f"SELECT DISTINCT word FROM name_words WHERE word IN ({marks(part)})", part)
+    for part in batched(sorted(missing)):
+        query = f"SELECT DISTINCT word FROM name_words WHERE word IN ({placeholders(part)})"
+        rows = reader.connection.execute(query, part)
         missing -= {str(row[0]) for row in rows}
     written = dict.fromkeys(letters(question))
-    return [word for word in written if len(stems := words(word)) == 1 and stems[0] in missing]
+    return [word for word in written if len(stems := analyze(word)) == 1 and stems[0] in missing]
 
 
 def name_stems(reader: Reader, first: str) -> list[str]:
@@ -171,7 +173,7 @@ def written_names(reader: Reader, stem: str, *, documents: int) -> set[str]:
         "SELECT filename, title FROM name_words JOIN documents USING (doc_id) WHERE word = ? LIMIT ?", (stem, documents)
     )
     parts = {part for row in rows for name in row for part in name_parts(name)}
-    return {part for part in parts if words(part) == [stem]}
+    return {part for part in parts if analyze(part) == [stem]}
 
 
 def share_of_named(reader: Reader, stem: str) -> float:
@@ -188,8 +190,9 @@ def name_matches(reader: Reader, words: Sequence[str]) -> dict[str, float]:
     """doc_id → summed idf (among documents) of the words found in its file name."""
     total = totals(reader).documents
     holders: dict[str, list[str]] = {}
-    for part in slices(list(dict.fromkeys(words))):
-        rows = reader.connection.execute(f"SELECT word, doc_id FROM name_words WHERE word IN ({marks(part)})", part)
+    for part in batched(list(dict.fromkeys(words))):
+        query = f"SELECT word, doc_id FROM name_words WHERE word IN ({placeholders(part)})"
+        rows = reader.connection.execute(query, part)
         for word, doc_id in rows:
             holders.setdefault(word, []).append(doc_id)
     scores: dict[str, float] = {}
@@ -216,7 +219,7 @@ def _score(reader: Reader, expression: str, limit: int, holding: str = "") -> di
 def _score_pages(reader: Reader, expressions: Sequence[str], page_ids: Sequence[int]) -> list[dict[int, float]]:
     """Of each expression those of these pages that match it."""
     found: list[dict[int, float]] = [{} for _ in expressions]
-    for ids in slices(page_ids):
+    for ids in batched(page_ids):
         # Numbered, so that the pages are given once for all expressions.
         among = ",".join(f"?{number}" for number in range(1, len(ids) + 1))
         for start in range(0, len(expressions), _TERMS_A_STATEMENT):

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from research.store.fulltext.analyzer import name_words, words
+from research.store.fulltext.analyzer import analyze, analyze_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class PageWords:
 
     @classmethod
     def of(cls, markdown: str, section_path: str) -> PageWords:
-        body = words(markdown)
-        return cls(" ".join(body), " ".join(words(section_path)), len(body))
+        body = analyze(markdown)
+        return cls(" ".join(body), " ".join(analyze(section_path)), len(body))
 
 
 def index_pages(connection: sqlite3.Connection, pages: Iterable[tuple[int, PageWords]]) -> None:
@@ -54,4 +54,4 @@ def index_name(connection: sqlite3.Connection, doc_id: str, filename: str, title
 def words_of_name(filename: str, title: str) -> set[str]:
     stem = filename.rsplit(".", 1)[0]
     # BestBuy_2023 answers to "best buy" and to "bestbuy".
-    return {*name_words(stem), *words(stem.replace("_", " ")), *words(title)}
+    return {*analyze_name(stem), *analyze(stem.replace("_", " ")), *analyze(title)}

@@ -12,7 +12,7 @@ from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
 from research.store.catalog.vectors import dim_of
 from research.store.files import images
 from research.store.files.paths import remove_tree
-from research.store.fulltext.rebuild import index_is_damaged, pages_disagree, rebuild_words, words_disagree
+from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged, pages_disagree, rebuild_fulltext
 from research.store.fulltext.search import is_outdated
 from research.store.upkeep import structure
 from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
@@ -149,7 +149,7 @@ def check_fulltext_words(catalog: Catalog) -> Iterator[Problem]:
     """Every word compared; needs a writable catalog."""
     if index_is_damaged(catalog):
         yield _fulltext_problem("is damaged")
-    elif words_disagree(catalog):
+    elif fulltext_disagrees(catalog):
         yield _fulltext_problem("disagrees with the pages")
 
 
@@ -218,7 +218,7 @@ def _fulltext_problem(what: str) -> Problem:
 
 
 def _rebuild_fulltext(catalog: Catalog) -> None:
-    rebuild_words(catalog)
+    rebuild_fulltext(catalog)
 
 
 def _drop_orphans(catalog: Catalog) -> None:

@@ -6,7 +6,7 @@ from research.reports import Reindexed
 from research.store.catalog.catalog import Catalog
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
-from research.store.fulltext.rebuild import rebuild_words
+from research.store.fulltext.rebuild import rebuild_fulltext
 from research.store.vectors import generations
 from research.store.vectors.process import publish_in_subprocess
 
@@ -16,7 +16,7 @@ def reindex(paths: IndexPaths, *, wait: float = 0.0) -> Reindexed:
     if not paths.exists:
         raise paths.nothing_found()
     with write_lock(paths, wait=wait), Catalog(paths, writable=True) as catalog:
-        pages = rebuild_words(catalog)
+        pages = rebuild_fulltext(catalog)
         publish_in_subprocess(paths, rebuild=True)
         generation = generations.current(catalog)
     return Reindexed(

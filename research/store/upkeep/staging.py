@@ -16,7 +16,7 @@ from pathlib import Path
 from research.errors import IndexUnusableError, is_machine_trouble, unusable_catalog
 from research.store.catalog import schema
 from research.store.files.paths import IndexPaths, StagedPaths, image_name, remove_tree, thumbnail_name, touch_private
-from research.store.fulltext.rebuild import fill_words
+from research.store.fulltext.rebuild import fill_fulltext
 from research.store.upkeep import archive
 from research.store.upkeep.archive import Archive
 from research.store.upkeep.catalog_checks import TABLES, validate_catalog
@@ -88,7 +88,7 @@ def _check_structure(connection: sqlite3.Connection, opened: Archive) -> None:
     if answer != "ok":
         raise opened.refusal(f"its catalog is damaged ({answer[:200]})")
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as expected:
-        schema.migrate(expected, upto=version)
+        schema.migrate(expected, version=version)
         # Not one table more: a trigger or a view would run with our rights.
         if version == 0 or _tables(connection) != _tables(expected):
             raise opened.refusal("its catalog is not one of ctx")
@@ -140,7 +140,7 @@ def _copy(foreign: Path, target: Path, page_size: int) -> None:
             connection.execute(f"INSERT INTO main.{name} ({columns}) SELECT {columns} FROM foreign_catalog.{name}")
         # A new identity: collections built from another state of the same index are not to be trusted.
         connection.execute("INSERT OR REPLACE INTO main.meta VALUES ('catalog_id', ?)", (uuid.uuid4().hex,))
-        fill_words(connection)
+        fill_fulltext(connection)
         connection.execute("COMMIT")
     with target.open("rb") as file:
         os.fsync(file.fileno())

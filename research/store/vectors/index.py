@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from research.store.catalog import vectors
-from research.store.catalog.pages import slices
+from research.store.catalog.pages import batched
 from research.store.catalog.reader import Reader
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
@@ -235,7 +235,7 @@ def _page_ids_of_chunks(reader: Reader, keys: Sequence[str], through: int) -> di
     known = reader.count_cache()
     new = [key for key in keys if (key, through) not in known]
     if new:
-        pages = vectors.page_ids_of_chunks(reader, new, upto=through)
+        pages = vectors.page_ids_of_chunks(reader, new, through_seq=through)
         known.update(((key, through), pages.get(key, 0)) for key in new)
     return {key: page_id for key in keys if (page_id := known[key, through])}
 
@@ -243,7 +243,7 @@ def _page_ids_of_chunks(reader: Reader, keys: Sequence[str], through: int) -> di
 def _page_ids(reader: Reader, keys: Sequence[str], through: int) -> dict[str, int]:
     """ "doc_id:page" → page_id, of pages whose visual vectors were written by a sequence number and are still there."""
     found: dict[str, int] = {}
-    for part in slices(keys):
+    for part in batched(keys):
         pairs = [key.rsplit(":", 1) for key in part]
         rows = reader.connection.execute(
             "SELECT doc_id, page, page_id FROM pages JOIN page_vectors USING (page_id)"

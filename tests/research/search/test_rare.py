@@ -14,7 +14,7 @@ from research.encoders.base import TextEncoder
 from research.search.lexical import LexicalLeg, floors
 from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
-from research.store.fulltext.analyzer import words
+from research.store.fulltext.analyzer import analyze
 from research.store.fulltext.search import Floors, term_statistics
 
 CAPTIONS = (
@@ -50,7 +50,7 @@ def _names(engine: SearchEngine, question: str, mode: str = "hybrid") -> list[st
 
 
 def _floors(catalog: Catalog, question: str) -> Floors:
-    return floors(catalog, question, term_statistics(catalog, words(question)))
+    return floors(catalog, question, term_statistics(catalog, analyze(question)))
 
 
 @pytest.mark.parametrize("question", ["{}", "Where is {} mentioned?", "{} page", "{} of the society"])

@@ -10,7 +10,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import totals
 from research.store.files.lock import write_lock
 from research.store.fulltext import analyzer
-from research.store.fulltext.rebuild import update_if_outdated, words_disagree
+from research.store.fulltext.rebuild import fulltext_disagrees, update_if_outdated
 from research.store.fulltext.search import find_words, is_outdated, name_matches, term_statistics
 from research.store.upkeep import integrity
 
@@ -53,7 +53,7 @@ def test_a_reader_that_may_write_updates_at_once(old: Making, monkeypatch: pytes
         assert _pages(catalog, "seal") == 500
         assert len(name_matches(catalog, ["who"])) == 1
         assert totals(catalog).pages_without_text == 0
-        assert not words_disagree(catalog)
+        assert not fulltext_disagrees(catalog)
         assert not update_if_outdated(catalog), "there is nothing left to do"
 
 
@@ -75,7 +75,7 @@ def test_another_stemmer_is_another_version(old: Making, monkeypatch: pytest.Mon
 def test_a_reader_that_may_not_answers_and_tells(old: Making, monkeypatch: pytest.MonkeyPatch) -> None:
     _new_rules(monkeypatch)
     with write_lock(old.paths), Index.open(old.paths.root) as index:
-        index.catch_up()
+        index.prepare()
         assert is_outdated(index.catalog), "somebody else is writing"
         outcome = index.rank("seal", mode="lexical")
         assert len(outcome.found) == 10
@@ -83,7 +83,7 @@ def test_a_reader_that_may_not_answers_and_tells(old: Making, monkeypatch: pytes
         problems = [problem.message for problem in integrity.check_fulltext(index.catalog)]
         assert problems == ["full-text search was made by other rules than questions are read by"]
     with Index.open(old.paths.root) as index:
-        index.catch_up()
+        index.prepare()
         assert not is_outdated(index.catalog)
         assert index.rank("seal", mode="lexical").coverage.notes == []
 

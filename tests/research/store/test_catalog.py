@@ -66,7 +66,7 @@ def test_many_may_meet_an_old_catalog_at_once(tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path / "index")
     paths.create()
     with closing(sqlite3.connect(paths.catalog, isolation_level=None)) as connection:
-        schema.migrate(connection, upto=1)
+        schema.migrate(connection, version=1)
     start, problems = threading.Barrier(8), []
 
     def open_it() -> None:

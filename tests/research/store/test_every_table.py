@@ -72,7 +72,7 @@ def test_it_is_made_by_a_migration(tmp_path: Path, version: int) -> None:
     made = []
     for first in (version, schema.VERSION):
         with closing(sqlite3.connect(tmp_path / f"{first}.sqlite3", isolation_level=None)) as connection:
-            schema.migrate(connection, upto=first)
+            schema.migrate(connection, version=first)
             schema.migrate(connection)
             made.append({tuple(row) for row in connection.execute("SELECT type, name, sql FROM sqlite_master")})
     assert made[0] == made[1]

@@ -103,7 +103,7 @@ def test_pages_lost_by_version_0_1_0_are_tried_again(tmp_path: Path) -> None:
     paths.create()
     with closing(sqlite3.connect(paths.catalog, isolation_level=None)) as connection:
         connection.row_factory = sqlite3.Row
-        schema.migrate(connection, upto=3)
+        schema.migrate(connection, version=3)
         connection.execute(
             "INSERT INTO documents VALUES ('d', 'h', 'a.pdf', 'pdf', '', 4, '', '/docs/a.pdf', 1, 1, '[]')"
         )

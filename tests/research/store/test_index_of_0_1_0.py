@@ -68,7 +68,7 @@ def test_it_answers_as_it_did(old: Path) -> None:
     assert _version(old) < schema.VERSION
     with Index.open(old) as index:
         assert _version(old) == schema.VERSION
-        index.catch_up()
+        index.prepare()
         found = [[d.doc_id, d.filename, d.num_pages, d.title, d.sha256] for d in index.documents()]
         assert found == RECORDED["documents"]
         for question, by_mode in RECORDED["answers"].items():

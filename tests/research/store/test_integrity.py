@@ -16,7 +16,7 @@ from research.store.catalog.ledger import unfinished
 from research.store.catalog.vectors import last_sequence
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
-from research.store.fulltext.rebuild import words_disagree
+from research.store.fulltext.rebuild import fulltext_disagrees
 from research.store.fulltext.search import name_matches, term_statistics
 from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck
 from research.store.upkeep.reindex import reindex
@@ -150,7 +150,7 @@ def test_reindex_builds_everything_anew(filled: Making) -> None:
     filled.catalog.connection.execute("UPDATE pages SET words = 99")
     done = reindex(filled.paths)
     assert (done.pages, done.text_records, done.visual_records) == (4, 3, 4)
-    assert not words_disagree(filled.catalog)
+    assert not fulltext_disagrees(filled.catalog)
     assert [term.pages for term in term_statistics(filled.catalog, ["walrus", "orca"])] == [1, 1]
     assert len(name_matches(filled.catalog, ["walrus"])) == 1
     assert [row[0] for row in filled.catalog.connection.execute("SELECT words FROM pages")] == [2, 1, 0, 1]

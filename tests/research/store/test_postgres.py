@@ -203,7 +203,7 @@ def _everything(catalog: Any) -> dict[str, object]:
         "vectors of pages": _plain(vectors.vectors_of_pages(catalog, ids)),
         "nearest": vectors.nearest_on_pages(catalog, ids, question),
         "means": {page_id: mean.tolist() for page_id, mean in vectors.page_means(catalog, ids).items()},
-        "of chunks": vectors.page_ids_of_chunks(catalog, keys, upto=5),
+        "of chunks": vectors.page_ids_of_chunks(catalog, keys, through_seq=5),
         "side": (page_vectors.visual_side(catalog), page_vectors.count(catalog), page_vectors.count_unseen(catalog)),
         "lines": [page_vectors.lines_of(catalog, page_id) for page_id in ids],
         "new lines": page_vectors.pages_with_new_lines(catalog),

@@ -246,7 +246,7 @@ def test_an_older_catalog_is_brought_up_to_date_on_its_way(tmp_path: Path) -> No
 
     old = tmp_path / CATALOG
     with closing(sqlite3.connect(old, isolation_level=None)) as connection:
-        schema.migrate(connection, upto=1)
+        schema.migrate(connection, version=1)
         connection.execute("INSERT INTO meta VALUES ('catalog_id', ?)", ("a" * 32,))
         connection.execute(
             "INSERT INTO documents VALUES (?, ?, 'a.pdf', 'pdf', '', 1, '2026-01-01T00:00:00', '/a.pdf', 1, 1, '[]')",

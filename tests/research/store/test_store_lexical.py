@@ -13,7 +13,7 @@ from index_making import Making
 
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import get_pages
-from research.store.fulltext.analyzer import words
+from research.store.fulltext.analyzer import analyze
 from research.store.fulltext.search import (
     few_pages,
     find_pairs,
@@ -60,7 +60,7 @@ def test_a_page_scores_at_most_the_sum_of_idf(making: Making) -> None:
 def test_scores_are_bm25_with_our_own_weights(making: Making) -> None:
     texts = [f"walrus number {n} " + "ice " * n for n in range(12)]
     making.add("a.pdf", texts)
-    lengths = [len(words(text)) for text in texts]
+    lengths = [len(analyze(text)) for text in texts]
     mean = sum(lengths) / len(lengths)
     weights = {term.word: term.idf for term in term_statistics(making.catalog, ["walrus", "ice"])}
     found = _by_page(making, _search(making, ["walrus", "ice"], limit=100))
@@ -68,7 +68,7 @@ def test_scores_are_bm25_with_our_own_weights(making: Making) -> None:
     for page, score in found.items():
         norm = 1.2 * (0.25 + 0.75 * lengths[page - 1] / mean)
         expected = sum(
-            weight * (tf := words(texts[page - 1]).count(word)) / (tf + norm) for word, weight in weights.items()
+            weight * (tf := analyze(texts[page - 1]).count(word)) / (tf + norm) for word, weight in weights.items()
         )
         assert score == pytest.approx(expected, rel=1e-4)
 
@@ -111,9 +111,9 @@ def test_looking_at_rare_words_first_loses_no_page(common_words: Making, asked: 
 
 def test_pairs_need_neighbours(making: Making) -> None:
     making.add("a.pdf", ["interest rate", "rate of interest", "interest in a rate", "none"])
-    found, complete = find_pairs(making.catalog, words("interest rate"), limit=9)
+    found, complete = find_pairs(making.catalog, analyze("interest rate"), limit=9)
     assert (set(_by_page(making, found)), complete) == ({1, 3}, True)
-    assert score_pairs(making.catalog, words("interest rate"), [1, 2]) == {1: found[1]}
+    assert score_pairs(making.catalog, analyze("interest rate"), [1, 2]) == {1: found[1]}
     assert find_pairs(making.catalog, ["interest"], limit=9) == ({}, True)
 
 
@@ -123,7 +123,7 @@ def test_pairs_need_neighbours(making: Making) -> None:
 )
 def test_no_question_is_taken_for_an_expression(making: Making, question: str) -> None:
     making.add("a.pdf", ["walrus AND seal", "near the body"])
-    for asked in (words(question), [question], [question, question]):
+    for asked in (analyze(question), [question], [question, question]):
         _search(making, asked)
         find_pairs(making.catalog, asked, limit=5)
         name_matches(making.catalog, asked)
@@ -142,7 +142,7 @@ def test_no_question_is_taken_for_an_expression(making: Making, question: str) -
 )
 def test_every_script_is_found(making: Making, text: str, question: str) -> None:
     making.add("a.pdf", [text, "something else"])
-    asked = words(question)
+    asked = analyze(question)
     assert set(_by_page(making, _search(making, asked))) == {1}
     assert all(term.pages == 1 for term in term_statistics(making.catalog, asked)), "the index knows every word"
 

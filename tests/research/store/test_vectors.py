@@ -84,15 +84,15 @@ def test_only_current_records_lead_to_a_page(making: Making) -> None:
     info = making.add("a.pdf", ["walrus", "seal"])
     making.embed()
     keys = [chunk_key(info.doc_id, 1, 0), chunk_key(info.doc_id, 2, 0), chunk_key(info.doc_id, 9, 0), "0:1:0"]
-    assert set(vectors.page_ids_of_chunks(making.catalog, keys, upto=2)) == set(keys[:2])
-    assert set(vectors.page_ids_of_chunks(making.catalog, keys, upto=1)) == set(keys[:1])
+    assert set(vectors.page_ids_of_chunks(making.catalog, keys, through_seq=2)) == set(keys[:2])
+    assert set(vectors.page_ids_of_chunks(making.catalog, keys, through_seq=1)) == set(keys[:1])
 
 
 def test_many_records_lead_to_the_pages_that_looking_each_up_gives(making: Making) -> None:
     infos = [making.add(f"{n}.pdf", [f"page {p} of {n}" for p in range(120)]) for n in range(5)]
     making.embed()
     keys = [chunk_key(info.doc_id, page, 0) for info in infos for page in range(130, 0, -1)]
-    found = vectors.page_ids_of_chunks(making.catalog, keys, upto=450)
+    found = vectors.page_ids_of_chunks(making.catalog, keys, through_seq=450)
     rows = making.catalog.connection.execute(
         "SELECT doc_id, page, ordinal, page_id FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
         " WHERE seq <= 450"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.store.fulltext.analyzer import STOP_WORDS, fold, name_words, words
+from research.store.fulltext.analyzer import STOP_WORDS, analyze, analyze_name, normalize
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from research.store.fulltext.analyzer import STOP_WORDS, fold, name_words, words
     ],
 )
 def test_words_of_a_text(text: str, expected: list[str]) -> None:
-    assert words(text) == expected
+    assert analyze(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,18 +49,18 @@ def test_words_of_a_text(text: str, expected: list[str]) -> None:
     ],
 )
 def test_words_of_a_file_name(name: str, expected: list[str]) -> None:
-    assert name_words(name) == expected
+    assert analyze_name(name) == expected
 
 
 def test_stop_words_say_nothing() -> None:
-    assert words(" ".join(sorted(STOP_WORDS))) == []
+    assert analyze(" ".join(sorted(STOP_WORDS))) == []
 
 
 @given(st.text(max_size=60))
 def test_case_and_composition_never_matter(text: str) -> None:
-    assert words(fold(text)) == words(text)
+    assert analyze(normalize(text)) == analyze(text)
 
 
 @given(st.text(max_size=60))
 def test_a_word_is_never_blank_and_never_holds_a_blank(text: str) -> None:
-    assert all(word and not any(character.isspace() for character in word) for word in words(text))
+    assert all(word and not any(character.isspace() for character in word) for word in analyze(text))
