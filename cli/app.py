@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from itertools import takewhile
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from cli.options import Common, DebugOption, IndexOption, QuietOption
+from cli.options import Common, DebugOption, IndexOption, LogFileOption, LogLevelOption, QuietOption, everywhere
 from cli.output import complain, write
 from cli.values import convert_lightly
-from research.errors import CtxError, UsageError
+from research.errors import CtxError, StoppedError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli.log import Log
 
 # The short help stands here so that `ctx --help` and `ctx ask` need not load every command.
 COMMANDS = {
@@ -50,10 +57,6 @@ _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 # Typer carries its own copy of Click, older ones the package; both have this class above BadParameter.
 _WrongUsage: type[Exception] = typer.BadParameter.__mro__[1]
-
-
-class StoppedError(CtxError):
-    exit_code = 130
 
 
 class LazyGroup(TyperGroup):
@@ -94,8 +97,19 @@ def load_command(name: str) -> Any:
         context_settings=_HELP_NAMES,
     )(module.command)
     loaded = typer.main.get_command(single)
-    convert_lightly(loaded, module.command)
+    loaded.params += _everywhere()
+    convert_lightly(loaded, module.command, everywhere)
     return loaded
+
+
+def _everywhere() -> list[Any]:
+    """The options that all commands have, for their help and to be parsed; no command is handed their values."""
+    single = typer.Typer(add_completion=False)
+    single.command()(everywhere)
+    options = typer.main.get_command(single).params
+    for option in options:
+        option.expose_value = False
+    return list(options)
 
 
 app = typer.Typer(
@@ -120,13 +134,19 @@ def _print_version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def root(
     ctx: typer.Context,
+    *,
     index: IndexOption = None,
     quiet: QuietOption = False,
-    debug: DebugOption = False,  # `run` reads it from the arguments, to have it even when they are wrong
+    # `run` reads these from the arguments, to have them even when they are wrong
+    debug: DebugOption = False,
+    log_file: LogFileOption = None,
+    log_level: LogLevelOption = None,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
+    if ctx.obj is not None:
+        ctx.obj.begins(ctx.invoked_subcommand or "no command")
     ctx.obj = Common(index, quiet)
     if ctx.invoked_subcommand is None:
         write(ctx.get_help() + "\n")
@@ -134,29 +154,52 @@ def root(
 
 def run(args: Sequence[str]) -> int:
     """Parse, call, and turn whatever goes wrong into one line and an exit code."""
-    before_dashes = list(takewhile(lambda arg: arg != "--", args))
-    as_json, debug = "--json" in before_dashes, "--debug" in before_dashes
+    options = list(takewhile(lambda arg: arg != "--", args))
+    try:
+        with _log(options) as log:
+            code = _call(args, options, log)
+            if log is not None:
+                log.ends(code)
+            return code
+    except CtxError as error:  # of the log itself
+        return _fail(error, options)
+
+
+def _log(options: Sequence[str]) -> AbstractContextManager[Log | None]:
+    """The log, if anybody asks for one: a call that does not never loads `logging`."""
+    if not os.environ.get("CTX_LOG") and not any(word.startswith(("--log-", "--debug")) for word in options):
+        return nullcontext()
+    from cli.log import started
+
+    return started(options, os.environ)
+
+
+def _call(args: Sequence[str], options: Sequence[str], log: Log | None) -> int:
     try:
         group = typer.main.get_command(app)
         convert_lightly(group, root)
-        result = group.main(list(args), prog_name="ctx", standalone_mode=False)
+        result = group.main(list(args), prog_name="ctx", standalone_mode=False, obj=log)
     except CtxError as error:
-        return _fail(error, as_json=as_json, debug=debug)
+        return _fail(error, options, log)
     except _WrongUsage as error:
-        return _fail(_usage_error(error), as_json=as_json, debug=debug)
+        return _fail(_usage_error(error), options, log)
     except MemoryError:
-        return _fail(CtxError("out of memory"), as_json=as_json, debug=debug)
+        return _fail(CtxError("out of memory"), options, log)
     except Exception as error:  # noqa: BLE001  the outermost handler: a person gets a sentence, not a traceback
-        return _fail(_unforeseen(error), as_json=as_json, debug=debug)
+        if log is not None:
+            log.unexpected(error)
+        return _fail(_unforeseen(error, log.file if log is not None else None), options)
     return result if isinstance(result, int) else 0
 
 
-def _fail(error: CtxError, *, as_json: bool, debug: bool) -> int:
-    if debug:
+def _fail(error: CtxError, options: Sequence[str], log: Log | None = None) -> int:
+    if log is not None:
+        log.fails(error)
+    if "--debug" in options:
         import traceback
 
         traceback.print_exc(file=sys.stderr)
-    complain(error, as_json=as_json)
+    complain(error, as_json="--json" in options)
     return error.exit_code
 
 
@@ -171,15 +214,15 @@ def _usage_error(error: Any) -> UsageError:
     return UsageError(message[:1].lower() + message[1:], hint=hint)
 
 
-def _unforeseen(error: Exception) -> CtxError:
-    hint = "run again with --debug to see where"
+def _unforeseen(error: Exception, log: Path | None) -> CtxError:
+    hint = f"where it happened stands in {log}" if log else "run again with --debug, or --log-file FILE, to see where"
     if type(error).__module__ == "sqlite3":  # by name, because not every command has loaded it
-        from research.store.trouble import CHECK, FREE_SPACE
+        from research.store.error_hints import CHECK, FREE_SPACE
 
         step = FREE_SPACE if "full" in str(error) else CHECK
         return CtxError(f"the index cannot be read: {error}", hint=step)
     if isinstance(error, OSError) and error.strerror:
-        from research.store.trouble import next_step
+        from research.store.error_hints import next_step
 
         hint = next_step(error) or hint
         return CtxError(f"{error.strerror}: {error.filename}" if error.filename else error.strerror, hint=hint)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from cli.options import (
-    MOST_RESULTS,
-    MOST_TOKENS,
     DebugOption,
     DocOption,
     ExplainOption,
@@ -19,6 +17,8 @@ from cli.options import (
     QuestionArgument,
     QuietOption,
     ResultsOption,
+    SourcesOption,
+    TokensOption,
     common,
     settings_for,
 )
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from cli.views import Scored
     from research.models import ResearchContext
-    from research.settings import Settings
 
 DETAILS = """
 On a terminal the answer is laid out for reading. In a pipe stdout is the context alone, ready for a model;
@@ -56,14 +55,8 @@ def command(
     ctx: typer.Context,
     *,
     question: QuestionArgument,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option("--max-tokens", metavar="N", min=0, max=MOST_TOKENS, help="The token budget. Default: 10000."),
-    ] = None,
-    max_sources: Annotated[
-        int | None,
-        typer.Option("--max-sources", metavar="N", min=1, max=MOST_RESULTS, help="Pages to cite at most. Default: 10."),
-    ] = None,
+    max_tokens: TokensOption = None,
+    max_sources: SourcesOption = None,
     num_results: ResultsOption = None,
     mode: ModeOption = None,
     doc: DocOption = None,
@@ -75,9 +68,6 @@ def command(
 ) -> int:
     from cli.output import on_terminal, paint, write_document
     from cli.question import check_legs, open_index, read_question
-    from research.context.builder import ContextBuilder
-    from research.context.tokens import TokenCounter
-    from research.search.engine import SearchEngine
 
     given = common(ctx, index, quiet)
     asked = read_question(question)
@@ -88,16 +78,8 @@ def command(
         num_results=num_results,
         mode=mode.value if mode else None,
     )
-    with open_index(given, settings, doc) as opened:
-        builder = ContextBuilder(
-            SearchEngine(opened.client, device=settings.device, named_encoders=settings.named_encoders),
-            opened.client,
-            max_sources=settings.max_sources,
-            max_tokens=settings.max_tokens,
-            counter=TokenCounter(settings.token_encoding),
-        )
-        wanted = _results_wanted(settings, num_results)
-        context = builder.build(asked, wanted, settings.mode, documents=opened.documents)
+    with open_index(given, settings) as opened:
+        context = opened.ask(asked, num_results=num_results, documents=doc, highlights=as_json)
     check_legs(context.coverage)
     if as_json:
         write_document("ctx.ask/1", context.to_dict())
@@ -110,11 +92,6 @@ def command(
     return _talk(context, quiet=given.quiet, on_stderr=as_json or not on_terminal())
 
 
-def _results_wanted(settings: Settings, flag: int | None) -> int:
-    """Enough to fill the sources asked for, unless the number was given."""
-    return flag if flag is not None else max(settings.num_results, settings.max_sources)
-
-
 def _write_plain(context: ResearchContext, *, explain: bool) -> None:
     from cli.output import say, write
     from cli.terminal import block
@@ -122,9 +99,9 @@ def _write_plain(context: ResearchContext, *, explain: bool) -> None:
     if context.formatted_text:
         write(block(context.formatted_text) + "\n")
     if explain:
-        from cli.views import explain_lines
+        from cli.views import explain_lines, rewrite_lines
 
-        for line in explain_lines(_scored(context)):
+        for line in (*rewrite_lines(context.rewrites), *explain_lines(_scored(context))):
             say(line)
 
 
@@ -187,7 +164,7 @@ def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[Renderabl
 
     from cli.question import notes_on
     from cli.terminal import phrase
-    from cli.views import context_text, explain_table, plain, sources_table
+    from cli.views import context_text, explain_table, plain, rewrite_lines, sources_table
 
     question = phrase(context.query)
     yield plain(question if len(question) <= _SHOWN else f"{question[:_SHOWN]}…", "bold")
@@ -195,6 +172,7 @@ def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[Renderabl
         return
     yield sources_table(_scored(context))
     if explain:
+        yield from (plain(line, "dim") for line in rewrite_lines(context.rewrites))
         yield explain_table(_scored(context))
     yield Rule(style="dim")
     yield context_text(context.formatted_text)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cli.checks import Check
-    from research.store.mending import Repair
-    from research.store.paths import IndexPaths
+    from research.store.files.paths import IndexPaths
+    from research.store.upkeep.repair import Repair
 
 DETAILS = """
 With --fix it repairs first what can be repaired (damaged or lost collections, full-text search, the ledger, what
@@ -66,10 +66,10 @@ def command(
 
 def _mend(paths: IndexPaths) -> list[Repair]:
     from cli.signals import orderly_end
-    from research.store.mending import mend
+    from research.store.upkeep.repair import repair
 
     with orderly_end():
-        return mend(paths) if paths.exists else []
+        return repair(paths) if paths.exists else []
 
 
 def _write_plain(repairs: list[Repair], checks: list[Check]) -> None:

@@ -134,16 +134,14 @@ def _ask(
     from research.errors import NothingFoundError
     from research.evaluation.gold import look_up
     from research.evaluation.run import ask_all
-    from research.search.engine import SearchEngine
 
-    with open_index(given, settings, None) as opened:
-        check = look_up(opened.client.catalog, questions)
+    with open_index(given, settings) as opened:
+        check = look_up(opened.catalog, questions)
         if not check.askable:
             names = _listed(list(check.missing))
             raise NothingFoundError(f"no gold document is indexed: {names}", hint="add them: ctx ingest PATH")
         asked: list[Asked] = []
-        engine = SearchEngine(opened.client, device=settings.device, named_encoders=settings.named_encoders)
-        running = ask_all(engine, check.askable, settings.mode, per_doc=per_doc)
+        running = ask_all(opened, check.askable, settings.mode, per_doc=per_doc)
         for one in counted(running, len(check.askable), "asking", "questions", quiet=given.quiet):
             check_legs(one.coverage)
             asked.append(one)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_of, settings_for
+from research.settings import Ocr, OcrEngine
 
 if TYPE_CHECKING:
     from ingest.report import IngestSummary, PageOutcome
@@ -36,18 +37,7 @@ Examples:
 """
 
 FOR_EVER = -1.0
-
-
-class Ocr(StrEnum):
-    auto = "auto"
-    off = "off"
-    force = "force"
-
-
-class OcrEngine(StrEnum):
-    auto = "auto"
-    tesseract = "tesseract"
-    rapidocr = "rapidocr"
+_KINDS = 6  # of files that were passed over, named in a line
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
@@ -112,7 +102,7 @@ def command(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option("--device", metavar="DEVICE", help="Where a visual model runs: auto, cpu, cuda, mps."),
+        typer.Option("--device", metavar="DEVICE", help="Where a visual model runs: auto, cpu, cuda, cuda:N, mps."),
     ] = None,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Follow links that lead out of the folders given.")
@@ -126,9 +116,8 @@ def command(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
-    from cli.log import shown_log
-    from cli.output import write_document
-    from cli.progress import observer_for
+    from cli.output import say, write_document
+    from cli.progress import LogObserver, observer_for
     from cli.signals import orderly_end
     from ingest.run import ingest
 
@@ -142,22 +131,23 @@ def command(
         images=False if no_images else None,
     )
     folder = index_of(settings)
-    wants_log = debug or bool(ctx.find_root().params.get("debug"))
-    with orderly_end(), shown_log(wants_log), observer_for(quiet=given.quiet, as_json=as_json) as observer:
+    with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
         summary = ingest(
-            path, folder, settings=settings, observer=observer, wait=wait, follow_links=follow_links, retry=retry
+            folder, path, settings=settings, observer=observer, wait=wait, follow_links=follow_links, retry=retry
         )
     if as_json:
         write_document("ctx.ingest/1", {"index": str(folder.root), **summary.to_dict()})
     elif not given.quiet:
         _write_summary(summary)
+    if not given.quiet:
+        for note in _notes(summary, told=isinstance(observer, LogObserver)):
+            say(f"ctx: {note}")
     return _verdict(summary, path, given.index)
 
 
 def _write_summary(summary: IngestSummary) -> None:
-    from cli.given_up import page_line
     from cli.output import write
-    from cli.terminal import one_line
+    from cli.terminal import amount
 
     counts = {
         "added": summary.count("added"),
@@ -172,31 +162,45 @@ def _write_summary(summary: IngestSummary) -> None:
     write(f"{shown or ('nothing finished' if summary.interrupted else 'nothing to do')}\n")
     ocr = f", {summary.ocr_pages} read by OCR" if summary.ocr_pages else ""
     seen = f", {summary.visual_pages} seen by the visual model" if summary.visual_pages else ""
-    write(f"{summary.pages} pages{ocr}{seen}, {summary.chunks} chunks, {summary.seconds:.1f} s{speed}\n")
-    for outcome in summary.files:
-        for warning in outcome.warnings:
-            write(f"warning: {one_line(outcome.path)}: {one_line(warning)}\n")
+    pages, chunks = amount(summary.pages, "page"), amount(summary.chunks, "chunk")
+    write(f"{pages}{ocr}{seen}, {chunks}, {summary.seconds:.1f} s{speed}\n")
+
+
+def _notes(summary: IngestSummary, *, told: bool) -> Iterator[str]:
+    """What else there is to say, once: where warnings and failures were `told` as they came, only the rest."""
+    from research.given_up import page_line
+
+    if not told:
+        for outcome in summary.files:
+            yield from (f"warning: {outcome.path}: {warning}" for warning in outcome.warnings)
+        yield from (f"given up: {page_line(page)}" for page in summary.failed_pages)
+        yield from (f"failed: {outcome.path}: {outcome.reason}" for outcome in summary.failed)
+    if summary.passed_over:
+        yield _passed_over(summary.passed_over)
     if summary.links_not_followed:
-        first = one_line(summary.links_not_followed[0])
-        more = f" and {len(summary.links_not_followed) - 1} more" if len(summary.links_not_followed) > 1 else ""
-        write(f"warning: links out of the folder were not followed ({first}{more}); --follow-links takes them\n")
+        links = _first_of(summary.links_not_followed)
+        yield f"warning: links out of the folder were not followed ({links}); --follow-links takes them"
     if summary.dangling_links:
-        first = one_line(summary.dangling_links[0])
-        more = f" and {len(summary.dangling_links) - 1} more" if len(summary.dangling_links) > 1 else ""
-        write(f"warning: links lead nowhere ({first}{more})\n")
-    for page in summary.failed_pages:
-        write(f"given up: {one_line(page_line(page))}\n")
+        yield f"warning: links lead nowhere ({_first_of(summary.dangling_links)})"
     if summary.waiting_pages:
-        write(f"note: {_waiting(summary.waiting_pages)}\n")
-    for outcome in summary.failed:
-        write(f"failed: {one_line(outcome.path)}: {one_line(outcome.reason)}\n")
+        yield f"note: {_waiting(summary.waiting_pages)}"
+
+
+def _passed_over(kinds: dict[str, int]) -> str:
+    """`passed over 12: .docx 9, .md 3`: files of other kinds, of which a few are named."""
+    named = [f"{kind or 'without ending'} {count}" for kind, count in list(kinds.items())[:_KINDS]]
+    other = sum(list(kinds.values())[_KINDS:])
+    return f"passed over {sum(kinds.values())}: {', '.join(named + [f'other {other}'] * bool(other))}"
+
+
+def _first_of(names: list[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
 def _waiting(pages: list[PageOutcome]) -> str:
-    from cli.given_up import places
-    from cli.terminal import one_line
+    from research.given_up import places
 
-    return f"{one_line(places(pages))} given up earlier, not tried in this run; --retry tries again"
+    return f"{places(pages)} given up earlier, not tried in this run; --retry tries again"
 
 
 def _as_argument(path: Path) -> str:
@@ -208,26 +212,28 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     """The closing line on stderr, where there is something to say, and the exit code."""
     import shlex
 
-    from cli.app import StoppedError
-    from cli.given_up import places
     from cli.output import complain
-    from research.errors import CtxError, SomeFilesFailedError
+    from cli.terminal import amount
+    from research.errors import CtxError, SomeFilesFailedError, StoppedError
+    from research.given_up import places
 
     error: CtxError | None = None
     again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]
     if summary.interrupted:
         kept = summary.count("added") + summary.count("replaced")
-        waiting = f"{summary.pending_chunks} chunks wait for vectors"
+        kept_words = f"{amount(kept, 'document')} of this run {'is' if kept == 1 else 'are'} kept"
+        waiting = f"{amount(summary.pending_chunks, 'chunk')} {'waits' if summary.pending_chunks == 1 else 'wait'}"
+        waiting += " for vectors"
         if summary.pending_ocr:
-            waiting += f", {summary.pending_ocr} pages for OCR"
+            waiting += f", {amount(summary.pending_ocr, 'page')} for OCR"
         error = StoppedError(
-            f"interrupted; {kept} documents of this run are kept, {waiting}",
+            f"interrupted; {kept_words}, {waiting}",
             hint=f"go on with: {shlex.join(again)}",
         )
     elif summary.failed:
         others = "the others are in the index" if len(summary.failed) < len(summary.files) else "nothing was added"
         error = SomeFilesFailedError(
-            f"{len(summary.failed)} of {len(summary.files)} files failed; {others}",
+            f"{len(summary.failed)} of {amount(len(summary.files), 'file')} failed; {others}",
             hint=_next_step(summary, shlex.join(again)),
         )
     elif summary.failed_pages:
@@ -246,7 +252,7 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
 def _next_step(summary: IngestSummary, again: str) -> str:
     codes = {file.code for file in summary.failed} | {page.code for page in summary.failed_pages}
     if "internal" in codes:
-        return f"this is a bug in ctx, please report it; to see where: {again} --retry --debug"
+        return f"this is a bug in ctx, please report it with the log of: {again} --retry --log-file ctx.log"
     if "killed" in codes:
         return f"what was killed is tried again by: {again}"
     if "timeout" in codes:

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 
-def main(args: Sequence[str] | None = None) -> int:
+def main(args: Sequence[str] | None = None, *, system: str = os.name) -> int:
     """Run one command line and return its exit code. Never raises, unless `--debug` asks for the traceback."""
     args = list(sys.argv[1:] if args is None else args)
+    if system != "posix":  # before anything is imported that is not there
+        sys.stderr.write("ctx: error: ctx needs a POSIX system: Linux, macOS, or on Windows the Linux of WSL\n")
+        return 1
     try:
         from cli.output import prepare_streams, write
         from research.telemetry import switch_off

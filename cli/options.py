@@ -1,4 +1,7 @@
-"""Options that several commands share, and what they amount to."""
+"""Options that several commands share, and what they amount to.
+
+Options that set a setting have no bounds of their own: `load_settings` holds flags, variables and files to the same.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,18 @@ from typing import Annotated, Any
 
 import typer
 
+from cli.output import say
 from research.errors import UsageError
-from research.settings import Settings, index_folder, load_settings
-from research.store.paths import IndexPaths
-
-# SQLite and Chroma count in 64 and 32 bits; nobody means more than this.
-MOST_RESULTS = 10_000
-MOST_TOKENS = 1_000_000_000
+from research.folders import index_folder
+from research.settings import Mode, Settings, load_settings, misspelt_variables
+from research.store.files.paths import IndexPaths
 
 
-class Mode(StrEnum):
-    """Which legs answer; the words the search engine knows."""
-
-    hybrid = "hybrid"
-    text = "text"
-    visual = "visual"
-    lexical = "lexical"
-    dense = "dense"
+class LogLevel(StrEnum):
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
 
 
 IndexOption = Annotated[
@@ -32,6 +30,14 @@ IndexOption = Annotated[
     typer.Option("--index", metavar="DIR", help="The index folder (also CTX_INDEX). Default: the nearest .ctx upward."),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+LogFileOption = Annotated[
+    str | None,
+    typer.Option("--log-file", metavar="FILE", help="Add to this log, readable by you alone (also CTX_LOG)."),
+]
+LogLevelOption = Annotated[
+    LogLevel | None,
+    typer.Option("--log-level", help="How much is logged (also CTX_LOG_LEVEL). Default: info.", show_default=False),
+]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show a traceback when something goes wrong.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document.")]
 ModeOption = Annotated[
@@ -44,7 +50,13 @@ DocOption = Annotated[
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show how every score arose.")]
 ResultsOption = Annotated[
     int | None,
-    typer.Option("--num-results", metavar="N", min=1, max=MOST_RESULTS, help="Pages to find. Default: 10."),
+    typer.Option("--num-results", metavar="N", help="Pages to find. Default: 10."),
+]
+TokensOption = Annotated[
+    int | None, typer.Option("--max-tokens", metavar="N", help="The token budget. Default: 10000.")
+]
+SourcesOption = Annotated[
+    int | None, typer.Option("--max-sources", metavar="N", help="Pages to cite at most. Default: 10.")
 ]
 WaitOption = Annotated[
     float,
@@ -69,9 +81,17 @@ class Common:
 
 
 def common(ctx: typer.Context, index: str | None, quiet: bool) -> Common:
-    """The options after the command's name over those before it."""
+    """The options after the command's name over those before it. Every command asks once, so this is also where a
+    variable is told that is probably misspelt."""
     before = ctx.obj if isinstance(ctx.obj, Common) else Common()
-    return Common(index if index is not None else before.index, quiet or before.quiet)
+    given = Common(index if index is not None else before.index, quiet or before.quiet)
+    for name, meant in ({} if given.quiet else misspelt_variables()).items():
+        say(f"ctx: note: {name} is no setting; did you mean {meant}?")
+    return given
+
+
+def everywhere(log_file: LogFileOption = None, log_level: LogLevelOption = None) -> None:
+    """Options that every command has without naming them: `cli.log` reads them before anything is parsed."""
 
 
 def settings_for(given: Common, **flags: Any) -> Settings:

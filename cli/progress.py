@@ -48,18 +48,22 @@ class LogObserver(SilentObserver):
     def __init__(self, *, warnings: bool = True) -> None:
         self._warnings = warnings
 
-    def noted(self, message: str) -> None:
+    def on_note(self, message: str) -> None:
         if self._warnings:
             say(f"ctx: {message}")
 
-    def finished(self, outcome: FileOutcome) -> None:
+    def on_file(self, outcome: FileOutcome) -> None:
         if outcome.result == "failed":
             say(f"ctx: failed: {outcome.path}: {outcome.reason}")
         for warning in outcome.warnings if self._warnings else ():
             say(f"ctx: warning: {outcome.path}: {warning}")
 
-    def gave_up(self, page: PageOutcome) -> None:
-        from cli.given_up import page_line
+    def on_warning(self, path: str, message: str) -> None:
+        if self._warnings:
+            say(f"ctx: warning: {path}: {message}")
+
+    def on_failed_page(self, page: PageOutcome) -> None:
+        from research.given_up import page_line
 
         say(f"ctx: given up: {page_line(page)}")
 
@@ -77,17 +81,17 @@ class BarObserver(SilentObserver):
         self._pages: dict[str, int] = {}  # by file; not every page of a file is told of
         self._bytes: dict[str, float] = {}
 
-    def planned(self, files: int, size_bytes: int) -> None:
+    def on_plan(self, files: int, size_bytes: int) -> None:
         self._started = time.monotonic()
         self._files = files
         self._reading = self._progress.add_task("reading", total=max(1, size_bytes), note="", name="")
 
-    def reading(self, path: str, page: int, pages: int) -> None:
+    def on_page(self, path: str, page: int, pages: int) -> None:
         self._pages[path] = page
         self._bytes[path] = _size(path) * page / max(1, pages)
         self._show_reading(path)
 
-    def finished(self, outcome: FileOutcome) -> None:
+    def on_file(self, outcome: FileOutcome) -> None:
         if self._reading is None:  # settled without reading
             return
         self._done += 1
@@ -95,19 +99,19 @@ class BarObserver(SilentObserver):
         self._bytes[outcome.path] = _size(outcome.path)
         self._show_reading(outcome.path)
 
-    def embedding(self, done: int, total: int) -> None:
+    def on_embed(self, done: int, total: int) -> None:
         self._step("embedding", done, total, "chunks")
 
-    def drawing(self, done: int, total: int) -> None:
+    def on_render(self, done: int, total: int) -> None:
         self._step("drawing", done, total, "documents")
 
-    def recognising(self, done: int, total: int) -> None:
+    def on_ocr(self, done: int, total: int) -> None:
         self._step("OCR", done, total, "pages")
 
-    def seeing(self, done: int, total: int) -> None:
+    def on_visual(self, done: int, total: int) -> None:
         self._step("visual", done, total, "pages")
 
-    def noted(self, message: str) -> None:
+    def on_note(self, message: str) -> None:
         from cli.terminal import one_line
 
         self._progress.console.print(f"ctx: {one_line(message)}", markup=False, highlight=False)
@@ -122,7 +126,7 @@ class BarObserver(SilentObserver):
         note = f"{done}/{total} {unit}  {self._rate(done)} {unit}/s"
         self._progress.update(self._steps[name], completed=done, note=note)
 
-    def publishing(self) -> None:
+    def on_publish(self) -> None:
         self._progress.add_task("publishing", total=None, note="the collections", name="")
 
     def _show_reading(self, path: str) -> None:

@@ -5,29 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from cli.options import Common, index_of
 from cli.output import say
-from research.errors import CtxError, NothingFoundError, UsageError
+from research.errors import CtxError, UsageError
+from research.index import Index
 from research.models import Coverage
 from research.settings import Settings
-from research.store.client import ChromaClient
-from research.store.documents import find_documents
-from research.store.pages import count_pages
-from research.store.paths import IndexPaths
-from research.store.repair import repair_if_behind
 
 # Collections are let go with the process: to take a large one apart takes longer than to search it.
-_held: list[ChromaClient] = []
-
-
-@dataclass(frozen=True, slots=True)
-class OpenIndex:
-    """An index ready to be asked; `documents` are the ids a question is restricted to, None for all."""
-
-    client: ChromaClient
-    documents: list[str] | None
+_held: list[Index] = []
 
 
 def read_question(given: Sequence[str]) -> str:
@@ -44,21 +31,17 @@ def read_question(given: Sequence[str]) -> str:
 
 
 @contextmanager
-def open_index(given: Common, settings: Settings, names: Sequence[str] | None) -> Iterator[OpenIndex]:
-    """Mend the collections if an earlier run left them behind, then open the index for reading."""
-    paths = index_of(settings)
-    if not paths.exists:
-        raise _nothing_in(paths)
-    if repair_if_behind(paths) and not given.quiet:
-        say("ctx: the collections were behind and have been brought up to date")
-    client = ChromaClient(paths.root)
-    _held.append(client)
+def open_index(given: Common, settings: Settings) -> Iterator[Index]:
+    """The index ready to be asked: brought up to date if an earlier run left its collections behind."""
+    index = Index.open(index_of(settings).root, settings)
+    _held.append(index)
     try:
-        if count_pages(client.catalog) == 0:
-            raise _nothing_in(paths)
-        yield OpenIndex(client, _chosen(client, names))
+        index.check_not_empty()
+        if index.catch_up() and not given.quiet:
+            say("ctx: the collections were behind and have been brought up to date")
+        yield index
     finally:
-        client.catalog.close()
+        index.catalog.close()
 
 
 def check_legs(coverage: Coverage) -> None:
@@ -79,6 +62,7 @@ def notes_on(coverage: Coverage) -> list[str]:
         " others; see: ctx doctor"
         for reason, names in failed.items()
     ]
+    notes += coverage.notes
     if coverage.pages_without_vectors:
         notes.append(
             f"{coverage.pages_without_vectors} of {coverage.pages} pages are searched by their words only, until"
@@ -90,16 +74,3 @@ def notes_on(coverage: Coverage) -> list[str]:
             " finish with: ctx ingest PATH"
         )
     return notes
-
-
-def _nothing_in(paths: IndexPaths) -> NothingFoundError:
-    what = "has no documents yet" if paths.exists else "does not exist yet"
-    return NothingFoundError(
-        f"the index {paths.root} {what}, so there is nothing to search", hint="add documents: ctx ingest PATH"
-    )
-
-
-def _chosen(client: ChromaClient, names: Sequence[str] | None) -> list[str] | None:
-    if not names:
-        return None
-    return sorted({found.doc_id for name in names for found in find_documents(client.catalog, name)})

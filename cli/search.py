@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -27,8 +25,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cli.views import Scored
-    from research.search.engine import Found, SearchOutcome
-    from research.store.catalog import Catalog
+    from research.models import PageResult, SearchResults
 
 DETAILS = """
 In a pipe each result is one line of tab-separated fields: rank, score, file:page, snippet.
@@ -41,27 +38,6 @@ Examples:
   ctx search "interest rate risk" --mode lexical --num-results 3
   ctx search "interest rate risk" --json | jq '.results[0]'
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One page found. The fields are those of the JSON document."""
-
-    rank: int
-    doc_id: str
-    filename: str
-    page: int
-    page_label: str
-    section_path: str | None
-    score: float
-    snippet: str
-    ocr: bool
-    image_path: str | None
-    thumbnail_path: str | None
-    visual_match: bool
-    regions: list[dict[str, Any]]
-    legs: dict[str, Any]
-    suspicious: list[str]
 
 
 def command(
@@ -80,75 +56,32 @@ def command(
     from cli.output import complain, on_terminal, paint, say, write_document
     from cli.question import check_legs, notes_on, open_index, read_question
     from research.errors import NothingFoundError
-    from research.search.engine import SearchEngine
 
     given = common(ctx, index, quiet)
     asked = read_question(question)
     settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
-    with open_index(given, settings, doc) as opened:
-        engine = SearchEngine(opened.client, device=settings.device, named_encoders=settings.named_encoders)
-        outcome = engine.run(asked, settings.num_results, settings.mode, documents=opened.documents)
-        check_legs(outcome.coverage)
-        outcome, texts = still_there(opened.client.catalog, outcome)
-        results = [_result(asked, *shown) for shown in zip(count(1), outcome.found, texts, strict=False)]
+    with open_index(given, settings) as opened:
+        found = opened.search(asked, documents=doc, highlights=as_json)
+    check_legs(found.coverage)
     if as_json:
-        document = {
-            "query": asked,
-            "results": [asdict(result) for result in results],
-            "coverage": outcome.coverage.to_dict(),
-            "timings": outcome.timings,
-        }
-        write_document("ctx.search/1", document)
+        write_document("ctx.search/1", found.to_dict())
     elif on_terminal():
-        paint(_rendering(results, outcome, explain=explain))
+        paint(_rendering(found, explain=explain))
     else:
-        _write_plain(results, outcome, explain=explain)
+        _write_plain(found, explain=explain)
     if not given.quiet:
-        for note in notes_on(outcome.coverage):
+        for note in notes_on(found.coverage):
             say(f"ctx: note: {note}")
-        for note in [] if as_json else _suspicions(results):
+        for note in [] if as_json else _suspicions(found.results):
             say(f"ctx: note: {note}")
-    if results:
+    if found.results:
         return 0
     nothing = NothingFoundError("nothing found for this question", hint="try other words, or see: ctx list")
     complain(nothing, as_json=False)
     return nothing.exit_code
 
 
-def still_there(catalog: Catalog, outcome: SearchOutcome) -> tuple[SearchOutcome, list[str]]:
-    """The outcome without the pages that were removed since the search, and the markdown of the others."""
-    from research.store.pages import page_markdown
-
-    texts = [page_markdown(catalog, found.page.doc_id, found.page.page) for found in outcome.found]
-    found = [entry for entry, text in zip(outcome.found, texts, strict=True) if text is not None]
-    return replace(outcome, found=found), [text for text in texts if text is not None]
-
-
-def _result(question: str, rank: int, found: Found, markdown: str) -> Result:
-    from research.context.suspicion import signs_of
-    from research.search.snippets import snippet
-
-    page = found.page
-    return Result(
-        rank=rank,
-        doc_id=page.doc_id,
-        filename=page.filename,
-        page=page.page,
-        page_label=page.label,
-        section_path=page.section_path or None,
-        score=found.score,
-        snippet=snippet(markdown, question),
-        ocr=bool(page.ocr_engine),
-        image_path=page.image_path or None,
-        thumbnail_path=page.thumb_path or None,
-        visual_match=found.visual_match,
-        regions=[asdict(region) for region in found.regions],
-        legs={name: asdict(leg) for name, leg in found.legs.items()},
-        suspicious=signs_of(markdown, filename=page.filename, title=page.title),
-    )
-
-
-def _suspicions(results: list[Result]) -> list[str]:
+def _suspicions(results: list[PageResult]) -> list[str]:
     from cli.terminal import one_line
     from cli.views import suspicion_note
 
@@ -159,27 +92,27 @@ def _suspicions(results: list[Result]) -> list[str]:
     ]
 
 
-def _write_plain(results: list[Result], outcome: SearchOutcome, *, explain: bool) -> None:
+def _write_plain(found: SearchResults, *, explain: bool) -> None:
     from cli.output import say, write_line
     from cli.terminal import phrase
 
-    for result in results:
+    for result in found.results:
         write_line(result.rank, f"{result.score:.3f}", f"{result.filename}:{result.page}", phrase(result.snippet))
     if explain:
-        from cli.views import explain_lines
+        from cli.views import explain_lines, rewrite_lines
 
-        for line in explain_lines(_scored(outcome.found)):
+        for line in (*rewrite_lines(found.rewrites), *explain_lines(_scored(found.results))):
             say(line)
 
 
-def _rendering(results: list[Result], outcome: SearchOutcome, *, explain: bool) -> Iterator[RenderableType]:
+def _rendering(found: SearchResults, *, explain: bool) -> Iterator[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
     from cli.terminal import one_line, phrase
-    from cli.views import explain_table, page_name, plain
+    from cli.views import explain_table, page_name, plain, rewrite_lines
 
-    for result in results:
+    for result in found.results:
         yield Text.assemble(
             (f"{result.rank:>2}. ", "bold"),
             (one_line(result.filename), "bold cyan"),
@@ -189,14 +122,13 @@ def _rendering(results: list[Result], outcome: SearchOutcome, *, explain: bool) 
         if result.section_path:
             yield Padding(plain(phrase(result.section_path), "dim"), (0, 0, 0, 4))
         yield Padding(plain(phrase(result.snippet)), (0, 0, 1, 4))
-    if explain and results:
-        yield explain_table(_scored(outcome.found))
+    if explain:
+        yield from (plain(line, "dim") for line in rewrite_lines(found.rewrites))
+    if explain and found.results:
+        yield explain_table(_scored(found.results))
 
 
-def _scored(found: list[Found]) -> list[Scored]:
+def _scored(results: list[PageResult]) -> list[Scored]:
     from cli.views import Scored
 
-    return [
-        Scored(rank, f.page.filename, f.page.page, f.page.label, f.page.section_path, f.score, f.legs)
-        for rank, f in enumerate(found, start=1)
-    ]
+    return [Scored(r.rank, r.filename, r.page, r.page_label, r.section_path or "", r.score, r.legs) for r in results]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +14,7 @@ from research.errors import NothingFoundError, UsageError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from research.models import MatchedRegion
-    from research.settings import Settings
-    from research.store.catalog import Catalog
-    from research.store.client import ChromaClient
-    from research.store.pages import StoredPage
-    from research.store.records import DocumentInfo
+    from research.models import Item, MatchedRegion, PageView
 
 DETAILS = "PAGE counts from 1 as a PDF viewer does, whatever number is printed on it."
 
@@ -53,11 +47,10 @@ def command(
 ) -> int:
     from cli.output import on_terminal, paint, say, write, write_document
     from cli.picture import check_format, write_picture
+    from cli.question import read_question
     from cli.terminal import block, one_line
     from cli.views import suspicion_note
-    from research.context.suspicion import signs_of
-    from research.store.client import ChromaClient
-    from research.store.pages import page_markdown
+    from research.index import Index
 
     given = common(ctx, index, quiet)
     settings = settings_for(given)
@@ -65,77 +58,34 @@ def command(
         check_format(image)
     elif question is not None and not as_json:
         raise UsageError("--for marks places on an image", hint="name one with --image OUT.png, or use --json")
-    with ChromaClient(index_of(settings).root) as client:
-        stored = _page(client.catalog, _document(client.catalog, doc), page)
-        markdown = page_markdown(client.catalog, stored.doc_id, page)
-        if markdown is None:
-            raise NothingFoundError(f"{stored.filename} was removed just now", hint="see what there is: ctx list")
-        regions = _regions(client, settings, stored, question) if question is not None else []
+    with Index.open(index_of(settings).root, settings) as opened:
+        view = opened.page(doc, page, question=None if question is None else read_question([question]))
+    if view.problem and not given.quiet:
+        say(f"ctx: note: the visual model cannot look ({view.problem}); the places are found by text")
     if image is not None:
-        write_picture(_image(stored), image, regions)
-    suspicious = signs_of(markdown, filename=stored.filename, title=stored.title)
+        write_picture(_image(view.item), image, view.item.regions)
     if as_json:
-        document = {
-            **stored.metadata(),
-            "title": stored.title,
-            "num_pages": stored.num_pages,
-            "error": stored.error,
-            "suspicious": suspicious,
-            "markdown": markdown,
-            "regions": [asdict(region) for region in regions],
-        }
-        write_document("ctx.show/1", document)
+        write_document("ctx.show/1", view.to_dict())
     elif image is not None:
         write(f"{one_line(str(image))}\n")
-        _talk(regions, question, quiet=given.quiet)
+        _talk(view.item.regions, question, quiet=given.quiet)
     elif on_terminal():
-        paint(_rendering(stored, markdown))
-    elif markdown:
-        write(block(markdown) + "\n")
-    if suspicious and not (given.quiet or as_json):
-        say(f"ctx: note: {suspicion_note('this page', suspicious)}")
+        paint(_rendering(view))
+    elif view.item.text:
+        write(block(view.item.text) + "\n")
+    if view.item.signals and not (given.quiet or as_json):
+        say(f"ctx: note: {suspicion_note('this page', list(view.item.signals))}")
     return 0
 
 
-def _document(catalog: Catalog, name: str) -> DocumentInfo:
-    from research.store.documents import find_documents
-
-    found = find_documents(catalog, name)
-    if len(found) > 1:
-        names = ", ".join(f"{document.filename} ({document.doc_id})" for document in found)
-        raise UsageError(f"{name!r} matches {len(found)} documents: {names}", hint="name one by its id")
-    return found[0]
-
-
-def _page(catalog: Catalog, document: DocumentInfo, page: int) -> StoredPage:
-    from research.store.pages import get_page
-
-    stored = get_page(catalog, document.doc_id, page) if 0 < page <= document.num_pages else None
-    if stored is None:
+def _image(item: Item) -> Path:
+    path = str(item.metadata["image_path"])
+    if not path or not Path(path).is_file():
         raise NothingFoundError(
-            f"{document.filename} has no page {page}", hint=f"its pages are 1 to {document.num_pages}"
+            f"page {item.ref.part} of {item.metadata['filename']} has no image in the index",
+            hint="draw it with: ctx ingest PATH",
         )
-    return stored
-
-
-def _image(page: StoredPage) -> Path:
-    if not page.image_path or not Path(page.image_path).is_file():
-        raise NothingFoundError(
-            f"page {page.page} of {page.filename} has no image in the index", hint="draw it with: ctx ingest PATH"
-        )
-    return Path(page.image_path)
-
-
-def _regions(client: ChromaClient, settings: Settings, page: StoredPage, question: str) -> list[MatchedRegion]:
-    from cli.output import say
-    from cli.question import read_question
-    from research.search.engine import SearchEngine
-
-    engine = SearchEngine(client, device=settings.device, named_encoders=settings.named_encoders)
-    regions, problem = engine.places(read_question([question]), page.page_id)
-    if problem:
-        say(f"ctx: note: the visual model cannot look ({problem}); the places are found by text")
-    return regions
+    return Path(path)
 
 
 def _talk(regions: list[MatchedRegion], question: str | None, *, quiet: bool) -> None:
@@ -147,24 +97,25 @@ def _talk(regions: list[MatchedRegion], question: str | None, *, quiet: bool) ->
     say(f"ctx: {places if regions else 'nothing on this page matches the question'}")
 
 
-def _rendering(page: StoredPage, markdown: str) -> Iterator[RenderableType]:
+def _rendering(view: PageView) -> Iterator[RenderableType]:
     from rich.rule import Rule
     from rich.text import Text
 
     from cli.terminal import block, one_line, phrase
     from cli.views import page_name, plain
 
+    item, facts = view.item, view.item.metadata
     yield Text.assemble(
-        (one_line(page.filename), "bold cyan"),
-        f"  page {page_name(page.page, page.label)} of {page.num_pages}",
-        (f"  {page.doc_id}", "dim"),
+        (one_line(str(facts["filename"])), "bold cyan"),
+        f"  page {page_name(int(item.ref.part), str(facts['page_label']))} of {view.num_pages}",
+        (f"  {item.ref.key}", "dim"),
     )
-    for line in (page.title, page.section_path):
+    for line in (item.title, str(facts["section_path"])):
         if line:
             yield plain(phrase(line), "dim")
-    if page.ocr_engine:
-        yield plain(f"read from its picture by {page.ocr_engine}", "dim")
-    if page.error:
-        yield plain(f"! this page could not be read: {phrase(page.error)}", "yellow")
+    if facts["ocr_engine"]:
+        yield plain(f"read from its picture by {facts['ocr_engine']}", "dim")
+    if view.error:
+        yield plain(f"! this page could not be read: {phrase(view.error)}", "yellow")
     yield Rule(style="dim")
-    yield plain(block(markdown))
+    yield plain(block(item.text))

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
+from cli.terminal import amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from cli.location import Location
-    from research.store.catalog import Catalog
-    from research.store.failures import GivenUp
+    from research.store.catalog.catalog import Catalog
+    from research.store.catalog.failures import GivenUp
 
 DETAILS = ""
 
@@ -79,7 +80,7 @@ def command(
 
 def writer_of(lock: Path) -> int | None:
     """The process writing the index now. A note left by one that was killed does not count."""
-    from research.store.lock import holder
+    from research.store.files.lock import holder
 
     pid = holder(lock)
     if pid is None:
@@ -107,18 +108,19 @@ def size_of(folder: Path) -> int:
 
 def _status(location: Location, named_encoders: Sequence[str]) -> Status:
     from research.search.coverage import measure
-    from research.store import collections, page_vectors, vectors
-    from research.store.catalog import Catalog
-    from research.store.documents import all_documents, unfinished
-    from research.store.failures import given_up
-    from research.store.page_writes import count_for_ocr
-    from research.store.stages import STAGE_OCR
+    from research.store.catalog import page_vectors, vectors
+    from research.store.catalog.catalog import Catalog
+    from research.store.catalog.documents import all_documents, unfinished
+    from research.store.catalog.failures import given_up
+    from research.store.catalog.ledger import STAGE_OCR
+    from research.store.catalog.page_writes import count_for_ocr
+    from research.store.vectors import generations
 
     paths = location.paths
     if not paths.exists:
         return Status(str(paths.root), location.why, exists=False)
     with Catalog(paths) as catalog:
-        state = collections.state_of(catalog)
+        state = generations.state_of(catalog)
         coverage = measure(catalog, [])
         return Status(
             index=str(paths.root),
@@ -147,8 +149,9 @@ def _status(location: Location, named_encoders: Sequence[str]) -> Status:
 
 
 def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
-    from research.encoders.allowed import EncoderNotAllowed, check_allowed
-    from research.store import page_vectors, vectors
+    from research.encoders.allowed import check_allowed
+    from research.errors import EncoderNotAllowed
+    from research.store.catalog import page_vectors, vectors
 
     found = []
     for name in (vectors.encoder_of(catalog), page_vectors.encoder_of(catalog)):
@@ -160,7 +163,7 @@ def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
 
 
 def _lines(status: Status) -> Iterator[tuple[str, str]]:
-    from cli.given_up import places, remedy
+    from research.given_up import places, remedy
 
     yield "index", f"{status.index}  ({status.chosen_by})"
     if not status.exists:
@@ -172,18 +175,20 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     yield "chunks", f"{status.chunks:,}"
     yield "size", f"{status.size_bytes / 1e6:,.1f} MB"
     yield "encoder", status.text_encoder or "none yet"
-    unseen = f", {status.pages_without_visual:,} pages not seen yet" if status.pages_without_visual else ""
+    unseen = f", {amount(status.pages_without_visual, 'page')} not seen yet" if status.pages_without_visual else ""
     yield "visual", f"{status.visual_encoder or 'none yet'}{unseen}"
     for name in status.encoders_not_allowed:
         yield "not allowed", f"{name} is not loaded; allow it with CTX_ALLOWED_ENCODERS={shlex.quote(name)}"
     if status.unfinished_documents:
+        waits = "waits" if status.unfinished_documents == 1 else "wait"
         yield (
             "unfinished",
-            f"{status.unfinished_documents:,} documents wait for {status.pending_chunks:,} vectors;"
-            " finish with: ctx ingest PATH",
+            f"{amount(status.unfinished_documents, 'document')} {waits} for"
+            f" {amount(status.pending_chunks, 'vector')}; finish with: ctx ingest PATH",
         )
     if status.pages_for_ocr:
-        yield "ocr", f"{status.pages_for_ocr:,} pages wait to be read by OCR: ctx ingest PATH"
+        waits = "waits" if status.pages_for_ocr == 1 else "wait"
+        yield "ocr", f"{amount(status.pages_for_ocr, 'page')} {waits} to be read by OCR: ctx ingest PATH"
     if status.given_up:
         yield "given up", f"{places(status.given_up)}; {remedy(status.given_up)}"
     if status.collections_behind:

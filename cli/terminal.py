@@ -38,6 +38,11 @@ def block(text: str) -> str:
     return _UNSAFE_IN_BLOCK.sub(_spelled, text)
 
 
+def amount(number: int, noun: str) -> str:
+    """`1 page`, `2,000 pages`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _spelled(match: re.Match[str]) -> str:
     code = ord(match.group())
     named = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}.get(code)

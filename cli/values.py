@@ -15,9 +15,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 import typer
 
 
-def convert_lightly(command: Any, function: Callable[..., Any]) -> None:
+def convert_lightly(command: Any, *functions: Callable[..., Any]) -> None:
     """Give each parameter of a command a converter for its annotated type; other types keep Typer's."""
-    hints = get_type_hints(function)
+    hints = {name: hint for function in functions for name, hint in get_type_hints(function).items()}
     all_parameters = command.get_params  # the help option, too, which is made late
 
     def get_params(ctx: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cli.terminal import block, one_line, phrase
-from research.models import LegScore
+from research.models import LegScore, Rewrite
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -91,6 +91,12 @@ def explain_lines(pages: Iterable[Scored]) -> Iterator[str]:
                 f"[{found.number}] {one_line(found.filename)}:{found.page} score {found.score:.3f}"
                 f" {name} rank {rank} score {leg.score:.3f} {_parts(leg)}".rstrip()
             )
+
+
+def rewrite_lines(rewrites: Iterable[Rewrite]) -> Iterator[str]:
+    """What was searched instead of the question, a line a rewriter."""
+    for rewrite in rewrites:
+        yield f"{rewrite.name}: {phrase(rewrite.why)}; searched: {phrase(rewrite.after)}"
 
 
 def context_text(formatted: str) -> Text:

@@ -10,25 +10,24 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from research.store.boxes import union
-from research.store.records import Block, Box, Chunk, Page, Region
+from research.boxes import WHOLE_PAGE, Box, union
+from research.records import Block, Chunk, Page, Region
+from research.text import SENTENCE_BREAK, embedding_text
 
 Count = Callable[[str], int]
 
 SPECIAL_TOKENS = 2
 MAX_CONTEXT = 48
 MIN_WINDOW = 32  # below this a window holds nothing worth finding
-WHOLE_PAGE: Box = (0.0, 0.0, 1.0, 1.0)
 
 LINES = re.compile(r"\n+")
-SENTENCES = re.compile(r"""(?:(?<=[.!?…])|(?<=[.!?…]["')\]»”’]))\s+|(?<=[。！？])\s*""")
 CELLS = re.compile(r"(?<=\|)\s+")
 WORDS = re.compile(r"\s+")
 CUTS: dict[str, tuple[re.Pattern[str], ...]] = {
-    "heading": (SENTENCES, WORDS),
-    "paragraph": (SENTENCES, WORDS),
-    "list": (LINES, SENTENCES, WORDS),
-    "picture": (LINES, SENTENCES, WORDS),
+    "heading": (SENTENCE_BREAK, WORDS),
+    "paragraph": (SENTENCE_BREAK, WORDS),
+    "list": (LINES, SENTENCE_BREAK, WORDS),
+    "picture": (LINES, SENTENCE_BREAK, WORDS),
     "code": (LINES, WORDS),
     "table": (LINES, CELLS, WORDS),
 }
@@ -54,11 +53,6 @@ def chunk_page(
         if block.text.strip():
             chunker.add_block(number, block)
     return chunker.finish()
-
-
-def embedding_text(chunk: Chunk) -> str:
-    """What the encoder is given for a chunk: its context, then its text."""
-    return f"{chunk.context}\n{chunk.text}" if chunk.context else chunk.text
 
 
 def context_line(title: str, sections: list[str], count: Count, limit: int) -> str:
@@ -276,7 +270,7 @@ class _Chunker:
     def _chunks(self, context: str, parts: list[_Part], ordinal: int) -> list[Chunk]:
         text, regions = _join(parts)
         chunk = Chunk(self._page, ordinal, text, context, 0, union(part.box for part in parts), regions)
-        tokens = self._count(embedding_text(chunk))
+        tokens = self._count(embedding_text(chunk.context, chunk.text))
         if tokens <= self._window:
             return [replace(chunk, tokens=tokens)]
         # Only where an encoder's counts do not add up (its tokens reach across blanks): cut until each half fits.

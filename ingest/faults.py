@@ -6,9 +6,12 @@ import traceback
 from dataclasses import dataclass
 
 from research.errors import CtxError
+from research.observe.log import frames_of
 
 # What is no mistake of ours on one page and must reach the edge of the process: errors with a meaning of their own.
 NOT_OURS = (CtxError, MemoryError, OSError)
+
+A_BUG = "a bug in ctx, not in the file"
 
 _PACKAGES = {"ingest", "research"}
 _LONGEST = 200  # characters of an exception's message, which may quote the document
@@ -16,7 +19,7 @@ _LONGEST = 200  # characters of an exception's message, which may quote the docu
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An exception of our own code: a sentence for the user, the traceback for whoever mends it."""
+    """An exception of our own code: a sentence for the user, the frames of its traceback for whoever mends it."""
 
     reason: str
     trace: str
@@ -34,7 +37,7 @@ def fault_of(error: Exception) -> Fault:
     if isinstance(error, FaultError):
         return error.fault
     said = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
-    return Fault(f"ctx itself failed on it: {said[:_LONGEST]}", "".join(traceback.format_exception(error)))
+    return Fault(f"{A_BUG}: {said[:_LONGEST]}", frames_of(error))
 
 
 def is_ours(error: Exception) -> bool:

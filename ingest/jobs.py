@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ingest.wire import lines_in, parse_page
-from research.store.records import Chunk, Line, Page
+from ingest.serialize import decode_lines, decode_page
+from research.records import Chunk, Line, Page
+from research.store.catalog.failures import INTERNAL
 
-Task = Literal["read", "draw", "ocr"]
+Task = Literal["read", "render", "ocr"]
 
+UNREADABLE = "unreadable"  # the code of a file that cannot be opened or read just now
 NO_SPACE = "no_space"  # the code of a failure that is the disk's and not the document's
 
 
@@ -23,27 +25,27 @@ class Job:
     task: Task
     path: Path
     doc_id: str
-    spool: Path  # "read": a file to write pages to; "draw": a folder for images
+    output: Path  # "read": a file to write pages to; "render": a folder for images
     encoder: str = ""  # whose tokens chunks are measured in, as research.encoders.counting names it
     pages: tuple[int, ...] = ()  # "ocr": which pages
     engine: str = "auto"  # "ocr": what reads them
     force: bool = False  # OCR is to read pages whatever their text layer
-    skip: tuple[int, ...] = ()  # pages that broke the reader before
-    deaths: tuple[tuple[int, str], ...] = ()  # how processes ended on it so far: the page each was on, and the code
-    given_up: int = 0  # pages of `skip` that were given up while this job was worked on
-    trouble: tuple[str, str] = ("", "")  # the code and reason of the last of them
+    skip_pages: tuple[int, ...] = ()  # pages that broke the reader before
+    failed_attempts: tuple[tuple[int, str], ...] = ()  # processes that ended on it: the page each was on, the code
+    given_up: int = 0  # pages of `skip_pages` that were given up while this job was worked on
+    last_failure: tuple[str, str] = ("", "")  # the code and reason of the last of them
 
     def message(self) -> dict[str, Any]:
         """As it goes over the pipe; the path as bytes in hex, because it may be no valid text."""
         return {
             "task": self.task,
             "path": os.fsencode(self.path).hex(),
-            "spool": str(self.spool),
+            "output": str(self.output),
             "encoder": self.encoder,
             "pages": self.pages,
             "engine": self.engine,
             "force": self.force,
-            "skip": self.skip,
+            "skip_pages": self.skip_pages,
         }
 
 
@@ -57,7 +59,7 @@ class PageStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class PageOcred:
+class PageOcrDone:
     """OCR has read a page."""
 
     job: Job
@@ -80,24 +82,25 @@ class PageFailed:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRead:
-    """The whole document is in the job's spool file."""
+    """The whole document is in the job's output file."""
 
     job: Job
     title: str
     pages: int
+    without_text: int  # of these pages have no text layer
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentDrawn:
-    """The images of these pages are in the job's spool folder."""
+class DocumentRendered:
+    """The images of these pages are in the job's output folder."""
 
     job: Job
     pages: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentOcred:
+class DocumentOcrDone:
     """Every page of the job was read or given up."""
 
     job: Job
@@ -114,20 +117,28 @@ class DocumentFailed:
     trace: str = ""
 
 
-Event = PageStarted | PageOcred | PageFailed | DocumentRead | DocumentDrawn | DocumentOcred | DocumentFailed
+Event = PageStarted | PageOcrDone | PageFailed | DocumentRead | DocumentRendered | DocumentOcrDone | DocumentFailed
 
 
 def event_of(job: Job, message: dict[str, Any]) -> Event:
-    """A message of the process as an event."""
+    """A message of the process as an event. A bug of ours is a failure like others, with a traceback."""
     makers: dict[str, Callable[[], Event]] = {
         "page": lambda: PageStarted(job, message["page"], message["pages"]),
-        "ocr": lambda: PageOcred(job, *parse_page(message["line"]), lines_in(message["lines"])),
-        "page_failed": lambda: PageFailed(
-            job, message["page"], message["code"], message["reason"], message["tries"], message["trace"]
+        "ocr": lambda: PageOcrDone(job, *decode_page(message["line"]), decode_lines(message["lines"])),
+        "page_failed": lambda: PageFailed(job, message["page"], message["code"], message["reason"], message["tries"]),
+        "bug": lambda: _bug(job, message),
+        "read": lambda: DocumentRead(
+            job, message["title"], message["pages"], message["without_text"], tuple(message["warnings"])
         ),
-        "read": lambda: DocumentRead(job, message["title"], message["pages"], tuple(message["warnings"])),
-        "drawn": lambda: DocumentDrawn(job, tuple(message["pages"])),
-        "ocr_done": lambda: DocumentOcred(job),
-        "failed": lambda: DocumentFailed(job, message["code"], message["reason"], trace=message.get("trace", "")),
+        "rendered": lambda: DocumentRendered(job, tuple(message["pages"])),
+        "ocr_done": lambda: DocumentOcrDone(job),
+        "failed": lambda: DocumentFailed(job, message["code"], message["reason"]),
     }
     return makers[message["event"]]()
+
+
+def _bug(job: Job, message: dict[str, Any]) -> PageFailed | DocumentFailed:
+    page, reason, trace = message["page"], message["reason"], message["traceback"]
+    if page is None:
+        return DocumentFailed(job, INTERNAL, reason, trace=trace)
+    return PageFailed(job, page, INTERNAL, reason, trace=trace)

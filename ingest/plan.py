@@ -8,18 +8,19 @@ from pathlib import Path
 
 from ingest.pdf.version import READER_VERSION
 from ingest.report import FileOutcome
-from ingest.scan import hash_of, stamp_of, storable
+from ingest.scan import hash_of, stamp_of, to_utf8
 from research.errors import DocumentError
-from research.store.catalog import Catalog
-from research.store.documents import (
+from research.records import DocumentInfo, FailedPage
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import (
     FileStamp,
     document_at_path,
     document_of_hash,
     note_file,
+    reader_version_of,
     rename_document,
 )
-from research.store.failures import failed_file, failures_of, to_read_again
-from research.store.records import DocumentInfo, FailedPage
+from research.store.catalog.failures import failed_file, failures_of, to_read_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,11 @@ def plan(catalog: Catalog, path: Path, again: Again | None = None) -> FileOutcom
         stamp = stamp_of(path)
         known = document_at_path(catalog, stamp.path)
         unchanged = known is not None and known[1] == stamp and known[0] not in again.documents
-        if known is not None and unchanged and _current(catalog, known[0]):
+        if known is not None and unchanged and reader_version_of(catalog, known[0]) == READER_VERSION:
             return FileOutcome(stamp.path, "unchanged", known[0])
         sha256 = hash_of(path)
     except DocumentError as error:
-        return FileOutcome(storable(path), "failed", code=error.code, reason=error.message)
+        return FileOutcome(to_utf8(path), "failed", code=error.code, reason=error.message)
     same = document_of_hash(catalog, sha256)
     if same is None:
         return _unless_hopeless(catalog, ToRead(path, stamp, sha256, replaces=known is not None), again)
@@ -81,7 +82,7 @@ def _settle(catalog: Catalog, path: Path, stamp: FileStamp, document: DocumentIn
         note_file(catalog, document.doc_id, stamp)
         return FileOutcome(stamp.path, "unchanged", document.doc_id)
     if not Path(document.source_path).exists():
-        rename_document(catalog, document.doc_id, document.source_path, stamp, storable(path.name))
+        rename_document(catalog, document.doc_id, document.source_path, stamp, to_utf8(path.name))
         return FileOutcome(stamp.path, "renamed", document.doc_id)
     note_file(catalog, document.doc_id, stamp)
     return FileOutcome(stamp.path, "copy", document.doc_id)
@@ -95,8 +96,3 @@ def _unless_hopeless(catalog: Catalog, step: ToRead, again: Again) -> FileOutcom
         return step
     reason = f"{failed.reason}, in an earlier run; it was not tried again"
     return FileOutcome(step.stamp.path, "failed", step.doc_id, code=failed.code, reason=reason)
-
-
-def _current(catalog: Catalog, doc_id: str) -> bool:
-    row = catalog.connection.execute("SELECT reader_version FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
-    return row is not None and int(row[0]) == READER_VERSION

@@ -7,32 +7,29 @@ two processes ended in the same way is given up, and the rest of its document is
 from __future__ import annotations
 
 import json
-import logging
 import os
 import selectors
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-import ingest
-from ingest.endings import Ending, ending_of, out_of_time, too_long
-from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcred, PageStarted, Task, event_of
+from ingest.exit_reasons import ExitReason, document_timeout, exit_reason, page_timeout
+from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcrDone, PageStarted, Task, event_of
 from ingest.stopwatch import Stopwatch
 from research.errors import IndexUnusableError
-from research.store.trouble import FREE_SPACE, RUN_AGAIN
+from research.observe.log import in_full, logger_of
+from research.process import start_helper
+from research.store.error_hints import FREE_SPACE, RUN_AGAIN
 
 _TRIES = 2  # of a page that a process ended on, before it is given up
 _PAGES_GIVEN_UP = 3  # pages of one document that may be given up before the document is
-_DEATHS = _TRIES * (_PAGES_GIVEN_UP + 1)  # of processes on one document, on whichever pages
+_MAX_FAILED_ATTEMPTS = _TRIES * (_PAGES_GIVEN_UP + 1)  # of processes on one document, on whichever pages
 _TICK = 0.25
 _SECONDS_TO_END = 10.0  # for a process that has closed its output; writing a core file can take long
 _KEPT = 8192  # bytes of what a process said last on stderr
 
-log = logging.getLogger("ctx.ingest")
-log.addHandler(logging.NullHandler())
+log = logger_of("ingest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ class Limits:
 
 LIMITS: Mapping[Task, Limits] = {
     "read": Limits(60.0, 30.0, 600.0),
-    "draw": Limits(60.0, 30.0, 900.0),
+    "render": Limits(60.0, 30.0, 900.0),
     "ocr": Limits(60.0, 90.0, 7200.0),
 }
 
@@ -55,12 +52,12 @@ LIMITS: Mapping[Task, Limits] = {
 class _Process:
     handle: subprocess.Popen[bytes]
     job: Job | None = None
-    begun: bool = False  # whether it has taken up the job it was given
+    started: bool = False  # whether it has taken up the job it was given
     page: int = 0
     page_since: float = 0.0
     job_since: float = 0.0
     buffer: bytes = field(default=b"")
-    said: bytes = field(default=b"")  # the end of its stderr
+    stderr_tail: bytes = field(default=b"")  # the end of its stderr
 
 
 class Pool:
@@ -73,149 +70,149 @@ class Pool:
         self._tick = min(_TICK, *(min(each.start, each.page, each.document) for each in limits.values()))
         self._processes: list[_Process] = []
         self._selector = selectors.DefaultSelector()
-        self._watch = Stopwatch()
+        self._clock = Stopwatch()
 
     def __enter__(self) -> Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
         for process in list(self._processes):
-            self._end(process)
+            self._kill(process)
         self._selector.close()
 
-    def read(self, jobs: Iterable[Job]) -> Iterator[Event]:
+    def run(self, jobs: Iterable[Job]) -> Iterator[Event]:
         """Work through the jobs; events of different documents come mixed."""
         waiting = deque(jobs)
         while waiting or any(process.job for process in self._processes):
-            self._hand_out(waiting)
+            self._assign_waiting(waiting)
             for key, _ in self._selector.select(timeout=self._tick):
                 process, stream = key.data
                 if process not in self._processes:  # it ended with an event before this one
                     continue
                 if stream == "stderr":
-                    self._overhear(process)
+                    self._on_stderr(process)
                 else:
-                    yield from self._hear(process, waiting)
-            self._watch.tick()
-            yield from self._check_times(waiting)
+                    yield from self._on_output(process, waiting)
+            self._clock.tick()
+            yield from self._check_timeouts(waiting)
 
-    def _hand_out(self, waiting: deque[Job]) -> None:
+    def _assign_waiting(self, waiting: deque[Job]) -> None:
         while waiting:
             idle = next((process for process in self._processes if process.job is None), None)
             if idle is None:
                 if len(self._processes) >= self._size:
                     return
                 idle = self._start()
-            self._give(idle, waiting.popleft())
+            self._assign(idle, waiting.popleft())
 
-    def _give(self, process: _Process, job: Job) -> None:
-        now = self._watch.seconds
-        process.job, process.begun, process.page, process.page_since, process.job_since = job, False, 0, now, now
+    def _assign(self, process: _Process, job: Job) -> None:
+        now = self._clock.seconds
+        process.job, process.started, process.page, process.page_since, process.job_since = job, False, 0, now, now
         stdin = process.handle.stdin
         assert stdin is not None
         try:
             stdin.write(json.dumps(job.message()).encode() + b"\n")
             stdin.flush()
         except BrokenPipeError:
-            return  # it died while idle; _hear sees the end of its output and says so
+            return  # it died while idle; _on_output sees the end of its output and says so
 
-    def _hear(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
+    def _on_output(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
         stdout = process.handle.stdout
         assert stdout is not None
         data = os.read(stdout.fileno(), 1 << 16)
         if not data:
-            yield from self._died(process, waiting)
+            yield from self._on_exit(process, waiting)
             return
         *lines, process.buffer = (process.buffer + data).split(b"\n")
         for line in lines:
             if process.job is None:
                 continue
             message = json.loads(line)
-            if message["event"] == "begun":
-                process.begun, process.page_since = True, self._watch.seconds
+            if message["event"] == "started":
+                process.started, process.page_since = True, self._clock.seconds
             else:
-                yield self._note(process, _with_cause(event_of(process.job, message)))
+                yield self._track(process, _with_cause(event_of(process.job, message)))
 
-    def _overhear(self, process: _Process) -> None:
+    def _on_stderr(self, process: _Process) -> None:
         """Keep the end of what it says: a library that crashes sometimes says why."""
         stderr = process.handle.stderr
         assert stderr is not None
         data = os.read(stderr.fileno(), 1 << 16)
         if data:
-            process.said = (process.said + data)[-_KEPT:]
+            process.stderr_tail = (process.stderr_tail + data)[-_KEPT:]
         else:
             self._selector.unregister(stderr)
 
-    def _note(self, process: _Process, event: Event) -> Event:
+    def _track(self, process: _Process, event: Event) -> Event:
         """Keep track of the page in work, and of when the job is over."""
         if isinstance(event, PageStarted):
-            process.page, process.page_since = event.page, self._watch.seconds
-        elif isinstance(event, PageOcred | PageFailed):
-            _log(event)
-            number = event.page.number if isinstance(event, PageOcred) else event.page
+            process.page, process.page_since = event.page, self._clock.seconds
+        elif isinstance(event, PageOcrDone | PageFailed):
+            _log(event, event.trace if isinstance(event, PageFailed) else "")
+            number = event.page.number if isinstance(event, PageOcrDone) else event.page
             left = tuple(page for page in event.job.pages if page != number)
             process.job = replace(event.job, pages=left)  # a second try begins where this one ended
         else:
             process.job = None
         if isinstance(event, DocumentFailed):
             _check_index(event)
-            _log(event)
+            _log(event, event.trace)
         return event
 
-    def _died(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
+    def _on_exit(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
         job, page = process.job, process.page
         try:
             code: int | None = process.handle.wait(_SECONDS_TO_END)
         except subprocess.TimeoutExpired:
             code = None
-        self._end(process)
+        self._kill(process)
         if job is not None:
-            yield from self._again(job, page, ending_of(code, job.task, process.said), waiting)
+            yield from self._retry_or_give_up(job, page, exit_reason(code, job.task, process.stderr_tail), waiting)
 
-    def _check_times(self, waiting: deque[Job]) -> Iterator[Event]:
-        now = self._watch.seconds
+    def _check_timeouts(self, waiting: deque[Job]) -> Iterator[Event]:
+        now = self._clock.seconds
         for process in list(self._processes):
             job, page = process.job, process.page
             if job is None:
                 continue
             limits = self._limits[job.task]
             if now - process.job_since > limits.document:
-                self._end(process)
-                ending = too_long(limits.document)
-                yield _logged(DocumentFailed(job, ending.code, ending.reason))
-            elif now - process.page_since > (limits.page if process.begun else limits.start):
-                self._end(process)
-                ending = out_of_time(limits.page if process.begun else limits.start, begun=process.begun)
-                yield from self._again(job, page, ending, waiting)
+                self._kill(process)
+                why = document_timeout(limits.document)
+                yield _logged(DocumentFailed(job, why.code, why.reason))
+            elif now - process.page_since > (limits.page if process.started else limits.start):
+                self._kill(process)
+                why = page_timeout(limits.page if process.started else limits.start, started=process.started)
+                yield from self._retry_or_give_up(job, page, why, waiting)
 
-    def _again(self, job: Job, page: int, ending: Ending, waiting: deque[Job]) -> Iterator[PageFailed | DocumentFailed]:
+    def _retry_or_give_up(
+        self, job: Job, page: int, why: ExitReason, waiting: deque[Job]
+    ) -> Iterator[PageFailed | DocumentFailed]:
         """Try the same page once more; after a second end of the same kind leave it out and try the rest.
 
         Page 0 stands for a process that ended before any page, perhaps while it was idle. It cannot be left out.
         """
-        job = replace(job, deaths=(*job.deaths, (page, ending.code)))
-        tries = job.deaths.count((page, ending.code))
-        if tries < _TRIES and len(job.deaths) < _DEATHS:
-            log.warning("%s, page %d: %s; trying again%s", job.path, page, ending.reason, _below(ending.trace))
+        job = replace(job, failed_attempts=(*job.failed_attempts, (page, why.code)))
+        tries = job.failed_attempts.count((page, why.code))
+        hopeless = len(job.failed_attempts) >= _MAX_FAILED_ATTEMPTS
+        if tries < _TRIES and not hopeless:
+            full = f"{job.path}, page {page}: {why.reason}; trying again{_trace_below(why.trace)}"
+            log.warning("%s, page %d: %s; trying again", job.path, page, why.code, extra=in_full(full))
             waiting.appendleft(job)
-        elif page == 0 or page in job.skip or job.given_up >= _PAGES_GIVEN_UP or len(job.deaths) >= _DEATHS:
-            yield _logged(DocumentFailed(job, ending.code, ending.reason, tries, ending.trace))
+        elif page == 0 or page in job.skip_pages or job.given_up >= _PAGES_GIVEN_UP or hopeless:
+            yield _logged(DocumentFailed(job, why.code, why.reason, tries, why.trace))
         else:
-            yield _logged(PageFailed(job, page, ending.code, ending.reason, tries, ending.trace))
+            yield _logged(PageFailed(job, page, why.code, why.reason, tries, why.trace))
             left = tuple(number for number in job.pages if number != page)
-            without = replace(job, skip=(*job.skip, page), pages=left, given_up=job.given_up + 1)
-            waiting.appendleft(replace(without, trouble=(ending.code, ending.reason)))
+            without = replace(job, skip_pages=(*job.skip_pages, page), pages=left, given_up=job.given_up + 1)
+            waiting.appendleft(replace(without, last_failure=(why.code, why.reason)))
 
     def _start(self) -> _Process:
-        # -P keeps the folder the user stands in off the module path: it may hold anything, a json.py too.
-        home = str(Path(ingest.__file__).parent.parent)
-        environment = {**os.environ, "PYTHONPATH": home, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-        handle = subprocess.Popen(
-            [sys.executable, "-P", "-X", "faulthandler", "-m", "ingest.worker", str(os.getpid())],
+        handle = start_helper(
+            "ingest.worker",
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            environment={"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
         )
         process = _Process(handle)
         self._processes.append(process)
@@ -225,14 +222,14 @@ class Pool:
         self._selector.register(handle.stderr, selectors.EVENT_READ, (process, "stderr"))
         return process
 
-    def _end(self, process: _Process) -> None:
+    def _kill(self, process: _Process) -> None:
         stdin, stdout, stderr = process.handle.stdin, process.handle.stdout, process.handle.stderr
         assert stdin is not None
         assert stdout is not None
         assert stderr is not None
         process.handle.kill()
         process.handle.wait()
-        process.said = (process.said + _rest(stderr.fileno()))[-_KEPT:]
+        process.stderr_tail = (process.stderr_tail + _drain(stderr.fileno()))[-_KEPT:]
         for stream in (stdout, stderr):
             if stream in self._selector.get_map():
                 self._selector.unregister(stream)
@@ -244,7 +241,7 @@ class Pool:
         self._processes.remove(process)
 
 
-def _rest(descriptor: int) -> bytes:
+def _drain(descriptor: int) -> bytes:
     """What is left in a pipe whose writer has ended, without waiting for others that may hold it open."""
     os.set_blocking(descriptor, False)
     try:
@@ -254,25 +251,26 @@ def _rest(descriptor: int) -> bytes:
 
 
 def _logged(event: PageFailed | DocumentFailed) -> PageFailed | DocumentFailed:
+    """One whose process ended: its trace is whatever that process said last, and may quote the document."""
     _log(event)
     return event
 
 
-def _log(event: Event) -> None:
-    if isinstance(event, PageFailed):
-        log.error("%s, page %d: %s%s", event.job.path, event.page, event.reason, _below(event.trace))
-    elif isinstance(event, DocumentFailed):
-        log.error("%s: %s%s", event.job.path, event.reason, _below(event.trace))
+def _log(event: Event, frames: str = "") -> None:
+    if isinstance(event, PageFailed | DocumentFailed):
+        where = f"{event.job.path}, page {event.page}" if isinstance(event, PageFailed) else str(event.job.path)
+        full = f"{where}: {event.reason}{_trace_below(event.trace)}"
+        log.error("%s: given up: %s%s", where, event.code, _trace_below(frames), extra=in_full(full))
 
 
-def _below(trace: str) -> str:
+def _trace_below(trace: str) -> str:
     return f"\n{trace.rstrip()}" if trace else ""
 
 
 def _with_cause(event: Event) -> Event:
     """A document of which nothing is left without the pages that hung is not damaged: it hung."""
-    if isinstance(event, DocumentFailed) and event.code == "damaged" and event.job.trouble[0]:
-        code, reason = event.job.trouble
+    if isinstance(event, DocumentFailed) and event.code == "damaged" and event.job.last_failure[0]:
+        code, reason = event.job.last_failure
         return replace(event, code=code, reason=reason, tries=_TRIES)
     return event
 
@@ -281,5 +279,5 @@ def _check_index(event: DocumentFailed) -> None:
     """Raise if it was not the document's fault: the next would fail like it."""
     if event.code == NO_SPACE:
         raise IndexUnusableError(f"the index cannot be written: {event.reason}", hint=FREE_SPACE)
-    if event.job.task != "ocr" and not event.job.spool.parent.is_dir():
+    if event.job.task != "ocr" and not event.job.output.parent.is_dir():
         raise IndexUnusableError("the index folder was removed while it was written", hint=RUN_AGAIN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 Result = Literal["added", "replaced", "renamed", "unchanged", "copy", "failed"]
@@ -52,11 +52,19 @@ class IngestSummary:
     visual_hint: str = ""
     links_not_followed: list[str] = field(default_factory=list)  # they lead out of the folders given
     dangling_links: list[str] = field(default_factory=list)  # they lead nowhere
+    passed_over: dict[str, int] = field(default_factory=dict)  # files ctx cannot read, by ending, most frequent first
     seconds: float = 0.0
     interrupted: bool = False
 
     def count(self, result: Result) -> int:
         return Counter(outcome.result for outcome in self.files)[result]
+
+    def warn(self, path: str, message: str) -> None:
+        """Add a warning to what is told of a file."""
+        self.files = [
+            replace(outcome, warnings=(*outcome.warnings, message)) if outcome.path == path else outcome
+            for outcome in self.files
+        ]
 
     @property
     def failed(self) -> list[FileOutcome]:
@@ -76,9 +84,11 @@ class IngestSummary:
             "waiting_pages": [asdict(page) for page in self.waiting_pages],
             "links_not_followed": self.links_not_followed,
             "dangling_links": self.dangling_links,
+            "passed_over": self.passed_over,
             "visual_pages": self.visual_pages,
             "visual_failures": self.visual_failures,
             "visual_error": self.visual_error,
+            "visual_hint": self.visual_hint,
             "seconds": round(self.seconds, 3),
             "interrupted": self.interrupted,
             "files": [asdict(outcome) for outcome in self.files],
@@ -88,56 +98,61 @@ class IngestSummary:
 class Observer(Protocol):
     """Told of progress as it happens, on the run's own thread."""
 
-    def planned(self, files: int, size_bytes: int) -> None:
+    def on_plan(self, files: int, size_bytes: int) -> None:
         """How many files there are to read, after unchanged ones were set aside."""
 
-    def reading(self, path: str, page: int, pages: int) -> None:
+    def on_page(self, path: str, page: int, pages: int) -> None:
         """A page of a file was read."""
 
-    def finished(self, outcome: FileOutcome) -> None:
+    def on_file(self, outcome: FileOutcome) -> None:
         """A file is done with."""
 
-    def gave_up(self, page: PageOutcome) -> None:
+    def on_warning(self, path: str, message: str) -> None:
+        """Something came out about a file that is done with."""
+
+    def on_failed_page(self, page: PageOutcome) -> None:
         """A page was given up."""
 
-    def embedding(self, done: int, total: int) -> None:
+    def on_embed(self, done: int, total: int) -> None:
         """Chunks that have their vectors."""
 
-    def drawing(self, done: int, total: int) -> None:
+    def on_render(self, done: int, total: int) -> None:
         """Documents whose page images are drawn."""
 
-    def recognising(self, done: int, total: int) -> None:
+    def on_ocr(self, done: int, total: int) -> None:
         """Pages that OCR has read."""
 
-    def seeing(self, done: int, total: int) -> None:
+    def on_visual(self, done: int, total: int) -> None:
         """Pages that the visual encoder has seen."""
 
-    def noted(self, message: str) -> None:
+    def on_note(self, message: str) -> None:
         """Something the user should know now."""
 
-    def publishing(self) -> None:
+    def on_publish(self) -> None:
         """The collections are being brought up to date."""
 
 
 class SilentObserver:
     """Hears everything and says nothing."""
 
-    def planned(self, files: int, size_bytes: int) -> None: ...
+    def on_plan(self, files: int, size_bytes: int) -> None: ...
 
-    def reading(self, path: str, page: int, pages: int) -> None: ...
+    def on_page(self, path: str, page: int, pages: int) -> None: ...
 
-    def finished(self, outcome: FileOutcome) -> None: ...
+    def on_file(self, outcome: FileOutcome) -> None: ...
 
-    def gave_up(self, page: PageOutcome) -> None: ...
+    def on_warning(self, path: str, message: str) -> None: ...
 
-    def embedding(self, done: int, total: int) -> None: ...
+    def on_failed_page(self, page: PageOutcome) -> None: ...
 
-    def drawing(self, done: int, total: int) -> None: ...
+    def on_embed(self, done: int, total: int) -> None: ...
 
-    def recognising(self, done: int, total: int) -> None: ...
+    def on_render(self, done: int, total: int) -> None: ...
 
-    def seeing(self, done: int, total: int) -> None: ...
+    def on_ocr(self, done: int, total: int) -> None: ...
 
-    def noted(self, message: str) -> None: ...
+    def on_visual(self, done: int, total: int) -> None: ...
 
-    def publishing(self) -> None: ...
+    def on_note(self, message: str) -> None: ...
+
+    def on_publish(self) -> None: ...

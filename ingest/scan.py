@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from research.errors import DocumentError, NothingFoundError, UsageError
-from research.store.documents import FileStamp
+from research.store.catalog.documents import FileStamp
+from research.store.files.marker import MARKER
+from research.store.files.paths import CATALOG, is_own_name
 
 _SUFFIX = ".pdf"
 _HASH_PART = 1 << 20
@@ -22,8 +25,9 @@ class Scanned:
 
     files: list[Path] = field(default_factory=list)
     unreadable: list[tuple[Path, str]] = field(default_factory=list)  # files and folders, and why
-    leaving: list[Path] = field(default_factory=list)  # links out of a folder that were not followed
-    dangling: list[Path] = field(default_factory=list)  # links that lead nowhere
+    external_links: list[Path] = field(default_factory=list)  # links out of a folder that were not followed
+    dangling_links: list[Path] = field(default_factory=list)  # links that lead nowhere
+    passed_over: Counter[str] = field(default_factory=Counter)  # files of other kinds in the folders, by their ending
 
 
 def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
@@ -37,12 +41,12 @@ def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
         search.add(path)
     found = search.result()
     if not found.files and not found.unreadable:
-        where = ", ".join(storable(path) for path in paths)
+        where = ", ".join(to_utf8(path) for path in paths)
         hint = "ctx reads files whose name ends in .pdf"
-        if found.leaving:
+        if found.external_links:
             hint = "its links lead elsewhere; take them with --follow-links"
-        elif found.dangling:
-            hint = f"its links lead nowhere: {storable(found.dangling[0])}"
+        elif found.dangling_links:
+            hint = f"its links lead nowhere: {to_utf8(found.dangling_links[0])}"
         raise NothingFoundError(f"no PDF files in {where}", hint=hint)
     return found
 
@@ -53,6 +57,7 @@ class _Search:
         self._found = Scanned()
         self._candidates: list[tuple[Path, bool]] = []  # with whether it is a link
         self._folders: set[tuple[int, int]] = set()  # entered before; this is where loops end
+        self._counted: set[tuple[int, int]] = set()  # entered from any of the paths given
 
     def add(self, path: Path) -> None:
         try:
@@ -68,7 +73,7 @@ class _Search:
                 problem = "the link leads nowhere"
         except OSError as error:
             problem = f"cannot be reached ({error.strerror})"
-        raise UsageError(f"{problem}: {storable(path)}", hint="check the spelling of the path")
+        raise UsageError(f"{problem}: {to_utf8(path)}", hint="check the spelling of the path")
 
     def result(self) -> Scanned:
         """Real files before links to them, so that a file goes by its own name."""
@@ -83,40 +88,52 @@ class _Search:
 
     def _walk(self, folder: Path, top: Path) -> None:
         """The folder and those below it. A list of what is left to do: folders can be nested deeper than calls."""
-        waiting = [folder]
+        waiting = [(folder, True)]
         while waiting:
-            current = waiting.pop()
+            current, counts = waiting.pop()
             try:
                 status = current.stat()
-                if (status.st_dev, status.st_ino) in self._folders:
+                identity = (status.st_dev, status.st_ino)
+                if identity in self._folders:
                     continue
-                self._folders.add((status.st_dev, status.st_ino))
+                self._folders.add(identity)
                 with os.scandir(current) as entries:
                     # Hidden files and folders hold caches, version control and our own index, not documents.
                     shown = sorted((e for e in entries if not e.name.startswith(".")), key=lambda entry: entry.name)
             except OSError as error:
-                self._found.unreadable.append((current, f"the folder {_why(error)}"))
+                self._found.unreadable.append((current, f"the folder {_os_reason(error)}"))
                 continue
-            waiting += reversed([Path(entry) for entry in shown if self._look_at(entry, top)])
+            counts = counts and identity not in self._counted
+            self._counted.add(identity)
+            is_index = any(entry.name in (MARKER, CATALOG) for entry in shown)
+            folders = []
+            for entry in shown:
+                counted = counts and not (is_index and is_own_name(entry.name))
+                if self._look_at(entry, top, counted=counted):
+                    folders.append((Path(entry), counted))
+            waiting += reversed(folders)
 
-    def _look_at(self, entry: os.DirEntry[str], top: Path) -> bool:
-        """Note a file; say whether the entry is a folder to enter."""
+    def _look_at(self, entry: os.DirEntry[str], top: Path, *, counted: bool) -> bool:
+        """Note a file; say whether the entry is a folder to enter. `counted`: a file of another kind is passed over,
+        and told; what an index keeps in its folder is not."""
         path = Path(entry)
         try:
             is_folder, is_link = entry.is_dir(), entry.is_symlink()
             # Never devices, pipes or sockets: opening them can block. Links that lead nowhere are no files either.
             if not is_folder and not (entry.name.lower().endswith(_SUFFIX) and entry.is_file()):
                 if is_link and entry.name.lower().endswith(_SUFFIX) and not path.exists():
-                    self._found.dangling.append(path)
+                    self._found.dangling_links.append(path)
+                elif counted and entry.is_file():
+                    self._found.passed_over[path.suffix.lower()] += 1
                 return False
             if is_link and not self._follow:
                 if not path.resolve().is_relative_to(top):
-                    self._found.leaving.append(path)
+                    self._found.external_links.append(path)
                     return False
                 if is_folder:
                     return False  # what it leads to is found by its own name
         except OSError as error:
-            self._found.unreadable.append((path, _why(error)))
+            self._found.unreadable.append((path, _os_reason(error)))
             return False
         if not is_folder:
             self._candidates.append((path, is_link))
@@ -129,7 +146,7 @@ def stamp_of(path: Path) -> FileStamp:
         status = path.stat()
     except OSError as error:
         raise _unreadable(error) from error
-    name = storable(os.path.normpath(path))
+    name = to_utf8(os.path.normpath(path))
     return FileStamp(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
@@ -139,7 +156,7 @@ def hash_of(path: Path) -> str:
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise DocumentError("unreadable", "it is no longer a file")
+                raise DocumentError("it is no longer a file", code="unreadable")
             while part := file.read(_HASH_PART):
                 digest.update(part)
     except OSError as error:
@@ -147,7 +164,7 @@ def hash_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def storable(path: Path | str) -> str:
+def to_utf8(path: Path | str) -> str:
     """A path as text that a database and a terminal can hold, even where its bytes are no valid text."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
@@ -157,9 +174,9 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _why(error: OSError) -> str:
+def _os_reason(error: OSError) -> str:
     return f"cannot be read: {(error.strerror or str(error)).lower()}"
 
 
 def _unreadable(error: OSError) -> DocumentError:
-    return DocumentError("unreadable", f"cannot be read: {error.strerror or error}")
+    return DocumentError(f"cannot be read: {error.strerror or error}", code="unreadable")

@@ -19,21 +19,22 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ingest.chunks import chunk_page
 from ingest.faults import NOT_OURS, Fault, fault_of
-from ingest.jobs import NO_SPACE
-from ingest.ocr.need import OcrNeed, PageFacts, ocr_need
+from ingest.jobs import NO_SPACE, UNREADABLE
+from ingest.ocr.detect import OcrNeed, PageFacts, ocr_need
 from ingest.pdf import PdfReader, open_pdf
-from ingest.wire import lines_out, page_line
+from ingest.serialize import encode_lines, encode_page
 from research.encoders.base import TokenCounter
 from research.encoders.counting import is_light, token_counter
 from research.errors import CtxError, DocumentError
-from research.store.failures import INTERNAL
-from research.store.orphans import die_with_parent
-from research.store.records import Chunk, Line, Page
-from research.store.trouble import is_full
+from research.process import die_with_parent
+from research.records import Chunk, Line, Page
+from research.store.catalog.failures import INTERNAL
+from research.store.error_hints import is_full
 from research.telemetry import switch_off
 
 if TYPE_CHECKING:
-    from ingest.ocr.engines import OcrEngine
+    from ingest.ocr.engine import OcrEngine
+    from ingest.ocr.run import OcrFailure
 
 # Bytes of address space. Reading needs a few hundred MB at most; OCR models map 1.6 GB and more, as do other encoders.
 _MEMORY_LIMIT = 4 << 30
@@ -49,101 +50,107 @@ class Worker:
         self._engine: OcrEngine | None = None
 
     def run(self, job: dict[str, Any]) -> None:
-        tasks = {"read": self._read, "draw": self._draw, "ocr": self._recognise}
-        self._say(event="begun")
+        tasks = {"read": self._read, "render": self._render, "ocr": self._ocr}
+        self._send(event="started")
         try:
             report = tasks[job["task"]](Path(os.fsdecode(bytes.fromhex(job["path"]))), job)
-            self._say(**report)
+            self._send(**report)
         except DocumentError as error:
-            self._say(event="failed", code=error.code, reason=error.message)
+            self._send(event="failed", code=error.code, reason=error.message)
         except MemoryError:
-            self._say(event="failed", code="too_large", reason="needs more memory than a document may take")
+            self._send(event="failed", code="too_large", reason="needs more memory than a document may take")
         except CtxError as error:
-            self._say(event="failed", code="failed", reason=error.message)
+            self._send(event="failed", code="failed", reason=error.message)
         except OSError as error:
-            code = NO_SPACE if is_full(error) else "unreadable"
-            self._say(event="failed", code=code, reason=error.strerror or str(error))
+            code = NO_SPACE if is_full(error) else UNREADABLE
+            self._send(event="failed", code=code, reason=error.strerror or str(error))
         except Exception as error:  # noqa: BLE001  the edge of the process: a mistake of ours is told as one
-            fault = fault_of(error)
-            self._say(event="failed", code=INTERNAL, reason=fault.reason, trace=fault.trace)
+            self._send_bug(fault_of(error))
 
     def _read(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
         warnings: list[str] = []
-        wordless = 0
-        with open_pdf(path) as document, Path(job["spool"]).open("w", encoding="utf-8") as spool:
-            for page in document.pages(skip=set(job["skip"]), progress=self._watch(document.num_pages)):
-                line, error = self._entry(page, document, job)
-                spool.write(line + "\n")
-                wordless += not page.markdown and not error
+        without_text = 0
+        with open_pdf(path) as document, Path(job["output"]).open("w", encoding="utf-8") as output:
+            for page in document.pages(skip=set(job["skip_pages"]), progress=self._progress(document.num_pages)):
+                line, error = self._encode(page, document, job)
+                output.write(line + "\n")
+                without_text += not page.markdown and not error
                 if error:
                     warnings.append(f"page {page.number}: {error}")
             warnings += document.warnings
             pages, title = document.num_pages, document.title
-        if wordless:
-            warnings.append(f"{wordless} of {pages} pages have no text layer")
-        return {"event": "read", "title": title, "pages": pages, "warnings": warnings}
+        return {"event": "read", "title": title, "pages": pages, "without_text": without_text, "warnings": warnings}
 
-    def _entry(self, page: Page, document: PdfReader, job: dict[str, Any]) -> tuple[str, str]:
-        """A page as it is spooled, and why it has no text; what our own code failed on is told."""
+    def _encode(self, page: Page, document: PdfReader, job: dict[str, Any]) -> tuple[str, str]:
+        """A page as it is written, and why it has no text; what our own code failed on is told."""
         fault = document.faults.get(page.number)
         try:
             noted = replace(page, needs_ocr=self._need(page, force=job["force"]) is not None)
-            line = page_line(noted, self._chunks(noted, document.title, job))
+            line = encode_page(noted, self._chunks(noted, document.title, job))
         except NOT_OURS:
             raise
         except Exception as error:  # noqa: BLE001  one page's fault costs one page
             fault = fault_of(error)
             page = Page(page.number, "", error=fault.reason)
-            line = page_line(page, [])
+            line = encode_page(page, [])
         if fault is not None:
-            self._fail(page.number, fault)
+            self._send_bug(fault, page.number)
         return line, page.error
 
-    def _draw(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
+    def _render(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
         from ingest.images import write_images
 
-        folder = Path(job["spool"])
+        folder = Path(job["output"])
         shutil.rmtree(folder, ignore_errors=True)  # from a try that was cut short
         folder.mkdir(parents=True)
         drawn = []
         with open_pdf(path) as document:
-            watch = self._watch(document.num_pages)
+            progress = self._progress(document.num_pages)
             for number in range(1, document.num_pages + 1):
-                watch(number)
+                progress(number)
                 try:
-                    if number not in job["skip"] and write_images(document.raw_page(number), number, folder):
+                    if number not in job["skip_pages"] and write_images(document.raw_page(number), number, folder):
                         drawn.append(number)
                 except NOT_OURS:
                     raise
                 except Exception as error:  # noqa: BLE001  one page's fault costs one page
-                    self._fail(number, fault_of(error))
-        return {"event": "drawn", "pages": drawn}
+                    self._send_bug(fault_of(error), number)
+        return {"event": "rendered", "pages": drawn}
 
-    def _recognise(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-        from ingest.ocr.engines import choose_engine
-        from ingest.ocr.job import OcrFailure, OcrTask, ocr_document
+    def _ocr(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
+        from ingest.ocr.choose import choose_engine
+        from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
 
         if self._engine is None:
             self._engine = choose_engine(job["engine"])
-        wanted = set(job["pages"]) - set(job["skip"])
+        wanted = set(job["pages"]) - set(job["skip_pages"])
         with open_pdf(path) as document:
-            watch = self._watch(document.num_pages)
-            pages = (page for page in document.pages(skip=set(job["skip"]), progress=watch) if page.number in wanted)
+            progress = self._progress(document.num_pages)
+            skip = set(job["skip_pages"])
+            pages = (page for page in document.pages(skip=skip, progress=progress) if page.number in wanted)
             tasks = (
                 OcrTask(page, need) for page in pages if (need := self._need(page, force=job["force"])) is not None
             )
-            for result in ocr_document(path, tasks, self._engine, progress=watch):
+            for result in ocr_document(path, tasks, self._engine, progress=progress):
                 if isinstance(result, OcrFailure):
-                    failure = {"code": result.code, "reason": result.reason, "tries": result.tries}
-                    self._say(event="page_failed", page=result.page, **failure, trace=result.trace)
+                    self._send_ocr_failure(result)
                     continue
                 page = replace(result.page, needs_ocr=False, ocr_engine=result.engine if result.lines else "")
-                line = page_line(page, self._chunks(page, document.title, job))
-                self._say(event="ocr", line=line, lines=lines_out(Line(read.text, read.box) for read in result.lines))
+                line = encode_page(page, self._chunks(page, document.title, job))
+                lines = encode_lines(Line(read.text, read.box) for read in result.lines)
+                self._send(event="ocr", line=line, lines=lines)
         return {"event": "ocr_done"}
 
-    def _fail(self, page: int, fault: Fault) -> None:
-        self._say(event="page_failed", page=page, code=INTERNAL, reason=fault.reason, tries=1, trace=fault.trace)
+    def _send_ocr_failure(self, failed: OcrFailure) -> None:
+        if failed.code == INTERNAL:
+            self._send_bug(Fault(failed.reason, failed.trace), failed.page)
+        else:
+            fields = {"code": failed.code, "reason": failed.reason, "tries": failed.tries}
+            self._send(event="page_failed", page=failed.page, **fields)
+
+    def _send_bug(self, fault: Fault, page: int | None = None) -> None:
+        """Our own code failed: on a page, which the document goes on without, or on the document as a whole."""
+        self._send(event="bug", page=page, reason=fault.reason, traceback=fault.trace)
 
     @staticmethod
     def _need(page: Page, *, force: bool) -> OcrNeed | None:
@@ -155,22 +162,22 @@ class Worker:
         counter = self._counter
         return chunk_page(page, title=title, count=counter.count_tokens, window=counter.max_tokens)
 
-    def _watch(self, pages: int) -> Callable[[int], None]:
+    def _progress(self, pages: int) -> Callable[[int], None]:
         """Reports every page before it is touched: the last one named is the one that crashed or hangs."""
 
-        def hear(number: int) -> None:
-            self._say(event="page", page=number, pages=pages)
+        def report(number: int) -> None:
+            self._send(event="page", page=number, pages=pages)
 
-        return hear
+        return report
 
-    def _say(self, **message: object) -> None:
+    def _send(self, **message: object) -> None:
         self._out.write(json.dumps(message) + "\n")
         self._out.flush()
 
 
 def main() -> None:
     switch_off()
-    _confine()
+    _ignore_interrupt()
     if len(sys.argv) > 1:
         die_with_parent(int(sys.argv[1]))
     # Whatever a library prints must not be taken for a message.
@@ -178,7 +185,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     worker = Worker(out)
     for job in _jobs(sys.stdin):
-        _bound_memory(job)
+        _limit_memory(job)
         worker.run(job)
 
 
@@ -187,12 +194,12 @@ def _jobs(stream: TextIO) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def _confine() -> None:
+def _ignore_interrupt() -> None:
     """Leave Ctrl-C to the command, which ends this process when it has to."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _bound_memory(job: dict[str, Any]) -> None:
+def _limit_memory(job: dict[str, Any]) -> None:
     small = job["task"] != "ocr" and is_light(job["encoder"])
     limit = _READING_LIMIT if small else _MEMORY_LIMIT
     with suppress(ImportError, ValueError, OSError):

@@ -1,10 +1,11 @@
-"""ctx as a library: open an index, search it, build cited context from it.
+"""ctx as a library: open an index, ask it, get cited context.
 
-from research import ChromaClient, ContextBuilder, SearchEngine
+    from research import Index
 
-client = ChromaClient(".ctx")
-builder = ContextBuilder(SearchEngine(client), client, max_tokens=4000)
-context = await builder.build_context("What caused the crisis?")
+    with Index.open(".ctx") as index:
+        context = index.ask("What caused the crisis?", max_tokens=4000)
+
+`ingest.ingest` fills an index. ChromaClient, SearchEngine and ContextBuilder are the contract of seed 004.
 """
 
 from __future__ import annotations
@@ -12,36 +13,76 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from research.context.builder import ContextBuilder
-    from research.errors import CtxError
+    from research.contract import ContextBuilder, SearchEngine, SearchResult
+    from research.errors import (
+        BusyError,
+        CtxError,
+        DocumentError,
+        EncoderNotAllowed,
+        EncoderUnavailable,
+        IndexUnusableError,
+        NewerIndexError,
+        NothingFoundError,
+        OcrError,
+        SomeFilesFailedError,
+        StoppedError,
+        UntrustedError,
+        UsageError,
+    )
+    from research.index import Index
     from research.models import Coverage, LegScore, ResearchContext, SourceDocument
-    from research.search.engine import SearchEngine, SearchResult
     from research.store.client import ChromaClient
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BusyError": "research.errors",
     "ChromaClient": "research.store.client",
-    "ContextBuilder": "research.context.builder",
+    "ContextBuilder": "research.contract",
     "Coverage": "research.models",
     "CtxError": "research.errors",
+    "DocumentError": "research.errors",
+    "EncoderNotAllowed": "research.errors",
+    "EncoderUnavailable": "research.errors",
+    "Index": "research.index",
+    "IndexUnusableError": "research.errors",
     "LegScore": "research.models",
+    "NewerIndexError": "research.errors",
+    "NothingFoundError": "research.errors",
+    "OcrError": "research.errors",
     "ResearchContext": "research.models",
-    "SearchEngine": "research.search.engine",
-    "SearchResult": "research.search.engine",
+    "SearchEngine": "research.contract",
+    "SearchResult": "research.contract",
+    "SomeFilesFailedError": "research.errors",
     "SourceDocument": "research.models",
+    "StoppedError": "research.errors",
+    "UntrustedError": "research.errors",
+    "UsageError": "research.errors",
 }
 
 __all__ = [
+    "BusyError",
     "ChromaClient",
     "ContextBuilder",
     "Coverage",
     "CtxError",
+    "DocumentError",
+    "EncoderNotAllowed",
+    "EncoderUnavailable",
+    "Index",
+    "IndexUnusableError",
     "LegScore",
+    "NewerIndexError",
+    "NothingFoundError",
+    "OcrError",
     "ResearchContext",
     "SearchEngine",
     "SearchResult",
+    "SomeFilesFailedError",
     "SourceDocument",
+    "StoppedError",
+    "UntrustedError",
+    "UsageError",
     "__version__",
 ]
 

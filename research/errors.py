@@ -8,7 +8,11 @@
     ├── UntrustedError       1  something was found that is not the user's own, and was not used
     ├── IndexUnusableError   1  the index cannot be opened, read or written
     │   └── NewerIndexError  1  it was written by a newer ctx
-    └── DocumentError           one file cannot be read; never stops a run
+    ├── EncoderUnavailable   1  a model cannot run here
+    │   └── EncoderNotAllowed 1  an index asks for one that the user has not allowed
+    ├── DocumentError        1  one file cannot be read; never stops a run
+    ├── OcrError             1  one image cannot be read; never stops a document
+    └── StoppedError       130  the user ended it
 
 Only `cli` turns these into words and exit codes; everything below raises them.
 """
@@ -56,16 +60,41 @@ class IndexUnusableError(CtxError):
 
 
 class NewerIndexError(IndexUnusableError):
-    def __init__(self, what: str, found: int, known: int) -> None:
-        super().__init__(
+    @classmethod
+    def of(cls, what: str, found: int, known: int) -> NewerIndexError:
+        return cls(
             f"{what} was written by a newer ctx (schema {found}; this ctx knows {known})",
             hint="upgrade ctx: pip install --upgrade ctx-research",
         )
 
 
+class EncoderUnavailable(CtxError):  # noqa: N818 - a state of the machine more than a failure
+    """An encoder cannot run here: a package, its weights, its device or the user's permission is missing, or its files
+    would not be safe to load. `hint` says how to get it."""
+
+
+class EncoderNotAllowed(EncoderUnavailable):
+    """An index asks for a model that the user has not allowed."""
+
+
 class DocumentError(CtxError):
     """One document cannot be ingested. `code` is a stable word for scripts ("encrypted", "damaged", …)."""
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, code: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.code = code
+
+
+OCR_FAILED = "ocr_failed"
+
+
+class OcrError(CtxError):
+    """One image could not be read. It costs that page or picture, never the document. `code` as in store.failures."""
+
+    def __init__(self, message: str, *, code: str = OCR_FAILED, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
+class StoppedError(CtxError):
+    exit_code = 130

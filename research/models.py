@@ -1,9 +1,129 @@
-"""What a caller gets back: sources and the context built from them."""
+"""The records that pass between the rooms: what is asked, what is found, and what a caller gets back.
+
+    Question → Item (Ref, Passage) → ResearchContext, of SourceDocuments, with its Coverage
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+
+VISUAL_MATCH = "visual_match"
+"""The label of a page that the visual leg itself has among its best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What one rewriter did to a question."""
+
+    name: str  # of the rewriter
+    before: str
+    after: str
+    why: str
+    documents: tuple[str, ...] = ()  # ids of those whose pages are ranked by `after`; empty: it is the text searched
+
+
+class Memo:
+    """What was worked out about one question, by key: its vector, the statistics of its words.
+
+    Threads of one question may share it: at worst two of them work out the same thing.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, object] = {}
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        if key not in self._known:
+            self._known[key] = make()
+        return cast("T", self._known[key])
+
+    def known(self, key: Hashable) -> Any:
+        """What is known by this key; None if nothing is."""
+        return self._known.get(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: the text, the text that is searched, and where."""
+
+    text: str
+    searched: str = ""  # the text as rewriters left it; the text itself where none did anything
+    mode: str = "hybrid"
+    documents: tuple[str, ...] | None = None  # only these ids; None: all
+    tenant: str = ""
+    session: str = ""
+    memo: Memo = field(default_factory=Memo, compare=False, repr=False)
+    notes: list[str] = field(default_factory=list, compare=False, repr=False)  # what went wrong, for coverage
+
+    @property
+    def wording(self) -> str:
+        """What the legs search for."""
+        return self.searched or self.text
+
+    def searching(self, text: str) -> Question:
+        """The same question, searched by another text; what was worked out about the old one does not hold for it."""
+        return replace(self, searched=text, memo=Memo())
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The lasting name of an item: `page:<doc>#7`, `memory:<id>`, `commit:<sha>`."""
+
+    kind: str
+    key: str
+    part: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.key}#{self.part}" if self.part else f"{self.kind}:{self.key}"
+
+    @classmethod
+    def parse(cls, text: str) -> Ref:
+        kind, colon, rest = text.partition(":")
+        key, _, part = rest.rpartition("#") if "#" in rest else (rest, "", "")
+        if not (kind and colon and key):
+            raise ValueError(f"{text!r} is no reference; one reads like page:<doc>#7")
+        return cls(kind, key, part)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The part of an item that fits the question, with its place: a box of the page, as fractions from top left."""
+
+    text: str
+    score: float
+    box: tuple[float, float, float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that a source found.
+
+    `score` says how likely it is that this answers the question, 0 to 1, and means the same for every source; what it
+    was made of stays beside it, in `raw_score` and `legs`.
+    """
+
+    ref: Ref
+    title: str
+    text: str
+    score: float
+    raw_score: float = 0.0
+    legs: Mapping[str, LegScore] = field(default_factory=dict)
+    passages: tuple[Passage, ...] = ()
+    created_at: str = ""
+    metadata: Mapping[str, str | int | bool] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()  # what makes its text suspicious: words of research.context.injection
+    cut: bool = False  # the text ends early, to fit the budget
+
+    @property
+    def regions(self) -> list[MatchedRegion]:
+        """Its passages as places on a page."""
+        return [MatchedRegion(passage.box, passage.score) for passage in self.passages if passage.box is not None]
 
 
 @dataclass
@@ -37,7 +157,7 @@ class SourceDocument:
     section_path: str | None = None
     parent_heading: str | None = None
     markdown_content: str = ""
-    relevance_score: float = 0.0
+    relevance_score: float = 0.0  # how likely it is that the page answers, 0 to 1
     page_label: str = ""  # the printed number, where it differs from the physical one
     source_path: str = ""
     title: str = ""
@@ -47,7 +167,9 @@ class SourceDocument:
     visual_match: bool = False  # the visual leg itself has it among its best
     regions: list[MatchedRegion] = field(default_factory=list)
     legs: dict[str, LegScore] = field(default_factory=dict)
-    suspicious: list[str] = field(default_factory=list)  # words of research.context.suspicion
+    suspicious: list[str] = field(default_factory=list)  # words of research.context.injection
+    ref: str = ""  # the page's lasting name
+    raw_score: float = 0.0  # the sum of the legs that relevance_score was made of
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready copy of all fields."""
@@ -74,10 +196,21 @@ class LegCoverage:
 
 
 @dataclass
+class SourceCoverage:
+    """How a source took part: "ok", "degraded" (some of it), "down" or "off", and why."""
+
+    name: str
+    status: str
+    reason: str = ""
+
+
+@dataclass
 class Coverage:
     """What the answer rests on, and what it could not see."""
 
+    sources: list[SourceCoverage] = field(default_factory=list)
     legs: list[LegCoverage] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what went another way than usual, a sentence each
     pages: int = 0  # pages searched
     pages_without_vectors: int = 0  # known to the lexical leg only, for now
     pages_without_text: int = 0
@@ -106,6 +239,8 @@ class ResearchContext:
     dropped: list[DroppedSource] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
     timings: dict[str, float] = field(default_factory=dict)  # seconds by step
+    searched: str = ""  # what was really searched
+    rewrites: list[Rewrite] = field(default_factory=list)  # and how it came about
 
     def get_citation_map(self) -> dict[int, SourceDocument]:
         """Citation number (1, 2, 3 …) → source."""
@@ -115,6 +250,8 @@ class ResearchContext:
         """A JSON-ready copy; each source carries its citation number."""
         return {
             "query": self.query,
+            "searched": self.searched,
+            "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
             "formatted_text": self.formatted_text,
             "sources": [{"citation": number, **source.to_dict()} for number, source in self.get_citation_map().items()],
             "total_tokens": self.total_tokens,
@@ -123,4 +260,94 @@ class ResearchContext:
             "dropped": [asdict(source) for source in self.dropped],
             "coverage": self.coverage.to_dict(),
             "timings": self.timings,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PageResult:
+    """One page of a ranking. The fields are those of the JSON document."""
+
+    rank: int
+    doc_id: str
+    filename: str
+    page: int
+    page_label: str
+    section_path: str | None
+    score: float  # how likely it is that the page answers, 0 to 1
+    raw_score: float
+    snippet: str
+    ref: str
+    ocr: bool
+    image_path: str | None
+    thumbnail_path: str | None
+    visual_match: bool
+    regions: list[MatchedRegion]
+    legs: dict[str, LegScore]
+    suspicious: list[str]
+
+    @classmethod
+    def of(cls, item: Item, rank: int, snippet: str) -> PageResult:
+        facts = item.metadata
+        return cls(
+            rank=rank,
+            doc_id=item.ref.key,
+            filename=str(facts["filename"]),
+            page=int(item.ref.part),
+            page_label=str(facts["page_label"]),
+            section_path=str(facts["section_path"]) or None,
+            score=item.score,
+            raw_score=item.raw_score,
+            snippet=snippet,
+            ref=str(item.ref),
+            ocr=bool(facts["ocr"]),
+            image_path=str(facts["image_path"]) or None,
+            thumbnail_path=str(facts["thumb_path"]) or None,
+            visual_match=VISUAL_MATCH in item.labels,
+            regions=item.regions,
+            legs=dict(item.legs),
+            suspicious=list(item.signals),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """Ranked pages, and what the ranking rests on."""
+
+    query: str
+    results: list[PageResult]
+    coverage: Coverage
+    timings: dict[str, float]
+    searched: str
+    rewrites: list[Rewrite]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "query": self.query,
+            "searched": self.searched,
+            "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
+            "results": [asdict(result) for result in self.results],
+            "coverage": self.coverage.to_dict(),
+            "timings": self.timings,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """One page as it is stored. `problem`: why a visual model could not look for the places on it."""
+
+    item: Item
+    num_pages: int
+    error: str = ""  # why the page could not be read, if so
+    problem: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.item.metadata,
+            "title": self.item.title,
+            "ref": str(self.item.ref),
+            "num_pages": self.num_pages,
+            "error": self.error,
+            "suspicious": list(self.item.signals),
+            "markdown": self.item.text,
+            "regions": [asdict(region) for region in self.item.regions],
         }

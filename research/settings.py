@@ -1,5 +1,8 @@
 """Settings: flags, then CTX_* variables, then ctx.toml, then the user's config, then defaults.
 
+What a setting may be stands with its field and is checked in one place, wherever it comes from: `check` alone knows
+bounds and choices, and its message names the flag, the variable or the line of the file.
+
 A ctx.toml is found, not chosen: it may have come with a folder from anywhere. What loads code, opens a connection or
 writes outside that folder is therefore the user's own to set, and refused by name in a found file. Each setting says so
 itself, where it is declared.
@@ -8,27 +11,69 @@ itself, where it is declared.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from research.errors import UntrustedError, UsageError
+from research.errors import UsageError
+from research.folders import check_owner, is_inside, project_files, user_config
 
-PROJECT_FOLDER = ".ctx"
-PROJECT_FILE = "ctx.toml"
+_PREFIX = "CTX_"
+# Variables that are no settings, because they are needed before there are any; and what is easily said instead.
+_OTHER_VARIABLES = ("CTX_LOG", "CTX_LOG_LEVEL")
+_MEANT = {"CTX_LOG_FILE": "CTX_LOG"}
+_ALIKE = 0.8  # less, and names of other programs would be taken for mistakes
 
-_CHOICES = {"ocr": ("off", "auto", "force"), "ocr_engine": ("auto", "tesseract", "rapidocr")}
+_SHOWN = 60  # characters of a wrong value
 
-_USERS_OWN = "users_own"  # why a found ctx.toml may not set it
-_INSIDE = "inside"  # a folder, which a found ctx.toml may set only inside its own
-_FLAG = "flag"  # the option that sets it
-_SEPARATOR = "separator"  # between the entries of a list in a CTX_* variable
+REWRITERS = ("answer-form", "names", "finance")
+BOOSTERS = ("page-references",)
+_NONE = ["off"]  # the empty list, which a variable cannot say
+
+# SQLite and Chroma count in 64 and 32 bits; nobody means more than this.
+_MOST_RESULTS = 10_000
+_MOST_TOKENS = 1_000_000_000
 
 
-def _own(default: Any, why: str, **more: str) -> Any:
-    """A setting that only flags, CTX_* variables and the user's own config may give."""
-    return field(default=default, metadata={_USERS_OWN: why, **more})
+class Mode(StrEnum):
+    """Which legs answer; the words the search engine knows."""
+
+    hybrid = "hybrid"
+    text = "text"
+    visual = "visual"
+    lexical = "lexical"
+    dense = "dense"
+
+
+class Ocr(StrEnum):
+    auto = "auto"
+    off = "off"
+    force = "force"
+
+
+class OcrEngine(StrEnum):
+    auto = "auto"
+    tesseract = "tesseract"
+    rapidocr = "rapidocr"
+
+
+class Rule(NamedTuple):
+    """What a setting may be, and who may give it."""
+
+    minimum: int = 0
+    maximum: int | None = None
+    choices: tuple[str, ...] = ()
+    numbered: str = ""  # a choice that may be followed by a colon and a number, `cuda:1`
+    separator: str = ""  # between the entries of a list in a CTX_* variable
+    flag: bool = False  # whether an option of its name sets it
+    users_own: str = ""  # why a found ctx.toml may not set it
+    inside: str = ""  # why a found ctx.toml may name only folders inside its own
+
+
+def _setting(default: Any, **rule: Any) -> Any:
+    return field(default=default, metadata={"rule": Rule(**rule)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +81,54 @@ class Settings:
     """Everything a user can set. Names are the same in ctx.toml; CTX_MAX_TOKENS sets max_tokens."""
 
     # A folder; empty: the nearest .ctx upward, else the user's data folder.
-    index: str = field(default="", metadata={_INSIDE: "it says where files are written", _FLAG: "--index"})
-    max_tokens: int = 10_000
-    max_sources: int = 10
-    num_results: int = 10
-    mode: str = "hybrid"
-    token_encoding: str = "o200k_base"
-    text_encoder: str = _own("", "it names a model to load")  # empty: the one inside the package
-    images: bool = True  # draw page images and thumbnails
-    ocr: str = "auto"  # off, auto or force
-    ocr_engine: str = "auto"  # auto, tesseract or rapidocr
+    index: str = _setting("", flag=True, inside="it says where files are written")
+    max_tokens: int = _setting(10_000, flag=True, minimum=0, maximum=_MOST_TOKENS)
+    max_sources: int = _setting(10, flag=True, minimum=1, maximum=_MOST_RESULTS)
+    num_results: int = _setting(10, flag=True, minimum=1, maximum=_MOST_RESULTS)
+    mode: str = _setting("hybrid", flag=True, choices=tuple(Mode))
+    token_encoding: str = _setting("o200k_base", choices=("o200k_base", "cl100k_base"))
+    text_encoder: str = _setting("", users_own="it names a model to load")  # empty: the one inside the package
+    images: bool = _setting(True)  # draw page images and thumbnails
+    ocr: str = _setting("auto", flag=True, choices=tuple(Ocr))
+    ocr_engine: str = _setting("auto", flag=True, choices=tuple(OcrEngine))
     # auto, regions, off, or a model: hub name or folder
-    visual: str = _own("auto", "it names a model to load", flag="--visual")
-    # where a visual model runs: auto, cpu, cuda or mps
-    device: str = _own("auto", "it chooses what a model runs on", flag="--device")
+    visual: str = _setting("auto", flag=True, users_own="it names a model to load")
+    # where a visual model runs
+    device: str = _setting(
+        "auto",
+        flag=True,
+        choices=("auto", "cpu", "cuda", "mps"),
+        numbered="cuda",
+        users_own="it chooses what a model runs on",
+    )
     # models an index may ask for, by name or folder, though nobody named them on this machine
-    allowed_encoders: tuple[str, ...] = _own((), "it permits models to be loaded", separator=",")
+    allowed_encoders: tuple[str, ...] = _setting((), separator=",", users_own="it permits models to be loaded")
+    # what may change the text that is searched, and the order of what was found; `off` alone is none of them
+    rewriters: tuple[str, ...] = _setting(REWRITERS, separator=",", choices=REWRITERS)
+    boosters: tuple[str, ...] = _setting(BOOSTERS, separator=",", choices=BOOSTERS)
+    # tables of your own for the rewriter `finance`
+    vocabulary: tuple[str, ...] = _setting((), separator=os.pathsep, inside="it says which files are read")
     # folders whose .ctx and ctx.toml are used though somebody else owns or may write them
-    safe_folders: tuple[str, ...] = _own((), "it says whom to trust", separator=os.pathsep)
+    safe_folders: tuple[str, ...] = _setting((), separator=os.pathsep, users_own="it says whom to trust")
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            check(each.name, getattr(self, each.name), each.name)
 
     @property
     def named_encoders(self) -> tuple[str, ...]:
         """Every encoder the user names here, which is the permission to load it."""
         return tuple(name for name in (self.text_encoder, self.visual, *self.allowed_encoders) if name)
+
+
+_FIELDS = {each.name: each for each in fields(Settings)}
+
+
+class Given(NamedTuple):
+    """A checked value, and the flag, variable or file that gave it."""
+
+    value: Any
+    where: str
 
 
 def load_settings(
@@ -67,161 +137,201 @@ def load_settings(
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Merge all layers. Flags that are None were not given. Raises `UsageError` for anything unknown."""
+    """Merge all layers. Flags that are None were not given. Raises `UsageError` for what is unknown or not allowed."""
+    given = given_settings(flags, folder=folder, environment=environment)
+    return Settings(**{name: each.value for name, each in given.items()})
+
+
+def given_settings(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> dict[str, Given]:
+    """The same layers, with who said what; a setting that nobody gave is not in it."""
     folder = folder or Path.cwd()
-    environment = os.environ if environment is None else environment
-    own = _from_environment(environment) | {key: value for key, value in (flags or {}).items() if value is not None}
+    own = _from_environment(os.environ if environment is None else environment) | _from_flags(flags or {})
     users = _from_file(user_config())
-    safe = (users | own).get("safe_folders", ())
-    found: dict[str, Any] = {}
-    for path in _project_files(folder):
-        _check_owner(path, safe)
+    safe = (users | own).get("safe_folders", Given((), "")).value
+    found: dict[str, Given] = {}
+    for path in project_files(folder):
+        check_owner(path, safe)
         found = _from_file(path)
         _check_found(found, path)
-    if found.get("index") and "index" not in own and Path(found["index"]).exists():
-        _check_owner(Path(found["index"]), safe)
-    return Settings(**(users | found | own))
+    if "index" in found and "index" not in own and found["index"].value and Path(found["index"].value).exists():
+        check_owner(Path(found["index"].value), safe)
+    return users | found | own
 
 
-def index_folder(settings: Settings, folder: Path | None = None) -> Path:
-    """Where the index is, without making it."""
-    if settings.index:
-        return Path(settings.index).expanduser().absolute()
-    for candidate in _upward(folder or Path.cwd()):
-        found = candidate / PROJECT_FOLDER
-        if found.is_dir():
-            _check_owner(found, settings.safe_folders)
-            return found
-    return user_data()
+def misspelt_variables(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Variables that are no setting but look like one, each with what was probably meant.
+
+    Any other CTX_* variable may belong to another program.
+    """
+    known = [*map(_variable, _FIELDS), *_OTHER_VARIABLES]
+    names = os.environ if environment is None else environment
+    unknown = [name for name in names if name.startswith(_PREFIX) and name not in known]
+    meant = {name: _MEANT.get(name) or _closest(name, known) for name in unknown}
+    return {name: close for name, close in meant.items() if close}
 
 
-def _check_owner(found: Path, safe_folders: tuple[str, ...]) -> None:
-    """What nobody named is used only if it is the user's own."""
-    from research.ownership import is_safe, why_strange
-
-    reason = why_strange(found)
-    if not reason or is_safe(found, safe_folders):
-        return
-    import shlex
-
-    instead = f"name it with --index {shlex.quote(str(found))}" if found.is_dir() else "move it away"
-    raise UntrustedError(
-        f"found {found}, and did not use it: it {reason}",
-        hint=f"{instead}, or if you trust it, add {shlex.quote(str(found.parent))} to safe_folders in {user_config()}",
-    )
-
-
-def user_data() -> Path:
-    from platformdirs import user_data_path
-
-    return user_data_path("ctx", appauthor=False)
-
-
-def user_config() -> Path:
-    from platformdirs import user_config_path
-
-    return user_config_path("ctx", appauthor=False) / "config.toml"
+def check(name: str, value: Any, where: str) -> Any:
+    """The value as the setting has it. Raises `UsageError` that says where it was given and what is allowed."""
+    setting = _FIELDS.get(name)
+    if setting is None:
+        close = _closest(name, _FIELDS)
+        hint = f"did you mean {close}?" if close else "known settings: " + ", ".join(_FIELDS)
+        raise UsageError(f"{where}: unknown setting {name!r}", hint=hint)
+    default: Any = setting.default
+    rule = _rule(setting)
+    if isinstance(default, bool):
+        return _switch(name, value, where)
+    if isinstance(default, int):
+        return _number(name, value, where, rule)
+    if isinstance(default, str):
+        return _text(name, value, where, rule)
+    if not isinstance(value, list | tuple) or not all(isinstance(entry, str) and entry for entry in value):
+        raise UsageError(f"{where}: {name} must be a list of texts, not {_shown(value)}", hint=f'{name} = ["…", "…"]')
+    if rule.choices and list(value) == _NONE:
+        return ()
+    return tuple(_text(name, entry, where, rule) for entry in dict.fromkeys(value))
 
 
-def _upward(folder: Path) -> Iterator[Path]:
-    folder = folder.absolute()
-    yield folder
-    yield from folder.parents
+def _switch(name: str, value: Any, where: str) -> bool:
+    known = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    if str(value).lower() not in known:
+        raise UsageError(f"{where}: {name} cannot be {_shown(value)}", hint="choose one of: true, false")
+    return known[str(value).lower()]
 
 
-def _project_files(folder: Path) -> list[Path]:
-    """The nearest ctx.toml upward, if there is one."""
-    return next(([c / PROJECT_FILE] for c in _upward(folder) if (c / PROJECT_FILE).is_file()), [])
+def _number(name: str, value: Any, where: str, rule: Rule) -> int:
+    most = rule.maximum
+    hint = f"{name} is a whole number from {rule.minimum:,}" + ("" if most is None else f" to {most:,}")
+    try:
+        number = int(str(value))  # of the text, because int() takes true for 1 and cuts 1.5 to 1
+    except ValueError:
+        raise UsageError(f"{where}: {name} must be a whole number, not {_shown(value)}", hint=hint) from None
+    if number < rule.minimum:
+        raise UsageError(f"{where}: {_shown(number)} is too small; the least is {rule.minimum}", hint=hint)
+    if most is not None and number > most:
+        raise UsageError(f"{where}: {_shown(number)} is too large; the most is {most}", hint=hint)
+    return number
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _text(name: str, value: Any, where: str, rule: Rule) -> str:
+    if rule.choices:
+        kind, colon, number = str(value).partition(":")
+        numbered = bool(colon) and kind == rule.numbered and number.isdecimal()
+        if not isinstance(value, str) or not (value in rule.choices or numbered):
+            choices = [*rule.choices, *([f"{rule.numbered}:N"] if rule.numbered else [])]
+            raise UsageError(f"{where}: {name} cannot be {_shown(value)}", hint="choose one of: " + ", ".join(choices))
+    if not isinstance(value, str) or "\0" in value:
+        raise UsageError(f"{where}: {name} must be text, not {_shown(value)}", hint=f'{name} = "…"')
+    return str(value)
+
+
+def _shown(value: Any) -> str:
+    """A value as a settings file has it, short enough for a line."""
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    plain = {each.removeprefix(_PREFIX): each for each in known}  # the prefix would make all of them alike
+    close = get_close_matches(name.removeprefix(_PREFIX), plain, n=1, cutoff=_ALIKE)
+    return plain[close[0]] if close else ""
+
+
+def _rule(setting: Field[Any]) -> Rule:
+    rule: Rule = setting.metadata["rule"]
+    return rule
+
+
+def _variable(name: str) -> str:
+    return f"{_PREFIX}{name.upper()}"
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _from_flags(flags: Mapping[str, Any]) -> dict[str, Given]:
+    return {
+        name: Given(check(name, value, _flag(name)), _flag(name)) for name, value in flags.items() if value is not None
+    }
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Given]:
+    found = {}
+    for name, setting in _FIELDS.items():
+        variable = _variable(name)
+        value: Any = environment.get(variable)
+        if value:
+            separator = _rule(setting).separator
+            if separator:
+                value = [entry.strip() for entry in value.split(separator) if entry.strip()]
+            found[name] = Given(check(name, value, variable), variable)
+    return found
+
+
+def _from_file(path: Path) -> dict[str, Given]:
     if not path.is_file():
         return {}
     import tomllib
 
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        read = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", hint="mend the file or move it away") from error
-    checked = {key: _typed(key, value, f"{path}") for key, value in found.items()}
-    if checked.get("index"):
-        # A relative folder in a file means relative to that file, wherever the command runs.
-        checked["index"] = str(path.parent / Path(checked["index"]).expanduser())
-    return checked
-
-
-def _check_found(found: Mapping[str, Any], path: Path) -> None:
-    """Refuse what a file may not decide that lies in a folder and was not named by anybody."""
-    for setting in fields(Settings):
-        own, inside = setting.metadata.get(_USERS_OWN), setting.metadata.get(_INSIDE)
-        if setting.name not in found:
-            continue
-        if own:
-            raise UsageError(
-                f"{path}: {setting.name} is the user's own to set, because {own}; a file found in a folder may not",
-                hint=_elsewhere(setting),
-            )
-        if inside and found[setting.name] and not _is_inside(Path(found[setting.name]), path.parent):
-            raise UsageError(
-                f"{path}: {setting.name} leads out of that folder, to {found[setting.name]}; because {inside}, a file"
-                " found in a folder may name only places inside it",
-                hint=_elsewhere(setting),
-            )
-
-
-def _elsewhere(setting: Field[Any]) -> str:
-    """Where the user may say it instead."""
-    flag = setting.metadata.get(_FLAG)
-    variable = f"CTX_{setting.name.upper()}=…"
-    return f"take it out; say it yourself with {f'{flag} …, ' if flag else ''}{variable}, or in {user_config()}"
-
-
-def _is_inside(place: Path, folder: Path) -> bool:
-    """Whether a path stays in a folder, with every link followed. (realpath, because resolve() raises for a loop.)"""
-    return Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder))
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     found = {}
-    for setting in fields(Settings):
-        name = f"CTX_{setting.name.upper()}"
-        value: Any = environment.get(name)
-        if value:
-            separator = setting.metadata.get(_SEPARATOR)
-            if separator:
-                value = [entry.strip() for entry in value.split(separator) if entry.strip()]
-            found[setting.name] = _typed(setting.name, value, name)
+    for name, value in read.items():
+        where = f"{path}{_line(name, text)}"
+        checked = check(name, value, where)
+        if _rule(_FIELDS[name]).inside:
+            # A relative path in a file means relative to that file, wherever the command runs.
+            places = [str(path.parent / Path(place).expanduser()) for place in _places(checked)]
+            checked = tuple(places) if isinstance(checked, tuple) else "".join(places)
+        found[name] = Given(checked, where)
     return found
 
 
-def _typed(key: str, value: Any, where: str) -> Any:
-    known: dict[str, type] = {setting.name: type(setting.default) for setting in fields(Settings)}
-    if key not in known:
-        raise UsageError(f"{where}: unknown setting {key!r}", hint="known settings: " + ", ".join(known))
-    wanted = known[key]
-    if wanted is bool:
-        return _switch(key, value, where)
-    if wanted is int:
-        try:
-            number = int(str(value))  # of the text, because int() takes true for 1 and cuts 1.5 to 1
-        except ValueError:
-            raise UsageError(f"{where}: {key} must be a whole number, not {value!r}") from None
-        if number < 0:
-            raise UsageError(f"{where}: {key} cannot be negative")
-        return number
-    if wanted is tuple:
-        if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
-            raise UsageError(f"{where}: {key} must be a list of texts, not {value!r}")
-        return tuple(value)
-    if not isinstance(value, str):
-        raise UsageError(f"{where}: {key} must be text, not {value!r}")
-    if value not in _CHOICES.get(key, (value,)):
-        raise UsageError(f"{where}: {key} cannot be {value!r}", hint="choose one of: " + ", ".join(_CHOICES[key]))
-    return value
+def _line(name: str, text: str) -> str:
+    """Where a file gives a setting; tomllib does not tell."""
+    import re
+
+    begins = re.compile(rf"\s*\[*\s*[\"']?{re.escape(name)}[\"']?\s*[=.\]]")
+    number = next((number for number, line in enumerate(text.splitlines(), 1) if begins.match(line)), 0)
+    return f", line {number}" if number else ""
 
 
-def _switch(key: str, value: Any, where: str) -> bool:
-    known = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-    if str(value).lower() not in known:
-        raise UsageError(f"{where}: {key} must be true or false, not {value!r}")
-    return known[str(value).lower()]
+def _check_found(found: Mapping[str, Given], path: Path) -> None:
+    """Refuse what a file may not decide that lies in a folder and was not named by anybody."""
+    for name, given in found.items():
+        rule = _rule(_FIELDS[name])
+        if rule.users_own:
+            raise UsageError(
+                f"{given.where}: {name} is the user's own to set, because {rule.users_own}; a file found in a folder"
+                " may not",
+                hint=_elsewhere(name, rule),
+            )
+        for place in _places(given.value) if rule.inside else ():
+            if not is_inside(Path(place), path.parent):
+                raise UsageError(
+                    f"{given.where}: {name} leads out of that folder, to {place}; because {rule.inside}, a file"
+                    " found in a folder may name only places inside it",
+                    hint=_elsewhere(name, rule),
+                )
+
+
+def _places(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The paths that a setting names."""
+    return value if isinstance(value, tuple) else (value,) if value else ()
+
+
+def _elsewhere(name: str, rule: Rule) -> str:
+    """Where the user may say it instead."""
+    flag = f"{_flag(name)} …, " if rule.flag else ""
+    return f"take it out; say it yourself with {flag}{_variable(name)}=…, or in {user_config()}"

@@ -16,7 +16,7 @@ from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.settings import Settings
 from research.store.client import ChromaClient
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 from research.telemetry import switch_off
 from tests.research.encoders.tiny_text import make_tiny_text
 from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter
@@ -31,13 +31,25 @@ MakePdf = Callable[..., Path]
 Tiny = Callable[[str], Path]
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    home = tmp_path_factory.getbasetemp() / "home"
+def _leave_home(patch: pytest.MonkeyPatch, factory: pytest.TempPathFactory) -> None:
+    home = factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
     for name in [name for name in os.environ if name.startswith(("CTX_", "XDG_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(home))
+        patch.delenv(name)
+    patch.setenv("HOME", str(home))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _fixtures_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fixtures of a module or session are made before those of its first test, and must not see the user's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        _leave_home(patch, tmp_path_factory)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    _leave_home(monkeypatch, tmp_path_factory)
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +92,7 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of data/samples, made once by a real run. Tests only read it."""
 
     def make(root: Path) -> None:
-        summary = ingest([SAMPLES], IndexPaths(root), settings=Settings(), observer=SilentObserver())
+        summary = ingest(IndexPaths(root), [SAMPLES], settings=Settings(), observer=SilentObserver())
         assert not summary.failed
 
     return built_once(tmp_path_factory, "sample-index", make)

@@ -1,2 +1,2 @@
-"""OCR: what pages need it (`need`), engines that read images (`engines`), and pages rewritten with what was read
-(`job`). Nothing is imported here, so that a run with nothing for OCR loads no PDF library in its leading process."""
+"""OCR: which pages need it (`detect`), engines that read images (`engine`, `choose`), pages rewritten with their text
+(`run`). Nothing is imported here, so that a run with nothing for OCR loads no PDF library in its leading process."""

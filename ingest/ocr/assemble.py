@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 
 from PIL import Image
 
-from ingest.ocr.engines import OcrEngine, OcrLine
+from ingest.ocr.detect import OcrNeed
+from ingest.ocr.engine import OcrEngine, OcrLine
 from ingest.ocr.images import Render, image_render
 from ingest.ocr.layout import on_page, regions
-from ingest.ocr.need import OcrNeed
-from ingest.pdf import render
+from ingest.pdf.blocks import list_block, prose_block, rows_block
 from ingest.pdf.cleaning import Vocabulary
 from ingest.pdf.paragraphs import Draft, draft_region
-from research.store.boxes import area, union
-from research.store.records import Block, Box, Page
+from research.boxes import Box, area, contains_center, union
+from research.records import Block, Page
 
 _MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well
 _ENLARGED = 1.25  # pictures are drawn larger than the page they stand on, for the same reason
 _WORDS = re.compile(r"[^\W_]+")
+_SLACK = 0.01  # of the page, by which ink and boxes may differ
 _SAME = 0.75  # share of a line's words found where it stands, from which on it is the same text
 
 
@@ -64,16 +65,16 @@ def blocks_of(lines: list[OcrLine], size: tuple[int, int]) -> list[Block]:
         items: list[Draft] = []
         for draft in draft_region(region, code=False):
             if items and draft.kind != "list":
-                blocks.append(render.list_block(items, _box_of(items, lines), vocabulary))
+                blocks.append(list_block(items, _box_of(items, lines), vocabulary))
                 items = []
             if draft.kind == "list":
                 items.append(draft)
             elif draft.kind == "table":
-                blocks.append(render.rows_block(draft, _box_of([draft], lines)))
+                blocks.append(rows_block(draft, _box_of([draft], lines)))
             else:
-                blocks.append(render.prose_block(draft, _box_of([draft], lines), vocabulary))
+                blocks.append(prose_block(draft, _box_of([draft], lines), vocabulary))
         if items:
-            blocks.append(render.list_block(items, _box_of(items, lines), vocabulary))
+            blocks.append(list_block(items, _box_of(items, lines), vocabulary))
     return [block for block in blocks if block.text]
 
 
@@ -95,7 +96,9 @@ def _with_picture_text(page: Page, box: Box, text: str) -> Page:
     """The text given to the largest of the picture blocks that make up `box`; they stand in reading order already."""
     blocks = list(page.blocks)
     parts = [
-        i for i, block in enumerate(blocks) if block.kind == "picture" and not block.text and _inside(block.box, box)
+        i
+        for i, block in enumerate(blocks)
+        if block.kind == "picture" and not block.text and contains_center(box, block.box, _SLACK)
     ]
     if parts:
         at = max(parts, key=lambda i: area(blocks[i].box))
@@ -121,13 +124,12 @@ def _is_known(line: OcrLine, blocks: tuple[Block, ...]) -> bool:
     words = _words(line.text)
     if not words:
         return True
-    middle = ((line.box[0] + line.box[2]) / 2, (line.box[1] + line.box[3]) / 2)
     elsewhere: set[str] = set()
     for block in blocks:
         if not block.text:
             continue
         there = set(_words(block.text))
-        if _holds(block.box, middle) and _share(words, there) >= _SAME:
+        if contains_center(block.box, line.box, _SLACK) and _share(words, there) >= _SAME:
             return True
         elsewhere |= there
     # A figure or a name alone may well stand in the text and in the chart; a sentence does not.
@@ -140,15 +142,6 @@ def _words(text: str) -> list[str]:
 
 def _share(words: list[str], known: set[str]) -> float:
     return sum(word in known for word in words) / len(words)
-
-
-def _holds(box: Box, point: tuple[float, float]) -> bool:
-    slack = 0.01
-    return box[0] - slack <= point[0] <= box[2] + slack and box[1] - slack <= point[1] <= box[3] + slack
-
-
-def _inside(inner: Box, outer: Box) -> bool:
-    return _holds(outer, ((inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2))
 
 
 def _picture_side(box: Box, page_side: int) -> int:

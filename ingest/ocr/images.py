@@ -10,10 +10,10 @@ from typing import Any
 
 from PIL import Image
 
-from ingest.ocr.engines import OcrError
-from ingest.pdf.mupdf import READ_ERRORS
+from ingest.pdf.mupdf import MUPDF_ERRORS
 from ingest.pdf.raster import raster
-from research.store.records import Box
+from research.boxes import Box
+from research.errors import OcrError
 
 Render = Callable[[Box | None, int], Image.Image]
 """Renders a part of one page (None: all of it) so that its longest side has so many pixels."""
@@ -31,7 +31,7 @@ def render(document: Any, page_number: int, box: Box | None = None, *, longest: 
     """
     try:
         page = document[page_number - 1]
-    except READ_ERRORS as error:
+    except MUPDF_ERRORS as error:
         raise OcrError("the page cannot be rendered") from error
     image = raster(page, longest=max(1, min(longest, MAX_SIDE)), box=box, grey=True)
     if image is None:

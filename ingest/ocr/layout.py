@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ingest.ocr.engines import OcrLine
+from ingest.ocr.engine import OcrLine
 from ingest.pdf.layout import reading_order
 from ingest.pdf.lines import Line
 from ingest.pdf.rows import Row, make_rows
-from research.store.records import Box
+from research.boxes import Box, placed, rounded, scaled, turned_back
 
 _BODY = 10.0  # points given to the usual height of a line: the reader's rules are made for such pages
 _NEAR_BODY = 1.3  # ink tells a line's size only roughly; raised notes and rules change it
@@ -39,17 +39,17 @@ def _levelled(lines: list[OcrLine], size: tuple[int, int]) -> list[Line]:
     flat = [_flat(line, slope, wide, tall) for line in lines]
     body = _weighted_median([(box[3] - box[1], len(line.text)) for box, line in zip(flat, lines, strict=True)])
     scale = _BODY / max(body, 1e-6)
-    placed = []
+    levelled = []
     for index, (line, box) in enumerate(zip(lines, flat, strict=True)):
-        x0, y0, x1, y1 = (value * scale for value in box)
+        x0, y0, x1, y1 = scaled(box, scale, scale)
         upright = y1 - y0 < 1.5 * (x1 - x0) or len(line.text) < 3
         height = y1 - y0 if upright else x1 - x0
-        placed.append(Line(line.text, x0, y0, x1, y1, _snapped(height), False, False, index, upright))
-    return placed
+        levelled.append(Line(line.text, x0, y0, x1, y1, _snapped(height), False, False, index, upright))
+    return levelled
 
 
-def _flat(line: OcrLine, slope: float, wide: int, tall: int) -> tuple[float, float, float, float]:
-    x0, y0, x1, y1 = line.box[0] * wide, line.box[1] * tall, line.box[2] * wide, line.box[3] * tall
+def _flat(line: OcrLine, slope: float, wide: int, tall: int) -> Box:
+    x0, y0, x1, y1 = scaled(line.box, wide, tall)
     shift = slope * ((x0 + x1) / 2 - wide / 2)
     # A skewed line's box is higher than the line by what it climbs.
     climb = min(abs(slope) * (x1 - x0), 0.5 * (y1 - y0)) / 2
@@ -80,18 +80,6 @@ def _weighted_median(values: list[tuple[float, int]]) -> float:
     return ordered[-1][0]
 
 
-def turned_back(box: Box, turn: int) -> Box:
-    """A box on an image that was turned clockwise by `turn` degrees, as a box on the image before."""
-    x0, y0, x1, y1 = box
-    if turn == 90:
-        x0, y0, x1, y1 = y0, 1 - x1, y1, 1 - x0
-    elif turn == 180:
-        x0, y0, x1, y1 = 1 - x1, 1 - y1, 1 - x0, 1 - y0
-    elif turn == 270:
-        x0, y0, x1, y1 = 1 - y1, x0, 1 - y0, x1
-    return (round(x0, 5), round(y0, 5), round(x1, 5), round(y1, 5))
-
-
 def mean_confidence(lines: list[OcrLine]) -> float:
     """Over all characters; 1 where there are none."""
     characters = sum(len(line.text) for line in lines)
@@ -106,12 +94,4 @@ def is_tall(line: OcrLine, size: tuple[int, int]) -> bool:
 
 def on_page(lines: list[OcrLine], box: Box) -> list[OcrLine]:
     """Lines of a picture that stands in `box`, placed on its page."""
-    x0, y0, x1, y1 = box
-    wide, tall = x1 - x0, y1 - y0
-
-    def place(line: OcrLine) -> OcrLine:
-        a, b, c, d = line.box
-        moved = (x0 + a * wide, y0 + b * tall, x0 + c * wide, y0 + d * tall)
-        return replace(line, box=(round(moved[0], 5), round(moved[1], 5), round(moved[2], 5), round(moved[3], 5)))
-
-    return [place(line) for line in lines]
+    return [replace(line, box=rounded(placed(line.box, box))) for line in lines]

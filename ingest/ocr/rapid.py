@@ -13,12 +13,13 @@ from typing import Any
 
 from PIL import Image
 
-from ingest.ocr.engines import OcrError, OcrLine
+from ingest.ocr.engine import OcrLine
 from ingest.ocr.images import grey, is_readable
 from ingest.ocr.layout import in_reading_order, is_tall, mean_confidence
-from ingest.ocr.upright import read_upright
+from ingest.ocr.orientation import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text
-from research.errors import CtxError
+from research.boxes import fractions
+from research.errors import CtxError, OcrError
 from research.telemetry import switch_off
 
 INSTALL = "pip install 'rapidocr>=3.10,<3.11'"
@@ -133,10 +134,5 @@ def _line(quad: list[list[float]], raw: str, score: float, size: tuple[int, int]
         slope = 0.0
     x0, x1, y0, y1 = min(ax, dx), max(bx, cx), min(ay, by), max(cy, dy)
     pad = _PADDING * min(y1 - y0, x1 - x0)
-    wide, tall = size
-
-    def part(value: float, whole: int) -> float:
-        return round(min(1.0, max(0.0, value / whole)), 5)
-
-    box = (part(x0 + pad, wide), part(y0 + pad, tall), part(x1 - pad, wide), part(y1 - pad, tall))
+    box = fractions((x0 + pad, y0 + pad, x1 - pad, y1 - pad), *size)
     return OcrLine(text, box, round(min(1.0, max(0.0, score)), 3), slope)

@@ -19,15 +19,16 @@ from statistics import median
 
 from PIL import Image
 
-from ingest.ocr.engines import OcrError, OcrLine
+from ingest.ocr.engine import OcrLine
 from ingest.ocr.images import grey, is_readable
 from ingest.ocr.layout import in_reading_order, mean_confidence
-from ingest.ocr.upright import read_upright
-from ingest.pdf.cleaning import alnum_count, clean_text, is_cjk
-from research.errors import CtxError
-from research.store.failures import KILLED, TIMEOUT
-from research.store.orphans import kill_with_parent
-from research.store.records import Box
+from ingest.ocr.orientation import read_upright
+from ingest.pdf.cleaning import alnum_count, clean_text
+from research.boxes import fractions
+from research.errors import CtxError, OcrError
+from research.process import kill_with_parent
+from research.store.catalog.failures import KILLED, TIMEOUT
+from research.text import is_joined_script
 
 _SECONDS_TO_START = 20.0
 _SECONDS_AN_IMAGE = 60.0
@@ -193,7 +194,7 @@ class _Word:
 
     @property
     def size(self) -> float:
-        """The height of the face, from the highest letter to the deepest, whichever the word has."""
+        """The height of the font, from the highest letter to the deepest, whichever the word has."""
         return (self.y1 - self.y0) / (self._rise + self._fall)
 
     @property
@@ -262,7 +263,7 @@ def _segment(words: list[_Word], line_height: float, slope: float, size: tuple[i
     )
     letters = sum(len(word.text) for word in words)
     confidence = sum(word.confidence * len(word.text) for word in words) / letters
-    yield OcrLine(_spoken(words), _fractions(box, size), round(confidence, 3), slope)
+    yield OcrLine(_spoken(words), fractions(box, *size), round(confidence, 3), slope)
 
 
 def _height(words: list[_Word]) -> float:
@@ -273,7 +274,7 @@ def _height(words: list[_Word]) -> float:
 def _spoken(words: list[_Word]) -> str:
     text = words[0].text
     for left, right in pairwise(words):
-        text += right.text if is_cjk(left.text[-1]) and is_cjk(right.text[0]) else f" {right.text}"
+        text += right.text if is_joined_script(left.text[-1]) and is_joined_script(right.text[0]) else f" {right.text}"
     return text
 
 
@@ -311,12 +312,3 @@ def _believable(lines: list[OcrLine]) -> list[OcrLine]:
     if mean_confidence(lines) >= 0.55 or len(lines) > 15:
         return lines
     return [line for line in lines if line.confidence >= 0.75]
-
-
-def _fractions(box: Box, size: tuple[int, int]) -> Box:
-    wide, tall = size
-
-    def part(value: float, whole: int) -> float:
-        return round(min(1.0, max(0.0, value / whole)), 5)
-
-    return (part(box[0], wide), part(box[1], tall), part(box[2], wide), part(box[3], tall))

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from research.text import is_joined_script
+
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _SPACES = dict.fromkeys(
     (0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000),
@@ -27,10 +29,6 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _COMPOUND = re.compile(r"(?<![\w-])[^\W\d_]{2,}-[^\W\d_]{2,}(?![\w-])")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MAX_WORDS = 50_000
-_CJK = re.compile(
-    "[\u2e80-\u2fdf\u3001-\u303f\u3040-\u30ff\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef"
-    "\U00020000-\U0003ffff]"
-)
 _RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTER_HYPHEN = re.compile(r"([^\W_]+)[-\u2010]$")
@@ -106,12 +104,7 @@ def _separator(left: str, right: str, vocabulary: Vocabulary | None) -> str | No
         if plain and not (vocabulary and tail and vocabulary.keeps_hyphen(head, tail.group())):
             return None
         return ""
-    return "" if is_cjk(left[-1]) and is_cjk(right[0]) else " "
-
-
-def is_cjk(char: str) -> bool:
-    """Whether the character belongs to a script written without spaces (Han, Kana, their punctuation)."""
-    return bool(_CJK.match(char))
+    return "" if is_joined_script(left[-1]) and is_joined_script(right[0]) else " "
 
 
 def is_rtl(text: str) -> bool:

@@ -6,17 +6,26 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from ingest.pdf import render
+from ingest.pdf.blocks import (
+    box_of,
+    code_block,
+    heading_text,
+    list_block,
+    picture_block,
+    prose_block,
+    rows_block,
+)
 from ingest.pdf.cleaning import Vocabulary
-from ingest.pdf.contents import Contents, Sections, advance
+from ingest.pdf.document_stats import DocumentStats, Fonts
 from ingest.pdf.headings import heading_levels
 from ingest.pdf.layout import Region, reading_order
-from ingest.pdf.lines import Line, RawPage, Rect, union
+from ingest.pdf.lines import Line, RawPage
+from ingest.pdf.outline import Outline, Sections, advance
 from ingest.pdf.paragraphs import Draft, draft_region
 from ingest.pdf.rows import make_rows
-from ingest.pdf.statistics import DocumentStatistics, Faces
 from ingest.pdf.tables import RuledTable, find_ruled_tables
-from research.store.records import Block, Page
+from research.boxes import Box, fractions, union
+from research.records import Block, Page
 
 Piece = Draft | RuledTable
 
@@ -25,21 +34,21 @@ Piece = Draft | RuledTable
 class Composer:
     """Writes pages one after the other; carries the sections in force from page to page."""
 
-    statistics: DocumentStatistics
-    faces: Faces
-    contents: Contents
+    stats: DocumentStats
+    fonts: Fonts
+    outline: Outline
     sections: Sections = field(default_factory=Sections)
 
     def compose(self, raw: RawPage, page: Any) -> Page:
         """The page as it will be stored. `page` is asked for ruled tables only."""
-        kept, _ = self.statistics.running.split(raw)
-        tables = find_ruled_tables(page, kept, self.statistics.vocabulary) if raw.ruled and not raw.rotated else []
+        kept, _ = self.stats.headers_footers.split(raw)
+        tables = find_ruled_tables(page, kept, self.stats.vocabulary) if raw.ruled and not raw.rotated else []
         drafts = self._drafts(kept, tables)
         pieces = _with_tables(drafts, tables)
         levels = heading_levels(
             [piece if isinstance(piece, Draft) else Draft("table", ()) for piece in pieces],
-            self.faces,
-            self.contents.by_page.get(raw.number, []),
+            self.fonts,
+            self.outline.by_page.get(raw.number, []),
         )
         blocks = self._blocks(pieces, levels, raw)
         path, parent = self._section(raw.number, blocks)
@@ -62,42 +71,40 @@ class Composer:
         drafts: list[Draft] = []
         for region in reading_order([line for line in lines if id(line) not in taken]):
             for part in _parted(region, tables):
-                drafts += draft_region(make_rows(part), code=self.faces.code)
-        return _joined(drafts, self.statistics.vocabulary)
+                drafts += draft_region(make_rows(part), code=self.fonts.code)
+        return _joined(drafts, self.stats.vocabulary)
 
     def _blocks(self, pieces: list[Piece], levels: dict[int, int], raw: RawPage) -> list[Block]:
         blocks: list[Block] = []
         items: list[Draft] = []
-        vocabulary = self.statistics.vocabulary
+        vocabulary = self.stats.vocabulary
 
-        def place(box: Rect) -> tuple[float, float, float, float]:
-            return render.scale(box, raw.width, raw.height)
+        def place(box: Box) -> Box:
+            return fractions(box, raw.width, raw.height)
 
         for index, piece in enumerate(pieces):
             is_item = isinstance(piece, Draft) and piece.kind == "list" and index not in levels
             if items and not is_item:
-                blocks.append(render.list_block(items, place(render.box_of(items)), vocabulary))
+                blocks.append(list_block(items, place(box_of(items)), vocabulary))
                 items = []
             if isinstance(piece, RuledTable):
                 blocks.append(Block("table", piece.markdown, place(piece.box)))
             elif is_item:
                 items.append(piece)
             else:
-                blocks.append(self._block(piece, levels.get(index, 0), place(render.box_of([piece]))))
+                blocks.append(self._block(piece, levels.get(index, 0), place(box_of([piece]))))
         if items:
-            blocks.append(render.list_block(items, place(render.box_of(items)), vocabulary))
+            blocks.append(list_block(items, place(box_of(items)), vocabulary))
         return _swept([block for block in blocks if block.text])
 
-    def _block(self, draft: Draft, level: int, box: tuple[float, float, float, float]) -> Block:
+    def _block(self, draft: Draft, level: int, box: Box) -> Block:
         if level:
-            return Block(
-                "heading", f"{'#' * level} {render.heading_text(draft, self.statistics.vocabulary)}", box, level
-            )
+            return Block("heading", f"{'#' * level} {heading_text(draft, self.stats.vocabulary)}", box, level)
         if draft.kind == "code":
-            return render.code_block(draft, box)
+            return code_block(draft, box)
         if draft.kind == "table":
-            return render.rows_block(draft, box)
-        return render.prose_block(draft, box, self.statistics.vocabulary)
+            return rows_block(draft, box)
+        return prose_block(draft, box, self.stats.vocabulary)
 
     def _section(self, number: int, blocks: list[Block]) -> tuple[str, str]:
         headings: list[tuple[bool, int, str]] = []
@@ -107,7 +114,7 @@ class Composer:
                 headings.append((leading, block.level, block.text[block.level + 1 :]))
             else:
                 leading = False
-        return advance(self.sections, self.contents, number, headings)
+        return advance(self.sections, self.outline, number, headings)
 
 
 def _parted(region: Region, tables: list[RuledTable]) -> list[Region]:
@@ -131,7 +138,7 @@ def _with_tables(drafts: list[Draft], tables: list[RuledTable]) -> list[Piece]:
         x0, y0, x1, _ = table.box
         at = len(pieces)
         for index, piece in enumerate(pieces):
-            box = render.box_of([piece]) if isinstance(piece, Draft) else piece.box
+            box = box_of([piece]) if isinstance(piece, Draft) else piece.box
             if box[1] >= y0 and box[0] < x1 and box[2] > x0:
                 at = index
                 break
@@ -188,7 +195,7 @@ def _is_crumb(block: Block) -> bool:
 def _with_pictures(blocks: list[Block], raw: RawPage) -> list[Block]:
     placed = list(blocks)
     for picture in raw.pictures:
-        box = render.scale(picture, raw.width, raw.height)
+        box = fractions(picture, raw.width, raw.height)
         at = next((i for i, block in enumerate(placed) if block.box[1] > box[1]), len(placed))
-        placed.insert(at, render.picture_block(box))
+        placed.insert(at, picture_block(box))
     return placed

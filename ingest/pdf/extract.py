@@ -1,4 +1,4 @@
-"""One PyMuPDF page to a `RawPage`: lines with their faces, picture boxes, and a glance at the rules drawn on it."""
+"""One PyMuPDF page to a `RawPage`: lines with their fonts, picture boxes, and a glance at the rules drawn on it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from ingest.pdf.cleaning import clean_code, clean_text
+from ingest.pdf.drawings import find_drawings
 from ingest.pdf.lines import Line, RawPage
-from ingest.pdf.marks import find_marks
-from ingest.pdf.mupdf import READ_ERRORS, TEXT_FLAGS, finite, pymupdf
+from ingest.pdf.mupdf import MUPDF_ERRORS, TEXT_FLAGS, finite, pymupdf
 
 _BOLD_NAMES = ("bold", "black", "heavy", "demi")
 _MONO_NAMES = ("courier", "mono", "consolas", "menlo", "inconsolata", "typewriter", "cmtt")
@@ -28,7 +28,7 @@ def extract_page(page: Any, number: int) -> RawPage:
     turn = page.rotation_matrix if page.rotation else None
     text = page.get_textpage(flags=TEXT_FLAGS).extractDICT()
     lines = _lines(text["blocks"], turn)
-    pictures, ruled, painted = find_marks(page, width, height)
+    pictures, ruled, painted = find_drawings(page, width, height)
     return RawPage(
         number=number,
         width=width,
@@ -50,7 +50,7 @@ def is_full(page: RawPage) -> bool:
 def _label(page: Any) -> str:
     try:
         return clean_text(str(page.get_label() or ""))[:32]
-    except READ_ERRORS:
+    except MUPDF_ERRORS:
         return ""  # a broken /PageLabels tree costs the label, not the page
 
 
@@ -80,7 +80,7 @@ def _line(raw: dict[str, Any], block: int, turn: Any) -> Line | None:
     joined = "".join(span["text"] for span in spans)
     if not joined or joined.isspace():
         return None
-    size, bold, mono = _face(spans)
+    size, bold, mono = _font(spans)
     text = clean_code(joined) if mono else clean_text(joined)
     if not text.strip():
         return None
@@ -93,7 +93,7 @@ def _line(raw: dict[str, Any], block: int, turn: Any) -> Line | None:
     return Line(text, x0, y0, x1, y1, size, bold, mono, block, upright)
 
 
-def _face(spans: list[Span]) -> tuple[float, bool, bool]:
+def _font(spans: list[Span]) -> tuple[float, bool, bool]:
     """Size, bold and monospace of a line: what most of its characters have."""
     if len(spans) == 1:
         span = spans[0]

@@ -1,12 +1,12 @@
-"""Which drafts are headings, and of which level: from the table of contents where it names them, else by their face."""
+"""Which drafts are headings, and of which level: from the outline where it names them, else by their font."""
 
 from __future__ import annotations
 
 import re
 
-from ingest.pdf.contents import TocEntry, fold
+from ingest.pdf.document_stats import Fonts
+from ingest.pdf.outline import OutlineEntry, fold
 from ingest.pdf.paragraphs import Draft
-from ingest.pdf.statistics import Faces
 
 _NUMBER = re.compile(
     r"(?:\d{1,3}(?:\.\d{1,3})*\.?|[A-Z]\.(?:\d+\.?)*|[IVX]{1,5}\.|"
@@ -16,23 +16,23 @@ _LEADING_NUMBER = re.compile(r"[\d.]+\s*|[A-Z]\.\s+")
 _MAX_CHARACTERS = 160
 
 
-def heading_levels(drafts: list[Draft], faces: Faces, entries: list[TocEntry]) -> dict[int, int]:
+def heading_levels(drafts: list[Draft], fonts: Fonts, entries: list[OutlineEntry]) -> dict[int, int]:
     """Levels of the drafts that are headings, by their index."""
     levels: dict[int, int] = {}
-    by_face: dict[int, int] = {}  # their lengths
+    by_font: dict[int, int] = {}  # their lengths
     wanted = {fold(entry.title): entry.level for entry in entries}
     for index, draft in enumerate(drafts):
         if draft.kind in ("table", "code") or len(draft.rows) > 4:
             continue
         level = _toc_level(draft.text, wanted)
-        if level == 0 and is_heading(draft, faces):
-            level = faces.level(draft.rows[0].size)
-            by_face[index] = len(draft.text)
+        if level == 0 and is_heading(draft, fonts):
+            level = fonts.level(draft.rows[0].size)
+            by_font[index] = len(draft.text)
         if level:
             levels[index] = level
-    # A page set in a large face throughout holds text, not headings; only its short lines may stay.
-    if len(by_face) > 3 and sum(by_face.values()) > 0.6 * sum(len(draft.text) for draft in drafts):
-        for index, length in by_face.items():
+    # A page set in a large font throughout holds text, not headings; only its short lines may stay.
+    if len(by_font) > 3 and sum(by_font.values()) > 0.6 * sum(len(draft.text) for draft in drafts):
+        for index, length in by_font.items():
             if length > 60:
                 del levels[index]
     return levels
@@ -52,13 +52,13 @@ def _toc_level(text: str, wanted: dict[str, int]) -> int:
     return 0
 
 
-def is_heading(draft: Draft, faces: Faces) -> bool:
-    """Whether a draft's face alone makes it a heading."""
-    if not _could_be(draft, faces):
+def is_heading(draft: Draft, fonts: Fonts) -> bool:
+    """Whether a draft's font alone makes it a heading."""
+    if not _could_be(draft, fonts):
         return False
     text, row = draft.text, draft.rows[0]
     words = len(text.split())
-    ratio = row.size / max(faces.body, 0.1)
+    ratio = row.size / max(fonts.body, 0.1)
     if ratio >= 1.15:
         return not (text.endswith(".") and words > 8)
     if text[-1] in ".:" or text[0].islower() or words > 15:
@@ -69,10 +69,10 @@ def is_heading(draft: Draft, faces: Faces) -> bool:
     return ratio >= 0.95 and row.bold and apart and words <= 12 and len(draft.rows) <= 2
 
 
-def _could_be(draft: Draft, faces: Faces) -> bool:
-    """What every heading must have, whatever its face: few words, letters, one cell, upright, not code."""
+def _could_be(draft: Draft, fonts: Fonts) -> bool:
+    """What every heading must have, whatever its font: few words, letters, one cell, upright, not code."""
     text, row = draft.text, draft.rows[0]
-    if (draft.kind == "list" and not _NUMBER.match(text)) or (row.mono and faces.code):
+    if (draft.kind == "list" and not _NUMBER.match(text)) or (row.mono and fonts.code):
         return False
     if len(row.cells) > 1 or not row.lines[0].upright or len(text) > _MAX_CHARACTERS or len(draft.rows) > 3:
         return False

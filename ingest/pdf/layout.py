@@ -11,8 +11,10 @@ import re
 from collections import Counter
 from itertools import groupby, pairwise
 
-from ingest.pdf.cleaning import is_cjk, is_rtl
-from ingest.pdf.lines import Line, Rect, same_row, union
+from ingest.pdf.cleaning import is_rtl
+from ingest.pdf.lines import Line, same_row
+from research.boxes import Box, union
+from research.text import is_joined_script
 
 Region = list[Line]
 Zone = tuple[list[Line], list[Line], bool]  # left, right, and whether they are columns
@@ -40,7 +42,7 @@ def is_numeric(text: str) -> bool:
 
 def _is_vertical_script(lines: list[Line]) -> bool:
     """Vertical Japanese or Chinese comes as lines of a single character, in the right order already."""
-    single = sum(len(line.text) == 1 and is_cjk(line.text) for line in lines)
+    single = sum(len(line.text) == 1 and is_joined_script(line.text) for line in lines)
     return single * 2 > len(lines) > 4
 
 
@@ -137,7 +139,7 @@ def _fills(side: list[Line]) -> bool:
     for column in _left_edges(side):
         width = max(line.x1 for line in column) - min(line.x0 for line in column)
         wide += sum(line.x1 - line.x0 > 0.7 * width for line in column)
-        characters += sum(len(line.text) * (2 if is_cjk(line.text[0]) else 1) for line in column)
+        characters += sum(len(line.text) * (2 if is_joined_script(line.text[0]) else 1) for line in column)
     return wide >= 0.5 * len(side) and characters >= 18 * len(side)
 
 
@@ -180,7 +182,7 @@ def _bands(lines: list[Line], depth: int) -> list[Region]:
     boxes = _text_boxes(lines)
     if not boxes:
         return [sorted(lines, key=lambda line: (line.middle, line.x0))]
-    atoms: list[tuple[Rect, list[Line]]] = []
+    atoms: list[tuple[Box, list[Line]]] = []
     loose: dict[int, list[Line]] = {}
     for line in lines:
         if line.block in boxes:
@@ -212,7 +214,7 @@ def _text_boxes(lines: list[Line]) -> set[int]:
     return found
 
 
-def _cut(atoms: list[tuple[Rect, list[Line]]], depth: int) -> list[Region]:
+def _cut(atoms: list[tuple[Box, list[Line]]], depth: int) -> list[Region]:
     """Recursive cuts: across where white space runs the whole width, else down where it runs the whole height."""
     if len(atoms) == 1:
         return [atoms[0][1]]
@@ -230,9 +232,9 @@ def _cut(atoms: list[tuple[Rect, list[Line]]], depth: int) -> list[Region]:
     return [group for _, group in sorted(atoms, key=lambda atom: (atom[0][1], atom[0][0]))]
 
 
-def _parts(atoms: list[tuple[Rect, list[Line]]], axis: int) -> list[list[tuple[Rect, list[Line]]]]:
+def _parts(atoms: list[tuple[Box, list[Line]]], axis: int) -> list[list[tuple[Box, list[Line]]]]:
     """Atoms parted where nothing lies between them along one axis (0: x, 1: y)."""
-    parts: list[list[tuple[Rect, list[Line]]]] = []
+    parts: list[list[tuple[Box, list[Line]]]] = []
     end = float("-inf")
     # Boxes of fonts overlap a little from line to line; of gutters something must be left.
     slack = -2.0 if axis else 4.0

@@ -1,10 +1,10 @@
-"""The unit everything else works on: a line of text as MuPDF sees it, with its place and face."""
+"""The unit everything else works on: a line of text as MuPDF sees it, with its place and font."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-Rect = tuple[float, float, float, float]
+from research.boxes import Box
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Line:
     upright: bool
 
     @property
-    def box(self) -> Rect:
+    def box(self) -> Box:
         return (self.x0, self.y0, self.x1, self.y1)
 
     @property
@@ -45,20 +45,10 @@ class RawPage:
     label: str
     rotated: bool
     lines: tuple[Line, ...]
-    pictures: tuple[Rect, ...]
+    pictures: tuple[Box, ...]  # in points, as are its lines
     ruled: bool
     error: str = ""
     painted: bool = True  # whether anything but text is drawn on it
-
-
-def union(boxes: list[Rect]) -> Rect:
-    """The smallest box around all of them."""
-    return (
-        min(b[0] for b in boxes),
-        min(b[1] for b in boxes),
-        max(b[2] for b in boxes),
-        max(b[3] for b in boxes),
-    )
 
 
 def same_row(a: Line, b: Line) -> bool:

@@ -15,7 +15,7 @@ from research.errors import DocumentError
 pymupdf: Any = _pymupdf  # it carries no types
 
 # What PyMuPDF raises on bad input: its C++ errors, its own RuntimeErrors, and slips of its Python layer.
-READ_ERRORS: tuple[type[Exception], ...] = (
+MUPDF_ERRORS: tuple[type[Exception], ...] = (
     pymupdf.mupdf.FzErrorBase,
     RuntimeError,
     ValueError,
@@ -36,39 +36,39 @@ TEXT_FLAGS: int = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 _HEADER_BYTES = 8192  # readers in the field accept junk before %PDF; none looks further than this
 
 
-class _Nowhere(io.TextIOBase):
-    """Takes MuPDF's chatter and forgets it."""
+class _NullStream(io.TextIOBase):
+    """Takes MuPDF's messages and drops them."""
 
     def write(self, text: str, /) -> int:
         return len(text)
 
 
-def silence() -> None:
+def suppress_messages() -> None:
     """Keep every message of MuPDF and PyMuPDF away from stdout and stderr."""
     pymupdf.TOOLS.mupdf_display_errors(False)
     pymupdf.TOOLS.mupdf_display_warnings(False)
     pymupdf.no_recommend_layout()
-    pymupdf.set_messages(stream=_Nowhere())
+    pymupdf.set_messages(stream=_NullStream())
 
 
 def open_document(path: Path) -> Any:
     """An open, readable PyMuPDF document, or a `DocumentError` that says why not."""
     _check_header(path)
-    silence()
+    suppress_messages()
     try:
         document = _open(path)
     except (OSError, pymupdf.FileNotFoundError) as error:
-        raise DocumentError("unreadable", "the file cannot be read") from error
-    except READ_ERRORS as error:
-        raise DocumentError("damaged", "the PDF is damaged beyond repair") from error
+        raise DocumentError("the file cannot be read", code="unreadable") from error
+    except MUPDF_ERRORS as error:
+        raise DocumentError("the PDF is damaged beyond repair", code="damaged") from error
     try:
         _check_document(document)
     except DocumentError:
         document.close()
         raise
-    except READ_ERRORS as error:
+    except MUPDF_ERRORS as error:
         document.close()
-        raise DocumentError("damaged", "the PDF is damaged beyond repair") from error
+        raise DocumentError("the PDF is damaged beyond repair", code="damaged") from error
     return document
 
 
@@ -87,23 +87,23 @@ def _check_header(path: Path) -> None:
             head = file.read(_HEADER_BYTES)
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
-        raise DocumentError("unreadable", f"the file cannot be read: {reason}") from error
+        raise DocumentError(f"the file cannot be read: {reason}", code="unreadable") from error
     if not head:
-        raise DocumentError("empty", "the file is empty")
+        raise DocumentError("the file is empty", code="empty")
     if b"%PDF" not in head:
-        raise DocumentError("not_a_pdf", "the file is not a PDF")
+        raise DocumentError("the file is not a PDF", code="not_a_pdf")
 
 
 def _check_document(document: Any) -> None:
     if not document.is_pdf:
-        raise DocumentError("not_a_pdf", "the file is not a PDF")
+        raise DocumentError("the file is not a PDF", code="not_a_pdf")
     # A file locked for its owner only opens with the empty user password.
     if document.needs_pass and not document.authenticate(""):
-        raise DocumentError("encrypted", "the PDF is encrypted and needs a password")
+        raise DocumentError("the PDF is encrypted and needs a password", code="encrypted")
     if document.page_count < 1:
         if document.is_repaired:
-            raise DocumentError("damaged", "the PDF is damaged and none of its pages can be recovered")
-        raise DocumentError("no_pages", "the PDF has no pages")
+            raise DocumentError("the PDF is damaged and none of its pages can be recovered", code="damaged")
+        raise DocumentError("the PDF has no pages", code="no_pages")
 
 
 def finite(value: float) -> float:

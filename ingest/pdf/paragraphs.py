@@ -8,12 +8,14 @@ from itertools import pairwise
 from statistics import median
 
 from ingest.pdf.rows import Row
-from research.store.records import BlockKind
+from research.records import BlockKind
+from research.text import CLOSING_MARKS, END_MARKS, WIDE_END_MARKS
 
 _BULLET = re.compile(r"(?:[•◦▪■●○‣⁃∙·❖➢➤►▶✓✔□☐☑☒]\s*|[-–—]\s+)(?=\S)")
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s+(?=\D)")
 _LETTERED = re.compile(r"(?:\([a-zA-Z]\)|\((?:[ivx]{1,5}|\d{1,2})\)|[a-z][.)])\s+(?=\S)")
-_SENTENCE_END = re.compile(r"[.!?:;。！？]['\"”’)\]]*$")
+# Not only where a sentence ends: a colon or semicolon at a line's end announces a list, or parts its items.
+_CLOSED = re.compile(rf"[{END_MARKS}{WIDE_END_MARKS}:;][{CLOSING_MARKS}]*$")
 
 _ADDRESS = re.compile(r"\S*(?:://|www\.|@)\S*")
 
@@ -84,7 +86,7 @@ def _leading(rows: list[Row]) -> float:
 
 
 def _is_code(row: Row) -> bool:
-    """Monospaced, and no address: papers set those in a typewriter face within their prose."""
+    """Monospaced, and no address: papers set those in a typewriter font within their prose."""
     return row.mono and (len(row.text) > 200 or not _ADDRESS.fullmatch(row.text.strip()))
 
 
@@ -125,7 +127,7 @@ def _breaks(paragraph: list[Row], row: Row, leading: float, left: float, right: 
         return True
     if abs(row.size - last.size) > 0.08 * em + 0.3:
         return True
-    runs_on = not _SENTENCE_END.search(last.text) and row.text[:1].islower()
+    runs_on = not _CLOSED.search(last.text) and row.text[:1].islower()
     if row.bold != last.bold and not (runs_on and (row.block == last.block or last.text[-1] == "-")):
         return True
     if marker_of(row.text) and _is_item(paragraph, row):
@@ -148,7 +150,7 @@ def _indents(first: Row, last: Row, row: Row, em: float) -> bool:
         # A hanging item goes on under its words; anything left of its marker is a new paragraph.
         return row.x0 < first.x0 - 0.8 * em or row.x0 > max(first.text_x0, last.x0) + 3 * em
     if last is first:
-        return row.x0 > last.x0 + 0.8 * em and bool(_SENTENCE_END.search(last.text))
+        return row.x0 > last.x0 + 0.8 * em and bool(_CLOSED.search(last.text))
     return row.x0 > last.x0 + 0.8 * em or row.x0 < last.x0 - 1.5 * em
 
 
@@ -158,4 +160,4 @@ def _ended_short(last: Row, row: Row, left: float, right: float, runs_on: bool) 
     room = right - last.x1
     first_word = row.text.split(" ", 1)[0]
     fits = room > len(first_word) * 0.55 * row.size + 0.04 * (right - left)
-    return fits and bool(_SENTENCE_END.search(last.text))
+    return fits and bool(_CLOSED.search(last.text))

@@ -6,8 +6,8 @@ from typing import Any
 
 from PIL import Image
 
-from ingest.pdf.mupdf import READ_ERRORS, finite, pymupdf
-from research.store.records import Box
+from ingest.pdf.mupdf import MUPDF_ERRORS, finite, pymupdf
+from research.boxes import WHOLE_PAGE, Box, placed
 
 
 def raster(page: Any, *, longest: int, box: Box | None = None, grey: bool = False) -> Image.Image | None:
@@ -22,11 +22,10 @@ def raster(page: Any, *, longest: int, box: Box | None = None, grey: bool = Fals
         # Rounding to whole pixels goes outward, so a sliver still gets one.
         pixels = page.get_pixmap(matrix=matrix, clip=clip, colorspace=colours, alpha=False)
         return Image.frombytes("L" if grey else "RGB", (pixels.width, pixels.height), bytes(pixels.samples))
-    except READ_ERRORS:
+    except MUPDF_ERRORS:
         return None
 
 
 def _clip(page: Any, box: Box | None) -> Any:
     left, top, wide, tall = (finite(v) for v in (page.rect.x0, page.rect.y0, page.rect.width, page.rect.height))
-    x0, y0, x1, y1 = box or (0.0, 0.0, 1.0, 1.0)
-    return pymupdf.Rect(left + x0 * wide, top + y0 * tall, left + x1 * wide, top + y1 * tall)
+    return pymupdf.Rect(placed(box or WHOLE_PAGE, (left, top, left + wide, top + tall)))

@@ -1,6 +1,6 @@
 """A PDF file to a stream of `Page` records.
 
-Two passes: the first reads every page once, gathers bounded statistics and spools the lines to a temporary file; the
+Two passes: the first reads every page once, gathers bounded statistics and buffers the lines in a temporary file; the
 second writes the pages from there, one at a time.
 """
 
@@ -13,15 +13,15 @@ from typing import Any, Self
 
 from ingest.faults import NOT_OURS, Fault, FaultError, fault_of, is_ours
 from ingest.pdf.compose import Composer
-from ingest.pdf.contents import read_contents
+from ingest.pdf.document_stats import DocumentStats
 from ingest.pdf.extract import MAX_CHARACTERS, extract_page, is_full
 from ingest.pdf.lines import RawPage
-from ingest.pdf.mupdf import READ_ERRORS, open_document, pymupdf
-from ingest.pdf.spool import Spool
-from ingest.pdf.statistics import DocumentStatistics
+from ingest.pdf.mupdf import MUPDF_ERRORS, open_document, pymupdf
+from ingest.pdf.outline import read_outline
+from ingest.pdf.page_buffer import PageBuffer
 from ingest.pdf.title import largest_text, metadata_title
 from research.errors import DocumentError
-from research.store.records import PAGE_GIVEN_UP, Page
+from research.records import PAGE_GIVEN_UP, Page
 
 _SHRINK_EVERY = 20  # pages; MuPDF's store of fonts and images otherwise grows to 256 MB
 _HOPELESS = 200  # pages failing in a row from the start of a document that claims absurdly many
@@ -57,7 +57,7 @@ class PdfReader:
         """PyMuPDF's own page, 1-based, for drawing; None if it cannot be had."""
         try:
             return self._document[number - 1]
-        except READ_ERRORS:
+        except MUPDF_ERRORS:
             return None
 
     def close(self) -> None:
@@ -68,39 +68,40 @@ class PdfReader:
     def pages(self, *, skip: Container[int] = (), progress: Callable[[int], None] | None = None) -> Iterator[Page]:
         """Every page in physical order, numbered from 1.
 
-        A page that cannot be read, or stands in `skip`, comes without text and with an `error`. `progress` hears the
-        number of each page before it is touched, in both passes, so that a watcher knows which one hangs.
+        A page that cannot be read, or stands in `skip`, comes without text and with an `error`. `progress` is a
+        callback: it gets the number of each page before it is touched, in both passes, so that a watcher knows which
+        one hangs.
         """
-        hear = progress or (lambda number: None)
-        spool = Spool()
+        on_page = progress or (lambda number: None)
+        buffer = PageBuffer()
         try:
-            statistics = self._first_pass(spool, skip, hear)
-            contents = read_contents(self._document, self.num_pages)
-            composer = Composer(statistics, statistics.faces(), contents)
-            for raw in spool:
-                hear(raw.number)
+            stats = self._first_pass(buffer, skip, on_page)
+            outline = read_outline(self._document, self.num_pages)
+            composer = Composer(stats, stats.fonts(), outline)
+            for raw in buffer:
+                on_page(raw.number)
                 yield self._second_pass(composer, raw)
         finally:
-            spool.close()
+            buffer.close()
 
-    def _first_pass(self, spool: Spool, skip: Container[int], hear: Callable[[int], None]) -> DocumentStatistics:
-        statistics = DocumentStatistics()
+    def _first_pass(self, buffer: PageBuffer, skip: Container[int], on_page: Callable[[int], None]) -> DocumentStats:
+        stats = DocumentStats()
         good = 0
         for number in range(1, self.num_pages + 1):
-            hear(number)
+            on_page(number)
             raw = _failed(number, PAGE_GIVEN_UP) if number in skip else self._read(number)
-            raw = self._count(statistics, raw)
+            raw = self._count(stats, raw)
             good += not raw.error
             if not good and number >= _HOPELESS:
                 break
-            spool.append(raw)
+            buffer.append(raw)
             if number % _SHRINK_EVERY == 0:
                 pymupdf.TOOLS.store_shrink(100)
         if not good and self.faults:
             raise FaultError(next(iter(self.faults.values())))
         if not good:
-            raise DocumentError("damaged", "no page of the PDF can be read")
-        return statistics
+            raise DocumentError("no page of the PDF can be read", code="damaged")
+        return stats
 
     def _read(self, number: int) -> RawPage:
         try:
@@ -110,11 +111,11 @@ class PdfReader:
         except Exception as error:  # noqa: BLE001  one page's fault, whose ever it is, costs one page
             return _failed(number, self._blame(number, error))
 
-    def _count(self, statistics: DocumentStatistics, raw: RawPage) -> RawPage:
+    def _count(self, stats: DocumentStats, raw: RawPage) -> RawPage:
         """Take a page into the statistics; a page they fail on is left out."""
         try:
             self._note(raw)
-            statistics.add(raw)
+            stats.add(raw)
         except NOT_OURS:
             raise
         except Exception as error:  # noqa: BLE001  as above
@@ -123,7 +124,7 @@ class PdfReader:
 
     def _blame(self, number: int, error: Exception) -> str:
         """Why a page has no text: the page itself, or a mistake of ours, which is kept to be told."""
-        if isinstance(error, READ_ERRORS) and not is_ours(error):
+        if isinstance(error, MUPDF_ERRORS) and not is_ours(error):
             return "the page is damaged"
         self.faults[number] = fault_of(error)
         return self.faults[number].reason
@@ -143,7 +144,7 @@ class PdfReader:
         if raw.ruled:
             try:
                 page = self._document[raw.number - 1]
-            except READ_ERRORS:
+            except MUPDF_ERRORS:
                 page = None
         return composer.compose(raw, page)
 

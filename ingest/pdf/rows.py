@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ingest.pdf.cleaning import is_cjk, is_rtl
+from ingest.pdf.cleaning import is_rtl
 from ingest.pdf.layout import is_numeric
 from ingest.pdf.lines import Line, same_row
+from research.text import is_joined_script
 
 CELL_MARK = " | "
 
@@ -22,7 +23,7 @@ _MAX_PIECES = 200  # of one row; hostile pages put thousands on one baseline
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One visual row: its cells from first to last, and the face most of it has."""
+    """One visual row: its cells from first to last, and the font most of it has."""
 
     cells: tuple[str, ...]
     x0: float
@@ -108,4 +109,5 @@ def _cells(group: list[Line]) -> tuple[tuple[str, ...], float]:
 
 def _glue(left: str, right: str, gap: float, size: float) -> str:
     """A space between pieces, even touching ones: a footnote's `1` must not grow into the word before it."""
-    return left + right if is_cjk(left[-1:]) and is_cjk(right[0]) and gap < size else f"{left} {right}"
+    joined = gap < size and is_joined_script(left[-1:]) and is_joined_script(right[0])
+    return left + right if joined else f"{left} {right}"

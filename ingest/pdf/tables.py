@@ -9,10 +9,12 @@ from typing import Any
 
 from ingest.pdf.cleaning import Vocabulary, clean_text, is_rtl, join_lines
 from ingest.pdf.layout import is_numeric
-from ingest.pdf.lines import Line, Rect
-from ingest.pdf.mupdf import READ_ERRORS, TEXT_FLAGS
-from ingest.pdf.rules import Grid, Rule, find_grids
+from ingest.pdf.lines import Line
+from ingest.pdf.mupdf import MUPDF_ERRORS, TEXT_FLAGS
+from ingest.pdf.ruling_lines import Grid, RulingLine, find_grids
+from research.boxes import Box, contains_center
 
+_SLACK = 1.0  # points that a word may lie outside its table
 _MAX_CELLS = 5_000
 _MAX_WORDS = 3_000
 _MAX_CONTENT = 4 << 20
@@ -25,7 +27,7 @@ Cells = list[list[str]]
 class RuledTable:
     """A table as markdown, its box, and the lines whose text it took over (by identity)."""
 
-    box: Rect
+    box: Box
     markdown: str
     lines: frozenset[int]
 
@@ -38,13 +40,13 @@ def find_ruled_tables(page: Any, lines: list[Line], vocabulary: Vocabulary | Non
             return []
         grids = find_grids(page.get_cdrawings())
         words = _words(page) if grids else []
-    except READ_ERRORS:
+    except MUPDF_ERRORS:
         return []
     tables: list[RuledTable] = []
     taken: set[int] = set()
     for grid in grids:
-        inside = [line for line in lines if id(line) not in taken and _is_inside(line.box, grid.box)]
-        within = [word for word in words if _is_inside(word, grid.box)]
+        inside = [line for line in lines if id(line) not in taken and contains_center(grid.box, line.box, _SLACK)]
+        within = [word for word in words if contains_center(grid.box, word[:4], _SLACK)]
         if not inside or len(within) > _MAX_WORDS or not all(line.upright for line in inside):
             continue
         if _struck(grid, within, inside):
@@ -69,11 +71,6 @@ def _words(page: Any) -> list[Word]:
     return [(word[0], word[1], word[2], word[3], text) for word in raw if (text := clean_text(word[4]))]
 
 
-def _is_inside(box: tuple[Any, ...], outer: Rect) -> bool:
-    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    return bool(outer[0] - 1 <= x <= outer[2] + 1 and outer[1] - 1 <= y <= outer[3] + 1)
-
-
 def _struck(grid: Grid, words: list[Word], lines: list[Line]) -> bool:
     """Whether rules run through running text: graph paper behind it, or a drawing, but no table."""
     broken = sum(any(_splits(rule, line, words) for rule in grid.upright) for line in lines)
@@ -84,7 +81,7 @@ def _struck(grid: Grid, words: list[Word], lines: list[Line]) -> bool:
     return broken > 0.05 * len(lines) or through > 0.3 * len(lines)
 
 
-def _splits(rule: Rule, line: Line, words: list[Word]) -> bool:
+def _splits(rule: RulingLine, line: Line, words: list[Word]) -> bool:
     """Whether an upright rule runs through a word of the line, or between words no wider apart than in a sentence."""
     if not (line.x0 + 2 < rule.at < line.x1 - 2 and rule.start < line.middle < rule.end):
         return False

@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.pdf.cleaning import clean_text, join_lines
 from ingest.pdf.lines import Line, RawPage
-from ingest.pdf.mupdf import READ_ERRORS
+from ingest.pdf.mupdf import MUPDF_ERRORS
 
 _MAX_LENGTH = 150
 # Titles that programs write by themselves: their own name, a file's name, a placeholder.
@@ -24,7 +24,7 @@ def metadata_title(document: Any) -> str:
     """The title of the metadata, or nothing where it says nothing."""
     try:
         title = clean_text(str((document.metadata or {}).get("title") or "")[:500])
-    except READ_ERRORS:
+    except MUPDF_ERRORS:
         return ""
     readable = len(title) >= 3 and "\ufffd" not in title and not _NO_TITLE.fullmatch(title)
     return title[:_MAX_LENGTH] if readable else ""

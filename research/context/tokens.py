@@ -3,22 +3,42 @@
 tiktoken downloads its tables and needs 0.4 s to load 200,000 entries. Both are avoided: the tables lie beside this
 file (`tables`) and are looked up where they lie. A piece of text that is a token counts one; a word or two in ten are
 not, and are merged here. Only a text with so much to merge that loading pays is left to tiktoken.
+
+A table holds its tokens in buckets by their checksum: the file is mapped, and a look-up reads one bucket of one or two.
+
+    header   magic, number of tokens, number of buckets (a power of two), each 32 bits
+    starts   where each bucket begins, and where the last one ends
+    buckets  a token after the other: its length (one byte), its bytes, its rank (three bytes)
+
+All numbers are little-endian.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import mmap
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
-from research.context.tables.table import open_table
 from research.errors import CtxError
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
 DEFAULT_ENCODING = "o200k_base"
+
+FOLDER = Path(__file__).parent / "tables"
+MAGIC = 0x3142_5443  # "CTB1"
+HEADER = struct.Struct("<III")
+START = struct.Struct("<I")
+RANK_BYTES = 3
+
+_REMEMBERED = 1 << 16
+_BOUNDS = struct.Struct("<II").unpack_from
 
 _MOST_PIECES = 200_000  # whose counts are remembered
 _OPEN_CHARACTERS = 8  # at the end of a growing text, more than any piece looks ahead
@@ -65,7 +85,7 @@ class TokenCounter:
             if len(self._counts) > _MOST_PIECES:
                 self._counts.clear()
                 fresh = set(pieces)
-            self._learn(fresh)
+            self._count_new(fresh)
         return sum([self._counts[piece] for piece in pieces])
 
     def pieces(self, text: str) -> list[str]:
@@ -75,7 +95,7 @@ class TokenCounter:
         found: list[str] = _pattern(self.encoding).findall(text)
         return found
 
-    def _learn(self, pieces: set[str]) -> None:
+    def _count_new(self, pieces: set[str]) -> None:
         table = open_table(self.encoding)
         unknown = {}
         for piece in pieces:
@@ -86,13 +106,13 @@ class TokenCounter:
                 unknown[piece] = raw
         self._merging += sum(len(raw) ** 2 for raw in unknown.values())
         if self._merging > _MOST_MERGING:
-            whole = _whole(self.encoding)
+            whole = _tiktoken_encoding(self.encoding)
             self._counts.update((piece, len(whole.encode_ordinary(piece))) for piece in unknown)
         else:
-            self._counts.update((piece, _merged(raw, table.rank)) for piece, raw in unknown.items())
+            self._counts.update((piece, _bpe_count(raw, table.rank)) for piece, raw in unknown.items())
 
 
-class Tally:
+class RunningCount:
     """The count of a text that grows, without counting its beginning again.
 
     A piece depends on what follows it only as far as the blanks after it, or the three characters of a contraction
@@ -104,8 +124,8 @@ class Tally:
         self._settled = settled
         self._open_end = open_end
 
-    def plus(self, text: str) -> Tally:
-        """With this added; the tally itself stays as it is."""
+    def plus(self, text: str) -> RunningCount:
+        """With this added; the count itself stays as it is."""
         pieces = self._counter.pieces(self._open_end + text)
         stable, length, readable = len(pieces), 0, False
         while stable > 0 and (length < _OPEN_CHARACTERS or not readable):
@@ -113,14 +133,14 @@ class Tally:
             length += len(pieces[stable])
             readable = readable or not pieces[stable].isspace()
         settled = self._settled + self._counter.count_pieces(pieces[:stable])
-        return Tally(self._counter, settled, "".join(pieces[stable:]))
+        return RunningCount(self._counter, settled, "".join(pieces[stable:]))
 
     @property
     def tokens(self) -> int:
         return self._settled + self._counter.count(self._open_end)
 
 
-def _merged(piece: bytes, rank_of: Callable[[bytes], int | None]) -> int:
+def _bpe_count(piece: bytes, rank_of: Callable[[bytes], int | None]) -> int:
     """Tokens of a piece by byte-pair merging: the neighbours of the lowest rank are joined until none are a token."""
     parts = [piece[at : at + 1] for at in range(len(piece))]
     ranks = [rank_of(a + b) for a, b in pairwise(parts)]
@@ -136,7 +156,7 @@ def _merged(piece: bytes, rank_of: Callable[[bytes], int | None]) -> int:
 
 
 @lru_cache(maxsize=2)
-def _whole(name: str) -> Encoding:
+def _tiktoken_encoding(name: str) -> Encoding:
     import tiktoken
 
     # It is given one piece at a time, and a pattern that takes all of it is quicker to compile.
@@ -149,3 +169,51 @@ def _pattern(name: str) -> Any:
     import regex  # comes with tiktoken, and knows the classes its patterns use
 
     return regex.compile(_PATTERNS[name])
+
+
+class TokenTable:
+    """token → rank, read where it lies."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        magic, self.count, self._buckets = HEADER.unpack_from(self._bytes)
+        if magic != MAGIC:
+            raise ValueError(f"{path.name} is no token table")
+        self.rank = lru_cache(_REMEMBERED)(self._rank)  # merging asks for the same short ones again and again
+
+    def _rank(self, token: bytes) -> int | None:
+        """The token's rank; none if the bytes are no token."""
+        start, end = _BOUNDS(self._bytes, HEADER.size + START.size * (crc32(token) & (self._buckets - 1)))
+        if token not in (bucket := self._bytes[start:end]):  # most are not, and this is the quick way to see it
+            return None
+        at = 0
+        while at < len(bucket):
+            end = at + 1 + bucket[at]
+            if bucket[at + 1 : end] == token:
+                return int.from_bytes(bucket[end : end + RANK_BYTES], "little")
+            at = end + RANK_BYTES
+        return None
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """Every token with its rank, in no order."""
+        return _entries(self._bytes[HEADER.size + START.size * (self._buckets + 1) :])
+
+
+@lru_cache(maxsize=2)
+def open_table(name: str) -> TokenTable:
+    """The table of an encoding."""
+    try:
+        return TokenTable(FOLDER / f"{name}.bin")
+    except (OSError, ValueError, struct.error) as error:
+        raise CtxError(
+            f"the token table of {name} cannot be read: {error}", hint="pip install --force-reinstall ctx-research"
+        ) from error
+
+
+def _entries(packed: bytes) -> Iterator[tuple[bytes, int]]:
+    at = 0
+    while at < len(packed):
+        end = at + 1 + packed[at]
+        yield packed[at + 1 : end], int.from_bytes(packed[end : end + RANK_BYTES], "little")
+        at = end + RANK_BYTES

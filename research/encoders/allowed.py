@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from research.encoders.base import EncoderUnavailable
 from research.encoders.fingerprint import DIGITS
 from research.encoders.registry import is_embedded
-from research.settings import user_config
+from research.errors import EncoderNotAllowed
+from research.folders import user_config
 
 _NAME = re.compile(
     rf"(?:(?P<kind>sentence-transformers|colpali):)?(?P<model>.+?)(?:@(?P<mark>[0-9a-f]{{{DIGITS}}}))?"
@@ -28,10 +28,6 @@ _NAME = re.compile(
 )
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _NO_MODEL = ("", "auto", "off", "regions")
-
-
-class EncoderNotAllowed(EncoderUnavailable):
-    """An index asks for a model that the user has not allowed."""
 
 
 class _Parts(NamedTuple):

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
-
-from research.errors import CtxError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-class EncoderUnavailable(CtxError):  # noqa: N818 - a state of the machine more than a failure
-    """An encoder cannot run here: a package, its weights, its device or the user's permission is missing, or its files
-    would not be safe to load. `hint` says how to get it."""
 
 
 class TokenCounter(Protocol):
@@ -55,3 +49,10 @@ def fitting(text: str, encoder: TextEncoder) -> str:
     while encoder.count_tokens(text) > encoder.max_tokens - 2:  # two special tokens
         text = text[: len(text) // 2]
     return text
+
+
+def usable_cores() -> int:
+    """Cores this process may run on; fewer than the machine's under taskset or in a container."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from research.encoders.base import EncoderUnavailable
 from research.encoders.quiet import quiet
+from research.errors import EncoderUnavailable
 
 WEIGHTS = "model.safetensors"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"

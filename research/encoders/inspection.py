@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from research.encoders.base import EncoderUnavailable
 from research.encoders.hub import ADAPTER_WEIGHTS, WEIGHTS, weight_files
+from research.errors import EncoderUnavailable
 
 _MODULES = "modules.json"
 _LONGEST = 32 << 20  # bytes of a configuration; beyond that it is none

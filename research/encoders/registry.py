@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from research.encoders.base import EncoderUnavailable, TextEncoder
+from research.encoders.base import TextEncoder
 from research.encoders.minilm.encoder import MiniLMEncoder
+from research.errors import EncoderUnavailable
 
 DEFAULT = MiniLMEncoder.name
 ALIASES = ("", "default", "minilm", "all-MiniLM-L6-v2")

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from research.encoders import hub
-from research.encoders.base import EncoderUnavailable
 from research.encoders.fingerprint import DIGITS, add_file, add_weights
 from research.encoders.inspection import check_files, places_of
 from research.encoders.quiet import quiet
 from research.encoders.torchvision_shim import allow_torchvision
+from research.errors import EncoderUnavailable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from research.evaluation.gold import Gold
 from research.evaluation.questions import PageKey, document_key
+from research.index import Index
 from research.models import Coverage
-from research.search.engine import Found, SearchEngine
+from research.search.engine import Found
 
 # Deep enough to see how far down a lost page is, and for others to compute their own figures from a run file.
 DEPTH = 100
@@ -43,18 +44,18 @@ class Asked:
         return list(dict.fromkeys(page.key for page in (self.ranked if leg is None else self.legs[leg])))
 
 
-def ask_all(engine: SearchEngine, golds: Iterable[Gold], mode: str, *, per_doc: bool = False) -> Iterator[Asked]:
+def ask_all(index: Index, golds: Iterable[Gold], mode: str, *, per_doc: bool = False) -> Iterator[Asked]:
     """Each question in turn. `per_doc` searches only the documents of its gold pages.
 
-    The first is asked twice, because it loads the encoder: seconds are those of an engine that is warm.
+    The first is asked twice, because it loads the encoder: seconds are those of an index that is warm.
     """
     for n, gold in enumerate(golds):
         documents = gold.doc_ids if per_doc else None
         if n == 0:
-            engine.run(gold.question.query, search_mode=mode, documents=documents)
+            index.rank(gold.question.query, mode=mode, doc_ids=documents)
         started = time.perf_counter()
         # As many results as a user gets by default, so that the time is what a user waits; the rest as candidates.
-        outcome = engine.run(gold.question.query, search_mode=mode, documents=documents, everything=True)
+        outcome = index.rank(gold.question.query, mode=mode, doc_ids=documents, everything=True)
         seconds = time.perf_counter() - started
         names = [leg.name for leg in outcome.coverage.legs if leg.status == "ok"]
         legs = {name: _alone(outcome.candidates, name) for name in names}

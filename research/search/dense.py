@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from research.errors import CtxError, IndexUnusableError
+from research.errors import CtxError
+from research.models import Question
 from research.search.legs import Hit, Hits
-from research.store import vectors
-from research.store.client import ChromaClient
-from research.store.collections import TEXT
-from research.store.neighbours import Neighbours
+from research.store.catalog import vectors
+from research.store.catalog.reader import Reader
+from research.store.vectors.index import VectorIndex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,86 +21,68 @@ if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
 
 
-class QuestionVectors:
+class QuestionEncoder:
     """Embeds questions with the encoder that filled the index; loads it with the first one, and another if the index
     was filled anew since. A `given` encoder is kept."""
 
-    def __init__(
-        self, client: ChromaClient, given: TextEncoder | None = None, named_encoders: Sequence[str] = ()
-    ) -> None:
-        self._client = client
+    def __init__(self, given: TextEncoder | None = None, named_encoders: Sequence[str] = ()) -> None:
         self._given = given
         self._named_encoders = named_encoders
         self._loaded: tuple[str, TextEncoder] | None = None
-        self._last: tuple[TextEncoder, str, NDArray[np.float32]] | None = None
+        self._loading = threading.Lock()
 
-    def of(self, question: str) -> NDArray[np.float32]:
+    def vector(self, reader: Reader, question: Question) -> NDArray[np.float32]:
         """(dim,), unit length."""
-        encoder = self.encoder()
-        if self._last is None or self._last[0] is not encoder or self._last[1] != question:
-            self._last = (encoder, question, encoder.embed_query(question))
-        return self._last[2]
+        encoder = self.encoder(reader)
+        return question.memo.get(("vector", encoder.name), partial(encoder.embed_query, question.wording))
 
-    def encoder(self) -> TextEncoder:
+    def encoder(self, reader: Reader) -> TextEncoder:
         if self._given is not None:
             return self._given
-        name = vectors.encoder_of(self._client.catalog)
+        name = vectors.encoder_of(reader)
         if not name:
             raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
-        if self._loaded is None or self._loaded[0] != name:
-            from research.encoders.registry import load_remembered
+        with self._loading:
+            if self._loaded is None or self._loaded[0] != name:
+                from research.encoders.registry import load_remembered
 
-            dim = vectors.dim_of(self._client.catalog)
-            self._loaded = (name, load_remembered(name, dim=dim, named=self._named_encoders))
-        return self._loaded[1]
+                dim = vectors.dim_of(reader)
+                self._loaded = (name, load_remembered(name, dim=dim, named=self._named_encoders))
+            return self._loaded[1]
 
 
 class DenseLeg:
     name = "dense"
+    follows = ""
 
-    def __init__(self, client: ChromaClient, questions: QuestionVectors) -> None:
-        self._client = client
-        self._questions = questions
+    def __init__(self, index: VectorIndex, encoder: QuestionEncoder) -> None:
+        self._index = index
+        self._encoder = encoder
 
-    def find(self, question: str, depth: int) -> Hits:
-        catalog = self._client.catalog
-        vector = self._questions.of(question)
-        generation = self._client.generation()
-        neighbours = self._client.neighbours()
-        best: dict[int, float] = {}
-        upto = 0
-        if generation is not None and neighbours is not None and generation.text_records:
-            try:
-                best = self._published(neighbours, vector, min(depth, generation.text_records), generation.upto)
-                upto = generation.upto
-            except IndexUnusableError:
-                self._client.condemn()
-        # What was embedded after the last publication is compared one by one; all of it, if Chroma cannot be read.
-        owners, matrix = vectors.vectors_after(catalog, upto)
-        if owners:
-            _keep_best(best, zip(owners, (vectors.cosines(matrix, vector)).tolist(), strict=True))
-        ranked = sorted(best.items(), key=lambda item: -item[1])[:depth]
-        return {page_id: Hit(score, {"cosine": score}) for page_id, score in ranked}
+    def why_off(self, reader: Reader) -> str:
+        return ""
 
-    def score(self, question: str, page_ids: Sequence[int]) -> Hits:
-        owners, matrix = vectors.vectors_of_pages(self._client.catalog, page_ids)
-        if not owners:
-            return {}
-        best: dict[int, float] = {}
-        _keep_best(best, zip(owners, (vectors.cosines(matrix, self._questions.of(question))).tolist(), strict=True))
-        return {page_id: Hit(score, {"cosine": score}) for page_id, score in best.items()}
+    def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
+        return question.memo.get(("nearest", depth), partial(self._look, reader, question, depth))
 
-    def _published(
-        self, neighbours: Neighbours, vector: NDArray[np.float32], count: int, upto: int
-    ) -> dict[int, float]:
-        found = neighbours.nearest(TEXT, vector.tolist(), count)
-        pages = vectors.page_ids_of_chunks(self._client.catalog, [n.key for n in found], upto=upto)
-        best: dict[int, float] = {}
-        _keep_best(best, ((pages[n.key], n.similarity) for n in found if n.key in pages))
-        return best
+    def _look(self, reader: Reader, question: Question, depth: int) -> list[int]:
+        found = self._index.nearest(reader, self._encoder.vector(reader, question), depth)
+        if found.problem:
+            question.notes.append(found.problem)
+        _known(question).update(found.pairs)
+        return [page_id for page_id, _ in found.pairs]
+
+    def score(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> Hits:
+        known = _known(question)
+        unknown = [page_id for page_id in page_ids if page_id not in known]
+        if unknown:
+            owners, matrix = vectors.vectors_of_pages(reader, unknown)
+            cosines = vectors.cosines(matrix, self._encoder.vector(reader, question)).tolist() if owners else []
+            for page_id, cosine in zip(owners, cosines, strict=True):
+                known[page_id] = max(cosine, known.get(page_id, -1.0))
+        return {page_id: Hit(known[page_id], {"cosine": known[page_id]}) for page_id in page_ids if page_id in known}
 
 
-def _keep_best(best: dict[int, float], scored: Iterable[tuple[int, float]]) -> None:
-    for page_id, score in scored:
-        if score > best.get(page_id, -2.0):
-            best[page_id] = score
+def _known(question: Question) -> dict[int, float]:
+    """page_id → cosine of its best chunk, as far as this question has led to it."""
+    return question.memo.get("cosines", dict[int, float])

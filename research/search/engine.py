@@ -1,293 +1,303 @@
-"""SearchEngine: runs the legs side by side and fuses what they find."""
+"""The engine: runs the legs it is given side by side, fuses what they find, and lets boosters look at the order.
+
+    question → rewriters → legs → fuse → boosters → pages with their text
+
+It knows no leg, rewriter or booster by name. A leg that fails is named in `coverage`, and the rest answers.
+
+Fusion is a weighted sum of scores that are already on one scale. Rank fusion throws away how sure a leg is and so falls
+behind its better leg; scores that do not depend on the other results can simply be added.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from research.errors import CtxError, UsageError
-from research.models import Coverage, LegCoverage, LegScore, MatchedRegion
-from research.search.coverage import measure
-from research.search.dense import DenseLeg, QuestionVectors
-from research.search.fusion import fuse, ranks_of
-from research.search.legs import Hit, Hits, Leg
-from research.search.lexical import LexicalLeg
-from research.search.named_pages import lift
-from research.search.places import places_in
-from research.search.ratios import spelled_out
-from research.search.visual import VisualLeg
-from research.search.wording import without_instructions
-from research.store.client import ChromaClient
-from research.store.pages import StoredPage, get_pages, page_ids_of, places_of
+from research.models import Coverage, LegCoverage, LegScore, Question, Rewrite
+from research.search.legs import Booster, Hits, Leg, Ranked, Rewriters
+from research.store.catalog.page_vectors import count_unseen
+from research.store.catalog.pages import StoredPage, get_pages, get_pages_with_text, page_ids_of, places_of, totals
+from research.store.catalog.reader import Reader
 
-if TYPE_CHECKING:
-    from research.encoders.base import TextEncoder
-
-Mode = Literal["hybrid", "text", "visual", "lexical", "dense"]
-
-_LEGS_OF: dict[str, tuple[str, ...]] = {
-    "hybrid": ("lexical", "dense", "visual"),
-    "text": ("lexical", "dense"),
-    "visual": ("visual",),
-    "lexical": ("lexical",),
-    "dense": ("dense",),
-}
 # Deep enough that a page good in both legs is seen by one of them, shallow enough to stay quick.
 _DEPTH = 100
 
 
-class SearchResult(TypedDict):
-    """One page found, as the contract has it: a plain dictionary."""
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each leg counts, by its name.
 
-    doc_id: str
-    page: int
-    score: float
-    filename: str
-    metadata: dict[str, Any]
+    `shares` are parts of one sum. A leg outside it changes the sum of the others: by a share of what it has beyond
+    them (`gains`, for hits that tell their gain), or by taking a share of the whole (`blends`).
+    """
+
+    shares: Mapping[str, float]
+    gains: Mapping[str, float]
+    blends: Mapping[str, float]
+
+
+# From sweeps on four development sets, flat around the optimum (RETRIEVAL.md). A lexical score of 1 is far rarer than a
+# cosine of 1, hence its larger share. What a line of a scan has beyond its passage: .10 and .20 did as well as .15. The
+# third of a visual model is not measured: no trained weights could be had, so it counts as one of three.
+DEFAULT_WEIGHTS = Weights(
+    shares={"lexical": 0.63, "dense": 0.37},
+    gains={"visual": 0.15},
+    blends={"visual": 1 / 3},
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A page with its score and how each leg saw it."""
+    """A page with its text, its score and how each leg saw it."""
 
     page: StoredPage
-    score: float
+    text: str  # its markdown; empty for candidates after the results
+    score: float  # the weighted sum, 0 to 1
     legs: dict[str, LegScore]
-    regions: list[MatchedRegion] = field(default_factory=list)
-    visual_match: bool = False
-
-    def result(self) -> SearchResult:
-        metadata: dict[str, Any] = self.page.metadata()
-        metadata["legs"] = {name: leg.__dict__ for name, leg in self.legs.items()}
-        metadata["visual_match"] = self.visual_match
-        metadata["regions"] = [asdict(region) for region in self.regions]
-        return SearchResult(
-            doc_id=self.page.doc_id,
-            page=self.page.page,
-            score=self.score,
-            filename=self.page.filename,
-            metadata=metadata,
-        )
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
     found: list[Found]
     coverage: Coverage
-    timings: dict[str, float]
+    timings: dict[str, float] = field(default_factory=dict)
+    searched: str = ""
+    rewrites: list[Rewrite] = field(default_factory=list)
     candidates: list[Found] = field(default_factory=list)  # every page that a leg named, where that was asked for
 
 
-@dataclass
+@dataclass(slots=True)
 class _LegRun:
-    """One leg at work in a thread of its own."""
+    """One leg at work on one question."""
 
     leg: Leg
-    task: Callable[[Leg], Hits]
+    pages: Collection[int] = ()  # that it found itself
     hits: Hits = field(default_factory=dict)
     failure: str = ""
     seconds: float = 0.0
-    unscored: bool = False  # `hits` are the pages found, their scores come with those of the others' pages
 
-    def __call__(self) -> None:
+    def attempt(self, step: Callable[[_LegRun], None]) -> None:
+        """Whatever happens in a leg, the others answer and coverage tells."""
+        if self.failure:
+            return
         started = time.perf_counter()
         try:
-            self.hits = self.task(self.leg)
+            step(self)
         except CtxError as error:
             self.failure = error.message
-        except Exception as error:  # noqa: BLE001  whatever happens in a leg, the others answer and coverage tells
+        except Exception as error:  # noqa: BLE001
             self.failure = f"{type(error).__name__}: {error}"
         self.seconds += time.perf_counter() - started
 
 
-class SearchEngine:
-    """Searches an open index. Safe to use for many questions; loads what it needs with the first."""
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    runs: list[_LegRun]
+    ranked: list[Ranked]
+
+    def leg_scores(self, page_ids: Sequence[int]) -> list[dict[str, LegScore]]:
+        """How each leg saw each of these pages."""
+        found = {run.leg.name: run.hits for run in self.runs if not run.failure}
+        ranks = {run.leg.name: ranks_of(run.hits, run.pages) for run in self.runs if not run.failure}
+        return [leg_scores(page_id, found, ranks) for page_id in page_ids]
+
+
+class Engine:
+    """Searches what it is given to read. Keeps nothing of a question, so many threads may use it."""
 
     def __init__(
         self,
-        chroma_client: ChromaClient,
+        legs: Sequence[Leg],
         *,
-        encoder: TextEncoder | None = None,
-        device: str = "auto",
-        named_encoders: Sequence[str] = (),
+        modes: Mapping[str, Sequence[str]],
+        weights: Weights,
+        rewriters: Rewriters,
+        boosters: Sequence[Booster] = (),
     ) -> None:
-        """`device` is where a visual model runs, if one filled the index. `named_encoders` are those the user names,
-        and so allows to be loaded, beside those named to an earlier ingest."""
-        self.client = chroma_client
-        questions = QuestionVectors(chroma_client, encoder, named_encoders)
-        dense = DenseLeg(chroma_client, questions)
-        self._visual = VisualLeg(chroma_client, dense, questions, device, named_encoders)
-        self._lexical = LexicalLeg(chroma_client.catalog)
-        self._legs: dict[str, Leg] = {
-            "lexical": self._lexical,
-            "dense": dense,
-            "visual": self._visual,
-        }
+        """`modes` names the legs that each mode asks."""
+        self._legs = {leg.name: leg for leg in legs}
+        self._modes = modes
+        self._weights = weights
+        self._rewriters = rewriters
+        self._boosters = boosters
 
-    async def search(self, query: str, num_results: int = 10, search_mode: str = "hybrid") -> list[SearchResult]:
-        """Ranked pages. Modes: hybrid, text, visual; lexical and dense for one leg alone."""
-        import asyncio
-
-        outcome = await asyncio.to_thread(self.run, query, num_results, search_mode)
-        return [found.result() for found in outcome.found]
-
-    def run(
-        self,
-        query: str,
-        num_results: int = 10,
-        search_mode: str = "hybrid",
-        *,
-        documents: Sequence[str] | None = None,
-        everything: bool = False,
-    ) -> SearchOutcome:
-        """`search` with its coverage and timings. `documents` restricts it to these ids; `everything` also brings the
-        candidates that come after the results."""
-        if search_mode not in get_args(Mode):
-            raise UsageError(f"unknown search mode {search_mode!r}", hint="choose one of: " + ", ".join(get_args(Mode)))
-        if not query.strip() or num_results <= 0:
-            return SearchOutcome([], measure(self.client.catalog, []), {})
+    def run(self, reader: Reader, question: Question, limit: int, *, everything: bool = False) -> SearchOutcome:
+        """The best `limit` pages; `everything` also brings the candidates that come after them."""
+        legs, off = self._asked(reader, question)
+        if not question.text.strip() or limit <= 0:
+            return SearchOutcome([], _coverage(reader, [], [], []))
         started = time.perf_counter()
-        names = _LEGS_OF[search_mode]
-        off = self._visual.why_off() if search_mode == "hybrid" else ""
-        query = _searched(query)
-        legs = [name for name in names if not (off and name == "visual")]
-        runs = self._run_legs(legs, query, max(_DEPTH, num_results), documents)
-        candidates = self._fuse(runs, query, None if everything else num_results)
-        found = candidates[:num_results]
-        if any(run.leg is self._visual and not run.failure for run in runs):
-            found = self._placed(found, query, num_results)
-        timings = {f"{run.leg.name}": run.seconds for run in runs}
-        timings["search"] = time.perf_counter() - started
-        covered = [_coverage(run) for run in runs] + ([LegCoverage("visual", "off", off)] if off else [])
-        coverage = measure(self.client.catalog, covered)
-        return SearchOutcome(found, coverage, timings, candidates if everything else [])
+        text, rewrites = self._rewriters.before(question.text, reader)
+        question = question.searching(text)
+        ranking = self._rank(reader, question, legs, max(_DEPTH, limit))
+        ranked: Sequence[Ranked] = ranking.ranked
+        moved: dict[int, str] = {}
+        if len(legs) > 1:  # a leg alone shows what it finds by itself
+            ranked, expansion = self._expanded(reader, question, legs, ranking)
+            rewrites += [expansion] if expansion else []
+            for booster in self._boosters:
+                ranked, pages = booster.boost(text, reader, ranked)
+                moved.update(dict.fromkeys(pages, booster.name))
+        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, moved)
+        timings = {run.leg.name: run.seconds for run in ranking.runs} | {"search": time.perf_counter() - started}
+        coverage = _coverage(reader, ranking.runs, off, question.notes)
+        return SearchOutcome(
+            candidates[:limit], coverage, timings, text, rewrites, candidates if everything else []
+        )
 
-    def places(self, query: str, page_id: int) -> tuple[list[MatchedRegion], str]:
-        """Where on one page the answer to a question seems to stand, and why a visual model could not say, if so."""
-        query = _searched(query)
-        problem = ""
-        if not self._visual.why_off() and not self._visual.shares_text:
-            try:
-                return self._visual.matched(query, [page_id])[page_id], ""
-            except CtxError as error:
-                problem = error.message
-        return self._visual.matched_closely(query, page_id), problem
+    def _asked(self, reader: Reader, question: Question) -> tuple[list[Leg], list[LegCoverage]]:
+        """The legs of the mode; those that this index has no side for are off, unless one is asked for alone."""
+        if question.mode not in self._modes:
+            raise UsageError(f"unknown search mode {question.mode!r}", hint="choose one of: " + ", ".join(self._modes))
+        legs = [self._legs[name] for name in self._modes[question.mode]]
+        reasons = {leg.name: leg.why_off(reader) for leg in legs} if len(legs) > 1 else {}
+        off = [LegCoverage(name, "off", reason) for name, reason in reasons.items() if reason]
+        return [leg for leg in legs if not reasons.get(leg.name)], off
 
-    def _run_legs(self, names: Sequence[str], query: str, depth: int, documents: Sequence[str] | None) -> list[_LegRun]:
-        if documents is None:
-            runs = [_LegRun(self._legs[name], lambda leg: leg.find(query, depth)) for name in names]
-            for run in runs if len(runs) > 1 else ():
-                if run.leg is self._lexical:
-                    run.task = lambda _: dict.fromkeys(self._lexical.find_pages(query, depth), Hit(0.0))
-                    run.unscored = True
-            _side_by_side(self._groups(runs, lambda dense: self._visual.beyond(query, depth, dense)))
+    def _rank(self, reader: Reader, question: Question, legs: Sequence[Leg], depth: int) -> _Ranking:
+        """Ask every leg for its pages, have every leg score the pages of all, and add up."""
+        runs = [_LegRun(leg) for leg in legs]
+        if question.documents is None:
+
+            def find(run: _LegRun) -> None:
+                run.pages = run.leg.candidates(reader, question, depth)
+
+            _side_by_side(_chains(runs), find)
+            pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
         else:
             # Inside a few documents every page is scored: exact, and quicker than filtering neighbours.
-            pages = sorted(page_ids_of(self.client.catalog, documents))
-            runs = [_LegRun(self._legs[name], lambda leg: leg.score(query, pages)) for name in names]
-            _side_by_side(self._groups(runs, lambda dense: self._visual.beyond_of(query, pages, dense)))
-        return runs
+            pages = sorted(page_ids_of(reader, question.documents))
 
-    def _groups(self, runs: list[_LegRun], beyond: Callable[[Hits], Hits]) -> list[list[_LegRun]]:
-        """Legs that can work side by side. A visual leg that shares the text side's vectors comes after the dense one
-        and goes `beyond` what that found."""
-        dense = next((run for run in runs if run.leg.name == "dense"), None)
-        visual = next((run for run in runs if run.leg is self._visual), None)
-        if dense is None or visual is None:
-            return [[run] for run in runs]
-        if not self._visual.shares_text:
-            import numpy  # noqa: F401  two threads that import it at once both fail
+        def score(run: _LegRun) -> None:
+            run.hits = run.leg.score(reader, question, pages)
+            run.pages = run.pages if question.documents is None else run.hits
 
-            return [[run] for run in runs]
-        visual.task = lambda _: beyond(_sound_hits(dense))
-        return [*([run] for run in runs if run is not dense and run is not visual), [dense, visual]]
+        if question.documents is None:
+            # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
+            for run in runs:
+                run.attempt(score)
+        else:
+            _side_by_side(_chains(runs), score)
+        found = {run.leg.name: run.hits for run in runs if not run.failure}
+        return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
 
-    def _placed(self, found: list[Found], query: str, num_results: int) -> list[Found]:
-        """With the places on each page that match, as the visual leg sees them."""
-        regions = self._visual.matched(query, [entry.page.page_id for entry in found])
-        placed = []
-        for entry in found:
-            rank = entry.legs["visual"].rank if "visual" in entry.legs else None
-            match = rank is not None and rank <= num_results
-            placed.append(replace(entry, regions=regions[entry.page.page_id], visual_match=match))
-        return placed
-
-    def _scoring_beyond(self, query: str, runs: list[_LegRun], candidates: set[int]) -> Callable[[Hits], Hits]:
-        """The visual leg's scores of pages that only others found, from the dense leg's scores of the same."""
-        found = {run.leg.name: run.hits for run in runs}
-
-        def score(again: Hits) -> Hits:
-            unseen = sorted(candidates - found["visual"].keys())
-            return self._visual.beyond_of(query, unseen, {**again, **found["dense"]}) if unseen else {}
-
-        return score
-
-    def _fuse(self, runs: list[_LegRun], query: str, limit: int | None) -> list[Found]:
-        """Give every candidate the score of every leg, then add up."""
-        sound = [run for run in runs if not run.failure]
-        candidates = {page_id for run in sound for page_id in run.hits}
-        seconds = [_LegRun(run.leg, _scoring(query, sorted(candidates - _scored(run).keys()))) for run in sound]
-        # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
-        for group in self._groups(seconds, self._scoring_beyond(query, sound, candidates)):
-            _run_all(group)
-        ranks: dict[str, dict[int, int]] = {}
-        found: dict[str, Hits] = {}
-        for run, second in zip(sound, seconds, strict=True):
-            run.seconds += second.seconds
-            run.failure = second.failure
-            found[run.leg.name] = {**second.hits, **_scored(run)}
-            ranks[run.leg.name] = ranks_of({p: hit for p, hit in found[run.leg.name].items() if p in run.hits})
-        known = places_of(self.client.catalog, sorted(candidates))
-        places = places_in(query) if len(runs) > 1 else None  # a leg alone shows what it finds by itself
-        fused = fuse(found, ranks, known, None if places else limit, shares_text=self._visual.shares_text)
-        if places:
-            documents = {page_id: doc_id for page_id, (_, _, doc_id) in known.items()}
-            fused = lift(self.client.catalog, places, fused, documents)[:limit]
-        pages = get_pages(self.client.catalog, [entry.page_id for entry in fused])
-        sound_pages = (entry for entry in fused if entry.page_id in pages)  # one may have been removed just now
-        return [Found(pages[entry.page_id], min(1.0, max(0.0, entry.score)), entry.legs) for entry in sound_pages]
+    def _expanded(
+        self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking
+    ) -> tuple[Sequence[Ranked], Rewrite | None]:
+        """The ranking as a rewriter's longer question changes it inside the documents it names."""
+        rewrite = self._rewriters.expand(question.wording, reader, plain.ranked)
+        if rewrite is None:
+            return plain.ranked, None
+        longer = replace(question.searching(rewrite.after), documents=rewrite.documents)
+        expanded = self._rank(reader, longer, legs, _DEPTH)
+        return self._rewriters.merge(plain.ranked, expanded.ranked, rewrite), rewrite
 
 
-def _searched(query: str) -> str:
-    """The question as the legs get it."""
-    return spelled_out(without_instructions(query))
+def _chains(runs: Sequence[_LegRun]) -> list[list[_LegRun]]:
+    """Legs that can work side by side; one that follows another comes after it."""
+    chains: list[list[_LegRun]] = []
+    for run in runs:
+        before = next((chain for chain in chains if chain[-1].leg.name == run.leg.follows), None)
+        if before is None:
+            chains.append([run])
+        else:
+            before.append(run)
+    return chains
 
 
-def _scored(run: _LegRun) -> Hits:
-    """The pages of a leg whose scores are known."""
-    return {} if run.unscored else run.hits
+def _side_by_side(chains: Sequence[Sequence[_LegRun]], step: Callable[[_LegRun], None]) -> None:
+    """Each chain in a thread of its own."""
 
+    def work(chain: Sequence[_LegRun]) -> None:
+        for run in chain:
+            run.attempt(step)
 
-def _scoring(query: str, unseen: list[int]) -> Callable[[Leg], Hits]:
-    """The task of scoring pages that only other legs have found."""
-    return lambda leg: leg.score(query, unseen) if unseen else {}
-
-
-def _side_by_side(groups: Sequence[Sequence[_LegRun]]) -> None:
-    """The first group in this thread, the others each in one of its own; inside a group one after the other."""
-    threads = [threading.Thread(target=_run_all, args=(group,), daemon=True) for group in groups[1:]]
+    threads = [threading.Thread(target=work, args=(chain,), daemon=True) for chain in chains]
     for thread in threads:
         thread.start()
-    for group in groups[:1]:
-        _run_all(group)
     for thread in threads:
         thread.join()
 
 
-def _run_all(runs: Sequence[_LegRun]) -> None:
-    for run in runs:
-        run()
+def _with_pages(
+    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, moved: Mapping[int, str]
+) -> list[Found]:
+    page_ids = [entry.page_id for entry in ranked]
+    pages = get_pages_with_text(reader, page_ids[:limit])
+    pages |= {page_id: (page, "") for page_id, page in get_pages(reader, page_ids[limit:]).items()}
+    found = []
+    for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
+        score = min(1.0, max(0.0, entry.score))
+        if entry.page_id in moved:
+            legs[moved[entry.page_id]] = LegScore(None, score, {"place": score})
+        found.append(Found(*pages[entry.page_id], score, legs))
+    return found
 
 
-def _sound_hits(run: _LegRun) -> Hits:
-    """What a leg found, for another that builds on it and cannot without."""
-    if run.failure:
-        raise CtxError(run.failure)
-    return run.hits
+def _coverage(
+    reader: Reader, runs: Sequence[_LegRun], off: Sequence[LegCoverage], notes: Sequence[str]
+) -> Coverage:
+    """What an answer rests on: which legs took part, and which pages some of them cannot see yet."""
+    legs = [LegCoverage(run.leg.name, "failed" if run.failure else "ok", run.failure) for run in runs]
+    counted = totals(reader)
+    return Coverage(
+        legs=[*legs, *off],
+        notes=list(dict.fromkeys(notes)),
+        pages=counted.pages,
+        pages_without_vectors=counted.pages_without_vectors,
+        pages_without_text=counted.pages_without_text,
+        pages_without_visual=count_unseen(reader),
+    )
 
 
-def _coverage(run: _LegRun) -> LegCoverage:
-    return LegCoverage(run.leg.name, "failed" if run.failure else "ok", run.failure)
+def fuse(
+    found: Mapping[str, Hits], order: Mapping[int, tuple[str, int, str]], weights: Weights = DEFAULT_WEIGHTS
+) -> list[Ranked]:
+    """The pages by weighted sum, best first. `found` holds every leg's score of every candidate it knows.
+
+    A leg that stands alone counts in full, whatever its weight beside others. Equal scores (twin pages of two
+    documents) stand in `order` (filename, page, doc_id), so that the answer does not depend on which document was
+    ingested first.
+    """
+    totals = _totals(found, weights)
+    # Rounded, because twins differ in the last bits: by the order of adding, and by their place in a matrix of float32.
+    ordered = sorted(
+        [(-round(score, 6), order[page_id], page_id) for page_id, score in totals.items() if page_id in order]
+    )
+    return [Ranked(page_id, place[2], totals[page_id]) for _, place, page_id in ordered]
+
+
+def ranks_of(hits: Hits, own: Collection[int]) -> dict[int, int]:
+    """page_id → rank from 1, by score, among the pages that the leg found itself."""
+    ordered = sorted([(-hits[page_id].score, page_id) for page_id in own if page_id in hits])
+    return {page_id: rank for rank, (_, page_id) in enumerate(ordered, start=1)}
+
+
+def leg_scores(page_id: int, found: Mapping[str, Hits], ranks: Mapping[str, Mapping[int, int]]) -> dict[str, LegScore]:
+    """How each leg saw a page."""
+    return {
+        name: LegScore(ranks[name].get(page_id), hits[page_id].score, dict(hits[page_id].parts))
+        for name, hits in found.items()
+        if page_id in hits
+    }
+
+
+def _totals(found: Mapping[str, Hits], weights: Weights) -> dict[int, float]:
+    if len(found) == 1:
+        return {page_id: hit.score for hits in found.values() for page_id, hit in hits.items()}
+    totals: dict[int, float] = {}
+    whole = sum(weights.shares.get(name, 0.0) for name in found)
+    for name, weight in weights.shares.items():
+        for page_id, hit in found.get(name, {}).items():
+            totals[page_id] = totals.get(page_id, 0.0) + weight / whole * hit.score
+    for name in found.keys() - weights.shares.keys():
+        for page_id, hit in found[name].items():
+            known = totals.get(page_id, 0.0)
+            if hit.gain is not None:
+                totals[page_id] = known + weights.gains[name] * hit.gain
+            else:  # a page it has not seen yet is judged by the others alone
+                totals[page_id] = (1 - weights.blends[name]) * known + weights.blends[name] * hit.score
+    return totals

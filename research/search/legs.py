@@ -1,18 +1,25 @@
-"""What a leg is: one way of finding pages, which can fail without the others."""
+"""What the engine is given: legs that find pages, rewriters of what is searched, boosters that change the order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from research.models import Question, Rewrite
+from research.store.catalog.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A page as one leg sees it. `parts` tells what `score` is made of."""
+    """A page as one leg sees it. `parts` tells what `score` is made of.
+
+    `gain` is for a leg that looks at the same evidence as another: only what it has beyond that one adds to the sum.
+    """
 
     score: float
-    parts: dict[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = field(default_factory=dict)
+    gain: float | None = None
 
 
 Hits = dict[int, Hit]
@@ -20,15 +27,62 @@ Hits = dict[int, Hit]
 
 
 class Leg(Protocol):
-    """Scores are on a fixed scale (about 0–1) that does not depend on the other pages found."""
+    """Scores are on a fixed scale (about 0–1) that does not depend on the other pages found.
+
+    A leg keeps nothing of a question: what it works out goes into the question's memo. Many threads may use it.
+    """
 
     @property
     def name(self) -> str: ...
 
-    def find(self, question: str, depth: int) -> Hits:
-        """The best `depth` pages of the whole index."""
+    @property
+    def follows(self) -> str:
+        """The leg that must have looked before this one, because it builds on what that found; empty for none."""
         ...
 
-    def score(self, question: str, page_ids: Sequence[int]) -> Hits:
-        """The same scores for given pages; pages the leg knows nothing of are left out."""
+    def why_off(self, reader: Reader) -> str:
+        """Why this index has no such side; empty if it has one."""
+        ...
+
+    def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
+        """The best `depth` pages of the whole index, or a few more."""
+        ...
+
+    def score(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> Hits:
+        """The scores of given pages; pages the leg knows nothing of are left out."""
+        ...
+
+
+class Ranked(NamedTuple):
+    """A page in a ranking."""
+
+    page_id: int
+    doc_id: str
+    score: float
+
+
+class Rewriters(Protocol):
+    """What changes the text that is searched, and says so."""
+
+    def before(self, text: str, reader: Reader, /) -> tuple[str, list[Rewrite]]:
+        """The text to search, and what was done to make it of the question."""
+        ...
+
+    def expand(self, text: str, reader: Reader, ranked: Sequence[Ranked], /) -> Rewrite | None:
+        """A longer question by which to rank the pages inside some of the documents that the plain one found."""
+        ...
+
+    def merge(self, plain: Sequence[Ranked], expanded: Sequence[Ranked], rewrite: Rewrite) -> list[Ranked]:
+        """The plain ranking with those documents' pages in the order of the expanded one."""
+        ...
+
+
+class Booster(Protocol):
+    """What changes the order of what was found. Its name stands among the legs of the pages it moved."""
+
+    @property
+    def name(self) -> str: ...
+
+    def boost(self, text: str, reader: Reader, ranked: Sequence[Ranked]) -> tuple[Sequence[Ranked], Collection[int]]:
+        """The pages in their new order, and which of them it moved. Pages that no leg found may join."""
         ...

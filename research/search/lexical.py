@@ -1,94 +1,91 @@
 """The lexical leg: BM25 over words and word pairs of a page, and question words in the file name.
 
-    words = BM25(words) / Σ idf                    at most 1; of rare words at least what search/rare.py says
+    words = BM25(words) / Σ idf                    at most 1; of rare words at least their floor (below)
     pairs = 0.2 · BM25(adjacent words) / Σ idf     at most 0.2
     name  = Σ idf(words in file name or title) / Σ idf  at most 0.5
     score = (words + pairs + name) / 1.7           0 to 1
 
 Σ idf over the question's words is the most BM25 can reach, so scores of different questions are on one scale. The
 name is capped: a question made of a file's name would otherwise rank that file's pages by nothing else.
+
+BM25 weighs a word by the length of its page, to rank the pages that hold it against each other. Where only a few do
+there is nothing to rank, but the sum with other legs still feels it: among near-empty pages an ordinary one is ten
+times as long as the average, its only word of that kind counts a tenth, and pages whose cosine with a single word says
+nothing stand before it. So a word that few pages hold counts on each of them at least
+
+    min(1, 2 · share of the question's weight) / √pages · share of the pages without it
+
+in full where it is half of the question, next to nothing where it is one of ten: a long question holds words that are
+rare by chance. In a small index few pages are not rare. What is written as one (2024-03-17, bug_1549) is one word,
+though the index holds its pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 
-from research.search import rare
+from research.models import Question
 from research.search.legs import Hit, Hits
-from research.store import lexical
-from research.store.catalog import Catalog
-from research.store.lexical import Floors, Term
-from research.store.pages import documents_of, page_ids_of
-from research.store.words import name_words, words
+from research.store.catalog.pages import documents_of, page_ids_of, totals
+from research.store.catalog.reader import Reader
+from research.store.fulltext import search
+from research.store.fulltext.analyzer import name_words, words
+from research.store.fulltext.search import Floors, Term
 
 _PAIR_WEIGHT = 0.2
 _MOST_NAME = 0.5
 _SCALE = 1.0 + _PAIR_WEIGHT + _MOST_NAME
 # A pasted page as a question is searched by its rarest words.
 _MOST_WORDS = 48
+# On more pages the floor of a rare word is below what BM25 gives a page of average length.
+_FEW = 10
+# Longer ones are sentences in a script without blanks, not names.
+_MOST_PIECES = 8
 
 
-@dataclass(slots=True)
-class _Question:
+@dataclass(frozen=True, slots=True)
+class _Terms:
     """A question as this leg sees it."""
 
-    text: str
     terms: list[Term]  # its words with their weights
     ordered: list[str]  # the same words as they stand in it, for pairs
     documents: dict[str, float]  # doc_id → weight of its words in the file name
     floors: Floors  # the least that its rare words count
-    pairs: dict[int, float] | None = None  # page_id → score of its pairs, where all of them are known
 
 
 class LexicalLeg:
     name = "lexical"
+    follows = ""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        self._last: _Question | None = None
+    def why_off(self, reader: Reader) -> str:
+        return ""
 
-    def find(self, question: str, depth: int) -> Hits:
-        pages = self.find_pages(question, depth)
-        return self.score(question, sorted(pages))
-
-    def find_pages(self, question: str, depth: int) -> set[int]:
-        """`find` without the scores, which cost more than the finding."""
-        # Statistics are taken anew with every question, and kept for the scores that are asked for after it.
-        asked = self._last = self._read(question)
-        pages = lexical.find_words(self._catalog, asked.terms, limit=depth)
-        paired, complete = lexical.find_pairs(self._catalog, asked.ordered, limit=depth)
+    def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
+        asked = _terms_of(reader, question)
+        pages = search.find_words(reader, asked.terms, limit=depth)
+        paired, complete = search.find_pairs(reader, asked.ordered, limit=depth)
         pages |= set(islice(paired, depth))
         # Short pages with the question's other words may be more than the depth, and each before the one that is meant.
         pages.update(page_id for least in asked.floors.values() for page_id in least)
-        asked.pairs = paired if complete else None
+        if complete:
+            question.memo.get("pairs", lambda: paired)
         if not pages:  # words that stand on no page may still name a document
-            pages = set(sorted(page_ids_of(self._catalog, asked.documents))[:depth])
+            pages = set(sorted(page_ids_of(reader, asked.documents))[:depth])
         return pages
 
-    def score(self, question: str, page_ids: Sequence[int]) -> Hits:
-        last = self._last
-        return self._score(last if last is not None and last.text == question else self._read(question), page_ids)
-
-    def _read(self, question: str) -> _Question:
-        ordered = words(question)
-        terms = lexical.term_statistics(self._catalog, ordered)
-        if len(terms) > _MOST_WORDS:
-            terms = sorted(terms, key=lambda term: -term.idf)[:_MOST_WORDS]
-        kept = {term.word for term in terms}
-        floors = rare.floors(self._catalog, question, terms)
-        return _Question(question, terms, [word for word in ordered if word in kept], self._named(question), floors)
-
-    def _score(self, asked: _Question, page_ids: Sequence[int]) -> Hits:
+    def score(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> Hits:
+        asked = _terms_of(reader, question)
         most = sum(term.idf for term in asked.terms)
         if most <= 0 or not page_ids:
             return {}
-        by_words = lexical.score_words(self._catalog, asked.terms, page_ids, asked.floors)
-        by_pairs = asked.pairs
+        by_words = search.score_words(reader, asked.terms, page_ids, asked.floors)
+        by_pairs: dict[int, float] | None = question.memo.known("pairs")
         if by_pairs is None:
-            by_pairs = lexical.score_pairs(self._catalog, asked.ordered, page_ids)
-        by_name = self._name_scores(asked, page_ids)
+            by_pairs = search.score_pairs(reader, asked.ordered, page_ids)
+        by_name = _name_scores(reader, asked, page_ids)
         hits: Hits = {}
         for page_id in page_ids:
             parts = {
@@ -98,17 +95,54 @@ class LexicalLeg:
             }
             total = sum(parts.values())
             if total > 0:
-                hits[page_id] = Hit(total, parts)
+                hits[page_id] = Hit(min(1.0, total), parts)
         return hits
 
-    def _named(self, question: str) -> dict[str, float]:
-        plain = name_words(question)
-        # "Best Buy" in a question names BESTBUY_2023.pdf.
-        joined = [a + b for a, b in pairwise(plain)]
-        return lexical.name_matches(self._catalog, [*plain, *joined])
 
-    def _name_scores(self, asked: _Question, page_ids: Sequence[int]) -> dict[int, float]:
-        if not asked.documents:
-            return {}
-        owners = documents_of(self._catalog, page_ids)
-        return {page_id: asked.documents.get(doc_id, 0.0) for page_id, doc_id in owners.items()}
+def _terms_of(reader: Reader, question: Question) -> _Terms:
+    return question.memo.get("terms", partial(_read, reader, question.wording))
+
+
+def _read(reader: Reader, text: str) -> _Terms:
+    ordered = words(text)
+    terms = search.term_statistics(reader, ordered)
+    if len(terms) > _MOST_WORDS:
+        terms = sorted(terms, key=lambda term: -term.idf)[:_MOST_WORDS]
+    kept = {term.word for term in terms}
+    plain = name_words(text)
+    joined = [a + b for a, b in pairwise(plain)]  # "Best Buy" in a question names BESTBUY_2023.pdf
+    named = search.name_matches(reader, [*plain, *joined])
+    return _Terms(terms, [word for word in ordered if word in kept], named, floors(reader, text, terms))
+
+
+def _name_scores(reader: Reader, asked: _Terms, page_ids: Sequence[int]) -> dict[int, float]:
+    if not asked.documents:
+        return {}
+    owners = documents_of(reader, page_ids)
+    return {page_id: asked.documents.get(doc_id, 0.0) for page_id, doc_id in owners.items()}
+
+
+def floors(reader: Reader, text: str, terms: Sequence[Term]) -> Floors:
+    """The least that words of the question count on the few pages that hold them."""
+    known = {term.word: term for term in terms if term.pages}
+    most, total = sum(term.idf for term in terms), totals(reader).pages
+    found: Floors = {}
+    names = list(_as_written(text, known))
+    for written, pages in zip(names, search.few_pages(reader, names, most=_FEW), strict=True):
+        if not pages:
+            continue
+        share = sum(known[word].idf for word in set(written)) / most
+        floor = min(1.0, 2 * share) / len(pages) ** 0.5 * (1 - len(pages) / total)
+        for word in set(written):
+            least = found.setdefault(word, {})
+            least.update((page_id, max(floor, least.get(page_id, 0.0))) for page_id in pages)
+    return found
+
+
+def _as_written(text: str, known: dict[str, Term]) -> Iterator[list[str]]:
+    """The words that may be rare: alone, and joined as the question has them."""
+    yield from ([term.word] for term in known.values() if term.pages <= _FEW)
+    for token in dict.fromkeys(text.split()):
+        pieces = words(token)
+        if 1 < len(pieces) <= _MOST_PIECES and all(piece in known for piece in pieces):
+            yield pieces

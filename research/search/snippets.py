@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from research.store.words import words
+from research.store.fulltext.analyzer import words
+from research.text import UNSPACED
 
 ELLIPSIS = "…"
 
 # Characters of scripts without spaces stand alone, so that a window can begin and end between any two.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_UNIT = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+_UNIT = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 # Blanks here never reach into the next line: a page of empty lines would be gone over again from each of them.
 _MARKUP = re.compile(r"^[ \t]{0,3}(?:#{1,6}[ \t]+|>[ \t]?|```\w*|(?=[^\n|]*\|)[ \t|:-]+$)", re.MULTILINE)
 # A line of context before the first word found reads better than a passage that begins with it.

@@ -1,93 +1,165 @@
-"""The visual leg: whichever way of seeing filled the index answers."""
+"""The visual leg: whichever way of seeing filled the index answers.
+
+`regions` is the embedded one: a page's visible pieces, compared with the question by the text encoder. The pieces are
+chunks, whose vectors the dense leg has already, and the single lines that OCR read from pictures and scans, which have
+vectors of their own. So it builds on the dense leg, and what counts beside that one is what a line has beyond the
+passage it stands in (`Hit.gain`). It understands no picture beyond the words in it. A visual model stands in
+late_interaction.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from research.errors import CtxError
-from research.models import MatchedRegion
-from research.search import matched
-from research.search.dense import DenseLeg, QuestionVectors
-from research.search.legs import Hits
-from research.search.regions import RegionsLeg
-from research.store import page_vectors
-from research.store.client import ChromaClient
-from research.store.page_vectors import OFF, REGIONS
+from research.models import Question
+from research.search.dense import DenseLeg, QuestionEncoder
+from research.search.legs import Hit, Hits, Leg
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.page_vectors import visual_side
+from research.store.catalog.reader import Reader
+from research.store.vectors.index import VectorIndex
 
 if TYPE_CHECKING:
-    from research.search.late import ModelLeg
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from research.search.late_interaction import LateInteractionLeg
 
 
 class VisualLeg:
     name = "visual"
+    follows = "dense"  # OCR's lines build on it; and a model is so slow that waiting for it is nothing
 
     def __init__(
         self,
-        client: ChromaClient,
         dense: DenseLeg,
-        questions: QuestionVectors,
+        encoder: QuestionEncoder,
+        index: VectorIndex,
         device: str = "auto",
         named_encoders: Sequence[str] = (),
     ) -> None:
-        self._catalog = client.catalog
-        self._questions = questions
-        self._regions = RegionsLeg(client.catalog, dense, questions)
-        self._client = client
+        self._lines = OcrLinesLeg(dense, encoder)
+        self._index = index
         self._device = device
         self._named_encoders = named_encoders
-        self._loaded: ModelLeg | None = None
+        self._model: LateInteractionLeg | None = None
+        self._loading = threading.Lock()
 
-    @property
-    def shares_text(self) -> bool:
-        """Whether it compares the dense leg's own vectors, which must not count twice."""
-        return self._encoder().startswith(REGIONS)
-
-    def why_off(self) -> str:
-        """Why this index has no visual side; empty if it has one."""
-        if self._encoder() not in ("", OFF):
+    def why_off(self, reader: Reader) -> str:
+        side = visual_side(reader)
+        if side.kind != "off":
             return ""
-        problem = page_vectors.problem_of(self._catalog)
-        return f"no visual encoder has filled this index{f': {problem}' if problem else ''}"
+        return f"no visual encoder has filled this index{f': {side.problem}' if side.problem else ''}"
 
-    def find(self, question: str, depth: int) -> Hits:
-        self._check()
-        return self._regions.find(question, depth) if self.shares_text else self._model().find(question, depth)
+    def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
+        return self._side(reader).candidates(reader, question, depth)
 
-    def beyond(self, question: str, depth: int, dense: Hits) -> Hits:
-        """`find` where it shares the text side's vectors, without asking the dense leg again."""
-        return self._regions.beyond(question, depth, dense)
+    def score(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> Hits:
+        return self._side(reader).score(reader, question, page_ids)
 
-    def beyond_of(self, question: str, page_ids: Sequence[int], dense: Hits) -> Hits:
-        """`score`, alike."""
-        return self._regions.beyond_of(question, page_ids, dense)
+    def model(self) -> LateInteractionLeg:
+        """The leg of a visual model, for an index that one filled."""
+        with self._loading:
+            if self._model is None:
+                from research.search.late_interaction import LateInteractionLeg  # its imports would slow all others
 
-    def score(self, question: str, page_ids: Sequence[int]) -> Hits:
-        self._check()
-        return self._regions.score(question, page_ids) if self.shares_text else self._model().score(question, page_ids)
+                self._model = LateInteractionLeg(self._index, self._device, self._named_encoders)
+            return self._model
 
-    def matched(self, question: str, page_ids: Sequence[int]) -> dict[int, list[MatchedRegion]]:
-        """Where on each page the answer seems to stand, best first."""
-        if self.shares_text:
-            return matched.by_text(self._catalog, question, self._questions.of(question), page_ids)
-        return matched.by_model(self._catalog, self._model().vectors_of(question), page_ids)
+    def _side(self, reader: Reader) -> Leg:
+        kind = visual_side(reader).kind
+        if kind == "off":
+            raise CtxError(self.why_off(reader), hint="build it with: ctx ingest PATH --visual regions")
+        return self._lines if kind == "regions" else self.model()
 
-    def matched_closely(self, question: str, page_id: int) -> list[MatchedRegion]:
-        """The same for one page by its text, whatever filled the visual side, with more care."""
-        asked = self._questions.of(question)
-        return matched.closely(self._catalog, question, asked, page_id, self._questions.encoder())
 
-    def _model(self) -> ModelLeg:
-        if self._loaded is None:
-            from research.search.late import ModelLeg  # what it imports would slow every other question
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines of some pages, unpacked: there are a few dozen a page, and every question compares them all."""
 
-            self._loaded = ModelLeg(self._client, self._device, self._named_encoders)
-        return self._loaded
+    owners: list[int]
+    vectors: NDArray[np.float32]
+    starts: NDArray[np.int64]  # of each page's rows; none is empty
 
-    def _check(self) -> None:
-        reason = self.why_off()
-        if reason:
-            raise CtxError(reason, hint="build it with: ctx ingest PATH --visual regions")
 
-    def _encoder(self) -> str:
-        return page_vectors.encoder_of(self._catalog)
+class OcrLinesLeg:
+    name = "visual"
+    follows = "dense"
+
+    def __init__(self, dense: DenseLeg, encoder: QuestionEncoder) -> None:
+        self._dense = dense
+        self._encoder = encoder
+        self._cached: tuple[tuple[str, int, int], _Lines] | None = None  # of the whole index, as it was then
+
+    def why_off(self, reader: Reader) -> str:
+        return ""
+
+    def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
+        """The best pages, given what the dense leg found: its pages, and those with a better line."""
+        pages = set(self._dense.candidates(reader, question, depth))
+        pages.update(self._lines(reader, question, sorted(pages)))
+        if len(pages) <= depth:
+            return pages
+        hits = self.score(reader, question, sorted(pages))
+        return sorted(hits, key=lambda page_id: -hits[page_id].score)[:depth]
+
+    def score(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> Hits:
+        chunks = self._dense.score(reader, question, page_ids)
+        lines = self._lines(reader, question, page_ids)
+        hits: Hits = {}
+        for page_id in page_ids:
+            chunk, line = chunks.get(page_id), lines.get(page_id)
+            if line is not None and (chunk is None or line > chunk.score):
+                beside = {} if chunk is None else {"chunk": chunk.score}
+                known = 0.0 if chunk is None else chunk.score
+                hits[page_id] = Hit(line, {"line": line, **beside}, gain=max(0.0, line - known))
+            elif chunk is not None:
+                hits[page_id] = Hit(chunk.score, chunk.parts, gain=0.0)
+        return hits
+
+    def _lines(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> dict[int, float]:
+        """page_id → cosine of its best line: of all pages that have lines, or of these where there are very many."""
+        from research.encoders.visual.first_stage import EXACT_PAGES
+
+        if not lines_match_encoder(reader):
+            return {}
+        if page_vectors.count(reader) <= EXACT_PAGES:
+            return question.memo.get("lines", lambda: self._compare(reader, question, self._all_lines(reader)))
+        return self._compare(reader, question, _read(reader, page_ids))
+
+    def _compare(self, reader: Reader, question: Question, lines: _Lines) -> dict[int, float]:
+        if not lines.owners:
+            return {}
+        import numpy as np
+
+        cosines = vectors.cosines(lines.vectors, self._encoder.vector(reader, question))
+        best = np.maximum.reduceat(cosines, lines.starts)
+        return dict(zip(lines.owners, best.tolist(), strict=True))
+
+    def _all_lines(self, reader: Reader) -> _Lines:
+        key = (page_vectors.encoder_of(reader), page_vectors.last_sequence(reader), page_vectors.count(reader))
+        cached = self._cached
+        if cached is None or cached[0] != key:
+            cached = self._cached = (key, _read(reader, None))
+        return cached[1]
+
+
+def lines_match_encoder(reader: Reader) -> bool:
+    """Whether the lines were embedded by the text encoder that is in use; not so for a moment after it was changed."""
+    return page_vectors.encoder_of(reader) == f"{page_vectors.REGIONS}:{vectors.encoder_of(reader)}"
+
+
+def _read(reader: Reader, page_ids: Sequence[int] | None) -> _Lines:
+    import numpy as np
+
+    from research.encoders.visual.packing import stack
+
+    rows = [(page_id, blob) for page_id, blob in page_vectors.vectors_of(reader, page_ids) if blob]
+    packed = stack([blob for _, blob in rows])
+    matrix = packed.values.astype(np.float32)
+    matrix *= packed.scales[:, None]
+    return _Lines([page_id for page_id, _ in rows], matrix, packed.offsets[:-1])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.errors import IndexUnusableError
-from research.store import collections, generations
-from research.store.catalog import Catalog
-from research.store.chroma import open_client
-from research.store.generations import Generation
-from research.store.neighbours import Neighbours, open_neighbours
-from research.store.pages import document_markdown
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.pages import document_markdown
+from research.store.files.paths import IndexPaths
+from research.store.vectors.chroma import open_client
+from research.store.vectors.generations import TEXT, VISUAL, Generation
+from research.store.vectors.index import ChromaIndex
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -25,19 +25,19 @@ class ChromaClient:
     def __init__(self, index: str | Path) -> None:
         self.paths = IndexPaths(Path(index))
         self.catalog = Catalog(self.paths)
-        self._generation: Generation | None = None
-        self._neighbours: Neighbours | None = None
-        self._client: Client | None = None
+        self.vectors = ChromaIndex(self.paths)
+        self._lock = threading.Lock()
+        self._clients: list[tuple[Generation, Client]] = []  # the newest generation's last
 
     @property
     def text_collection(self) -> Collection:
         """Chroma's own collection object: one record a chunk."""
-        return self._public().get_collection(collections.TEXT, embedding_function=None)
+        return self._public().get_collection(TEXT, embedding_function=None)
 
     @property
     def visual_collection(self) -> Collection:
         """Chroma's own collection object: one record a page, with all metadata."""
-        return self._public().get_collection(collections.VISUAL, embedding_function=None)
+        return self._public().get_collection(VISUAL, embedding_function=None)
 
     async def get_document_markdown(self, doc_id: str) -> str | None:
         """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
@@ -45,28 +45,14 @@ class ChromaClient:
         return "\f".join(markdown for _, markdown in pages) if pages else None
 
     def generation(self) -> Generation | None:
-        """The published collections in use; looked up again while there are none."""
-        if self._generation is None:
-            self._generation = collections.current(self.catalog)
-        return self._generation
-
-    def neighbours(self) -> Neighbours | None:
-        """The reader of the published collections."""
-        generation = self.generation()
-        if self._neighbours is None and generation is not None:
-            self._neighbours = open_neighbours(generation)
-        return self._neighbours
-
-    def condemn(self) -> None:
-        """The published collections cannot be read: let the next repair build them from the catalog."""
-        if self._generation is not None:
-            generations.condemn(self._generation)
+        """The newest published collections."""
+        return self.vectors.generation(self.catalog)
 
     def refresh(self) -> None:
-        """Forget the open generation, so that the next question sees what was published since."""
-        self._generation = None
-        self._neighbours = None
-        self._close_client()
+        """Close what is open of the collections; the next question opens the newest."""
+        self.vectors.refresh()
+        with self._lock:
+            self._close_clients(keep=0)
 
     def close(self) -> None:
         self.refresh()
@@ -82,11 +68,13 @@ class ChromaClient:
         generation = self.generation()
         if generation is None:
             raise IndexUnusableError("the collections are not built", hint="build them with: ctx reindex")
-        if self._client is None:
-            self._client = open_client(generation.path)
-        return self._client
+        with self._lock:
+            if not self._clients or self._clients[-1][0] != generation:
+                self._clients.append((generation, open_client(generation.path)))
+                # A collection that the caller holds lives one publication longer, as its files do.
+                self._close_clients(keep=2)
+            return self._clients[-1][1]
 
-    def _close_client(self) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+    def _close_clients(self, keep: int) -> None:
+        while len(self._clients) > keep:
+            self._clients.pop(0)[1].close()

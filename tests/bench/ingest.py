@@ -12,8 +12,9 @@ from pathlib import Path
 import pymupdf
 
 from research.encoders.registry import load_text_encoder
-from research.store.catalog import Catalog
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.files.paths import IndexPaths
+from research.text import embedding_text
 from tests.bench.speed import SAMPLES
 from tests.bench.table import line, median, title
 from tests.bench.taken import Taken, watch
@@ -87,4 +88,4 @@ def _chunk_texts(root: Path) -> tuple[list[str], int]:
     with Catalog(IndexPaths(root)) as catalog:
         rows = catalog.connection.execute("SELECT context, text FROM chunks").fetchall()
         pages = catalog.connection.execute("SELECT COUNT(*) FROM pages").fetchone()[0]
-    return [f"{context}\n{zlib.decompress(text).decode()}" for context, text in rows], int(pages)
+    return [embedding_text(context, zlib.decompress(text).decode()) for context, text in rows], int(pages)

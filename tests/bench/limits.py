@@ -56,12 +56,12 @@ def _write(folder: Path, files: int, pages: int, count: int) -> None:
 
 def _account(files: Path, index: Path) -> dict[str, float]:
     """CPU seconds of a run over `files`: the whole, and what its calls for embedding, writing and reading took."""
-    from ingest import run
+    from ingest import reading, run
     from ingest.report import SilentObserver
     from research.encoders.minilm.encoder import MiniLMEncoder
     from research.settings import Settings
-    from research.store import vectors
-    from research.store.paths import IndexPaths
+    from research.store.catalog import vectors
+    from research.store.files.paths import IndexPaths
 
     spent = {"embedding": 0.0, "writing": 0.0}
 
@@ -77,10 +77,10 @@ def _account(files: Path, index: Path) -> dict[str, float]:
 
     MiniLMEncoder()._session  # noqa: B018  the library's start is no embedding
     MiniLMEncoder.embed = timed("embedding", MiniLMEncoder.embed)  # type: ignore[method-assign]
-    run.add_document = timed("writing", run.add_document)
+    reading.add_document = timed("writing", reading.add_document)
     vectors.write_vectors = timed("writing", vectors.write_vectors)
     summary = run.ingest(
-        [files], IndexPaths(index), settings=Settings(images=False, ocr="off"), observer=SilentObserver()
+        IndexPaths(index), [files], settings=Settings(images=False, ocr="off"), observer=SilentObserver()
     )
     assert summary.pages == len(list(files.iterdir())), summary
     times = os.times()

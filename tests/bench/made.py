@@ -16,14 +16,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from research.boxes import WHOLE_PAGE
 from research.encoders.minilm.encoder import MiniLMEncoder
 from research.encoders.minilm.files import VOCABULARY as VOCABULARY_FILE
-from research.store import filling, page_vectors, vectors
-from research.store.catalog import Catalog
-from research.store.documents import FileStamp, add_document
-from research.store.paths import IndexPaths
-from research.store.records import Chunk, DocumentInfo, Page
-from research.store.words import STOP_WORDS
+from research.records import Chunk, DocumentInfo, Page
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import FileStamp, add_document
+from research.store.files.paths import IndexPaths
+from research.store.fulltext.analyzer import STOP_WORDS
+from research.store.vectors import writer
 
 VOCABULARY = 60_000
 WORDS_A_PAGE = 320
@@ -32,7 +34,6 @@ _STOP_WORDS = ("the", "of", "and", "to", "in", "a", "is", "for", "that", "on", "
 _PAGES_A_DOCUMENT = (4, 160)
 _TOPICS = 400
 _VECTORS_A_COMMIT = 20_000
-_WHOLE_PAGE = (0.0, 0.0, 1.0, 1.0)
 
 Floats = NDArray[np.float32]
 
@@ -94,7 +95,7 @@ def fill(root: Path, pages: int, chunks_a_page: int) -> Filling:
         read = time.perf_counter()
         _write_vectors(catalog)
         embedded = time.perf_counter()
-        filling.publish(catalog)
+        writer.publish(catalog)
         return Filling(read - started, embedded - read, time.perf_counter() - embedded)
 
 
@@ -122,7 +123,7 @@ def _page(words: Words, topic: int, title: str, number: int, chunks_a_page: int)
     section = words.text(topic, 3)
     parts = [words.text(topic, WORDS_A_PAGE // chunks_a_page) for _ in range(chunks_a_page)]
     page = Page(number, "\n\n".join([f"# {section}", *parts]), section_path=section, parent_heading=section)
-    chunks = [Chunk(number, n, part, f"{title} > {section}", 200, _WHOLE_PAGE) for n, part in enumerate(parts)]
+    chunks = [Chunk(number, n, part, f"{title} > {section}", 200, WHOLE_PAGE) for n, part in enumerate(parts)]
     return page, chunks
 
 

@@ -15,7 +15,7 @@ from research.evaluation.questions import Question, read_questions
 from research.evaluation.report import summarise
 from research.evaluation.run import ask_all
 from research.settings import Settings
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 from tests.bench.table import line, title
 
 DATA = Path(__file__).parents[2] / "data"
@@ -35,7 +35,7 @@ def run(eval_folder: Path) -> None:
 
 def _one_set(name: str, documents: Path, questions: list[Question], root: Path) -> None:
     started = time.perf_counter()
-    summary = ingest([documents], IndexPaths(root), settings=Settings(images=False), observer=SilentObserver())
+    summary = ingest(IndexPaths(root), [documents], settings=Settings(images=False), observer=SilentObserver())
     took = time.perf_counter() - started
     read = f"{summary.ocr_pages} read by OCR, " if summary.ocr_pages else ""
     line(name, f"{summary.pages} pages", f"{read}ingested in {took:.0f} s, {len(questions)} questions")

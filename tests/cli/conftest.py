@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from research.encoders.registry import DEFAULT, load_text_encoder
-from research.store import filling, page_vectors, vectors
-from research.store.catalog import Catalog
-from research.store.documents import FileStamp, add_document
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
-from research.store.records import Chunk, DocumentInfo, Page
+from research.records import Chunk, DocumentInfo, Page
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import FileStamp, add_document
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+from research.store.vectors import writer
 from tests.conftest import MEASURE, built_once
 from tests.in_process import Ran
 
@@ -84,7 +85,7 @@ def _make(root: Path, *, embed: bool) -> None:
                 catalog, [chunk.chunk_id for chunk in chunks], encoder.embed([chunk.text for chunk in chunks])
             )
             vectors.close_ledger(catalog)
-            filling.publish(catalog)
+            writer.publish(catalog)
 
 
 def _own_copy(factory: pytest.TempPathFactory, name: str, *, embed: bool) -> Path:

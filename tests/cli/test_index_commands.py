@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
 
 
 def test_status_counts(call, filled: Path) -> None:
@@ -70,11 +70,11 @@ def test_status_says_why_this_index(call, tmp_path: Path, monkeypatch: pytest.Mo
     config = tmp_path / "home/config/ctx/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(f"index = '{tmp_path / 'mine'}'")
-    assert chosen() == (str(tmp_path / "mine"), f"set in {config}")
+    assert chosen() == (str(tmp_path / "mine"), f"set in {config}, line 1")
     (project / "ctx.toml").write_text("index = 'there'")
-    assert chosen() == (str(project / "there"), f"set in {project / 'ctx.toml'}")
+    assert chosen() == (str(project / "there"), f"set in {project / 'ctx.toml'}, line 1")
     (project / "ctx.toml").write_text("max_tokens = 5")
-    assert chosen() == (str(tmp_path / "mine"), f"set in {config}")
+    assert chosen() == (str(tmp_path / "mine"), f"set in {config}, line 1")
     monkeypatch.setenv("CTX_INDEX", str(tmp_path / "env"))
     assert chosen() == (str(tmp_path / "env"), "CTX_INDEX")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf
 
 EVIL = "-evil\n[bold]\x1b[31m.pdf"
@@ -31,11 +31,10 @@ def test_a_folder_from_the_first_run_to_the_answer(spawn, call, shelf: Path, tmp
     index = str(tmp_path / "index")
     first = spawn("ingest", str(shelf), "--index", index)
     assert first.code == 4, first.err
-    lines = first.out.splitlines()
-    assert lines[0] == "added 2, failed 1"
-    assert re.match(r"3 pages, \d+ chunks, [\d.]+ s, [\d.]+ pages/s$", lines[1])
-    assert lines[2].startswith(f"failed: {shelf}/-evil\\n[bold]\\x1b[31m.pdf: ")
-    assert "ctx: failed: " in first.err
+    counts, figures = first.out.splitlines()
+    assert counts == "added 2, failed 1"
+    assert re.match(r"3 pages, \d+ chunks, [\d.]+ s, [\d.]+ pages/s$", figures)
+    assert first.err.count(f"ctx: failed: {shelf}/-evil\\n[bold]\\x1b[31m.pdf: ") == 1
     assert "ctx: error: 1 of 3 files failed; the others are in the index" in first.err
 
     answer = call("ask", "what burst", "--json", "--index", index)
@@ -56,6 +55,7 @@ def test_on_a_terminal_there_is_a_bar(on_terminal, shelf: Path, tmp_path: Path) 
         assert word in ran.out
     assert "\x1b[31m.pdf" not in ran.out
     assert "added 2, failed 1\n" in ran.out
+    assert ran.out.count("ctx: failed: ") == 1
 
 
 def test_paths_that_lead_nowhere(call, tmp_path: Path) -> None:
@@ -93,14 +93,24 @@ def mixed(tmp_path: Path, make_pdf: MakePdf) -> Path:
 def test_a_log_hears_failures_and_warnings_one_line_each(call, mixed: Path, tmp_path: Path) -> None:
     ran = call("ingest", str(mixed), "--ocr", "off", "--index", str(tmp_path / "index"))
     assert ran.code == 4
-    warning = f"warning: {mixed}/a.pdf: 1 of 2 pages have no text layer"
+    warning = f"warning: {mixed}/a.pdf: pages without a text layer: 1 of 2 (OCR is off)"
     failure = rf"failed: {mixed}/b\n.pdf: "
-    assert sum(line.startswith(f"ctx: {warning}") for line in ran.err.splitlines()) == 1
-    assert sum(line.startswith(f"ctx: {failure}") for line in ran.err.splitlines()) == 1
-    added, figures, *rest = ran.out.splitlines()
+    said = ran.err.splitlines()
+    assert [sum(line.startswith(f"ctx: {start}") for line in said) for start in (warning, failure)] == [1, 1]
+    added, figures = ran.out.splitlines()
     assert added == "added 1, copies 1, failed 1"
-    assert figures.startswith("2 pages, 1 chunks, ")
-    assert [line.startswith(start) for line, start in zip(rest, (warning, failure), strict=True)] == [True, True]
+    assert figures.startswith("2 pages, 1 chunk, ")
+
+
+def test_files_of_other_kinds_are_told_in_a_line(call, mixed: Path, tmp_path: Path) -> None:
+    for number, kind in enumerate(("docx", "docx", "docx", "md", "md", "txt", "png", "html", "csv", "xls", "ods")):
+        (mixed / f"{number}.{kind}").touch()
+    where = ("--ocr", "off", "--no-images", "--index", str(tmp_path / "index"))
+    ran = call("ingest", str(mixed), "--json", *where)
+    named = ".docx 3, .md 2, .csv 1, .html 1, .ods 1, .png 1"
+    assert ran.err.count(f"ctx: passed over 11: {named}, other 2\n") == 1
+    assert list(ran.document["passed_over"].items())[:3] == [(".docx", 3), (".md", 2), (".csv", 1)]
+    assert "passed over" not in call("ingest", str(mixed), "--quiet", *where).err
 
 
 def test_quiet_tells_failures_only(call, mixed: Path, tmp_path: Path) -> None:
@@ -116,7 +126,7 @@ def test_a_link_that_leads_nowhere_is_named(call, make_pdf: MakePdf, tmp_path: P
     where = ("--no-images", "--index", str(tmp_path / "index"))
     ran = call("ingest", str(folder), "--json", *where)
     assert (ran.code, ran.document["dangling_links"]) == (0, [f"{folder}/gone.pdf"])
-    assert f"warning: links lead nowhere ({folder}/gone.pdf)\n" in call("ingest", str(folder), *where).out
+    assert f"warning: links lead nowhere ({folder}/gone.pdf)\n" in call("ingest", str(folder), *where).err
 
 
 @pytest.mark.parametrize("options", [["--wait"], ["--wait", "60"]])
@@ -148,6 +158,7 @@ def test_a_model_that_is_none_costs_the_visual_side_only(call, make_pdf: MakePdf
     assert ran.code == 1
     assert ran.document["added"] == 1
     assert "is no model" in ran.document["visual_error"]
+    assert f"hint: {ran.document['visual_hint']}\n" in ran.err
     assert "ctx: error: the visual side was left as it was" in ran.err
     asked = call("ask", "What has tusks?", "--json", *where)
     assert asked.code == 0

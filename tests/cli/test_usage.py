@@ -14,6 +14,7 @@ import pytest
 
 from cli.app import COMMANDS
 from cli.ingest import spell_out_wait
+from cli.main import main
 from research import __version__
 
 
@@ -100,6 +101,53 @@ def test_a_bad_settings_file_names_itself(call, tmp_path: Path, monkeypatch) -> 
     assert str(tmp_path / "ctx.toml") in ran.err
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("CTX_NUM_RESULTS", "9" * 20, "is too large; the most is 10000"),
+        ("CTX_MAX_SOURCES", "0", "0 is too small; the least is 1"),
+        ("CTX_DEVICE", "toaster", "device cannot be 'toaster'"),
+    ],
+)
+def test_a_variable_is_held_to_the_same_bounds_as_a_flag(
+    call, filled: Path, monkeypatch: pytest.MonkeyPatch, *, variable: str, value: str, words: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    ran = call("ask", "housing", "--index", str(filled))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"ctx: error: {variable}: ")
+    assert words in ran.err
+    assert "\nhint: " in ran.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_the_options_of_the_log(call, name: str) -> None:
+    ran = call(name, "-h")
+    assert "--log-file FILE" in ran.out
+    assert "--log-level" in ran.out
+
+
+@pytest.mark.parametrize("args", [["status"], ["doctor"], ["list"], ["search", "housing"]])
+def test_a_misspelt_variable_is_told_once(call, filled: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]) -> None:
+    monkeypatch.setenv("CTX_MAX_TOKEN", "5")
+    monkeypatch.setenv("CTX_SOMETHING_ELSE", "5")
+    ran = call(*args, "--index", str(filled))
+    note = "ctx: note: CTX_MAX_TOKEN is no setting; did you mean CTX_MAX_TOKENS?\n"
+    assert ran.err.count("CTX_") == 2
+    assert note in ran.err
+    assert note not in call(*args, "--index", str(filled), "--quiet").err
+    assert note not in call("--quiet", *args, "--index", str(filled)).err
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--help"], ["ask", "x"]])
+def test_a_system_it_does_not_run_on_is_told_at_once(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
+    assert main(args, system="nt") == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("ctx: error: ctx needs a POSIX system")
+    assert captured.err.count("\n") == 1
+
+
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
     """Make `ctx status` raise."""
@@ -118,7 +166,8 @@ def test_an_unforeseen_error_is_one_line(call, broken) -> None:
     ran = call("status")
     assert ran.code == 1
     assert ran.err == (
-        "ctx: error: unexpected error: ZeroDivisionError: by\\nzero\nhint: run again with --debug to see where\n"
+        "ctx: error: unexpected error: ZeroDivisionError: by\\nzero\nhint: run again with --debug, or"
+        " --log-file FILE, to see where\n"
     )
 
 

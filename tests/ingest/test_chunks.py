@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.chunks import MAX_CONTEXT, chunk_page, context_line, embedding_text
+from ingest.chunks import MAX_CONTEXT, chunk_page, context_line
+from research.boxes import Box
 from research.encoders.minilm.encoder import MiniLMEncoder
-from research.store.records import Block, BlockKind, Box, Chunk, Page
+from research.records import Block, BlockKind, Chunk, Page
+from research.text import embedding_text
 
 ENCODER = MiniLMEncoder(threads=1)
 count = ENCODER.count_tokens
@@ -62,7 +64,7 @@ def test_nothing_lost_nothing_too_long(some: list[Block], title: str, section: s
     for chunk in chunks:
         assert chunk.text.strip()
         assert chunk.page == 7
-        assert chunk.tokens == count(embedding_text(chunk)) <= window - 2
+        assert chunk.tokens == count(embedding_text(chunk.context, chunk.text)) <= window - 2
         assert count(chunk.context) <= MAX_CONTEXT
 
 
@@ -89,7 +91,7 @@ def test_a_short_page_is_one_chunk_with_context_and_box() -> None:
     (chunk,) = chunks_of(page, "Annual report")
     assert chunk.text == "One idea.\n\nAnother one."
     assert chunk.context == "Annual report > Intro > Scope"
-    assert embedding_text(chunk) == "Annual report > Intro > Scope\nOne idea.\n\nAnother one."
+    assert embedding_text(chunk.context, chunk.text) == "Annual report > Intro > Scope\nOne idea.\n\nAnother one."
     assert chunk.box == (0.1, 0.1, 0.9, 0.4)
 
 
@@ -163,7 +165,7 @@ def test_counts_that_do_not_add_up_still_fit() -> None:
         return len(text.split()) + len(re.findall(r"\s", text))
 
     chunks = chunk_page(page_of(paragraph("word " * 900)), title="T", count=joining, window=64)
-    assert all(chunk.tokens == joining(embedding_text(chunk)) <= 62 for chunk in chunks)
+    assert all(chunk.tokens == joining(embedding_text(chunk.context, chunk.text)) <= 62 for chunk in chunks)
     assert dense("".join(chunk.text for chunk in chunks)) == "word" * 900
 
 

@@ -26,7 +26,8 @@ def test_killed_at_random_moments(crash: CrashTest) -> None:
 
 def test_killed_between_the_stages(crash: CrashTest) -> None:
     crash.begin_anew()
+    before = crash.kills
     for stage in ("embedding", "drawing", "publishing"):
         crash.kill_when(STAGES[stage])
     crash.finish()
-    assert crash.kills >= 3 + 2, "a busy machine may miss one moment, not more"
+    assert crash.kills - before >= 2, "a busy machine may miss one moment, not more"

@@ -9,11 +9,12 @@ import pymupdf
 import pytest
 from faulty import FaultyCtx, Said, make_faulty
 
-from research.store.catalog import Catalog
-from research.store.pages import document_markdown
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.pages import document_markdown
+from research.store.files.paths import IndexPaths
 from tests.conftest import write_pdf
 from tests.in_process import run_in_process
+from tests.ingest.test_stages import scan
 
 TEXTS = ["The walrus has tusks.", "The penguin cannot fly.", "The heron stands in the reeds.", "The otter swims."]
 
@@ -127,7 +128,7 @@ def test_pages_that_hung_twice_wait_for_retry(ctx: FaultyCtx, docs: Path, index:
     assert failures(later, "waiting_pages") == told("timeout")
     assert ctx.met() == 6, "none was tried"
     assert "ctx ingest PATH --retry" in ctx.run("status").out
-    assert "animals.pdf p. 4) given up earlier, not tried in this run" in ctx.run("ingest", str(docs)).out
+    assert "animals.pdf p. 4) given up earlier, not tried in this run" in ctx.run("ingest", str(docs)).err
 
     ctx.clear()
     mended = ingest(ctx, docs, "--retry")
@@ -201,17 +202,23 @@ def test_mistakes_of_ours_are_told_as_ours(ctx: FaultyCtx, docs: Path, index: Pa
     assert (said.code, ctx.met()) == (4, 3), "each would do the same again"
     assert sorted(failures(said)) == told("internal")
     reasons = {page["reason"] for page in said.document["failed_pages"]}
-    assert reasons == {"ctx itself failed on it: KeyError: 'a key that is not there'"}
-    assert "this is a bug in ctx, please report it" in said.err
+    assert reasons == {"a bug in ctx, not in the file: KeyError: 'a key that is not there'"}
+    assert f"please report it with the log of: ctx ingest {docs} --index {index} --retry --log-file" in said.err
     assert "crashed" not in said.err
+    assert "damaged" not in said.err
     assert ingest(ctx, docs).code == 0
     assert ctx.met() == 3
-    shown = ctx.run("--debug", "ingest", str(docs), "--ocr-engine", "rapidocr", "--retry")
+    log = index.with_name("ctx.log")
+    shown = ctx.run("--debug", "ingest", str(docs), "--ocr-engine", "rapidocr", "--retry", "--log-file", str(log))
     assert shown.code == 4
     for page in (2, 3, 4):
-        assert f"ctx: log: {docs}/animals.pdf, page {page}: ctx itself failed on it" in shown.err
+        assert f"ctx: log: {docs}/animals.pdf, page {page}: a bug in ctx, not in the file: KeyError" in shown.err
     assert shown.err.count("Traceback (most recent call last):") == 3
     assert "in trap\n" in shown.err
+    logged = log.read_text()
+    assert logged.count(": given up: internal\n    Traceback (most recent call last):\n") == 3
+    assert logged.count("in trap\n") == logged.count("builtins.KeyError\n") == 3
+    assert "KeyError: " not in logged, "its message may quote the document"
     ctx.clear()
     assert ingest(ctx, docs, "--retry").code == 0
     assert_whole(ctx, index)
@@ -222,8 +229,35 @@ def test_a_mistake_of_ours_on_the_only_page_fails_the_file_as_ours(ctx: FaultyCt
     said = ingest(ctx, docs / "single.pdf")
     [file] = said.document["files"]
     assert (said.code, file["result"], file["code"]) == (4, "failed", "internal")
-    assert file["reason"].startswith("ctx itself failed on it: KeyError")
+    assert file["reason"].startswith("a bug in ctx, not in the file: KeyError")
     assert "this is a bug in ctx, please report it" in said.err
+
+
+def test_a_document_that_cannot_be_rendered_is_told_and_not_tried_in_every_run(ctx: FaultyCtx, docs: Path) -> None:
+    """Whatever the reason: here it takes more memory than a document may."""
+    ctx.set(images_4="memory")
+    said = ingest(ctx, docs / "animals.pdf", "--ocr", "off")
+    assert (said.code, said.document["added"]) == (4, 1)
+    assert failures(said) == [("animals.pdf", 0, "images", "too_large")]
+    assert f"ctx: given up: {docs}/animals.pdf: drawing it: needs more memory than a document may take\n" in said.err
+    met = ctx.met()
+    later = ingest(ctx, docs / "animals.pdf", "--ocr", "off")
+    assert (later.code, failures(later), ctx.met()) == (0, [], met), "not tried"
+    assert failures(later, "waiting_pages") == [("animals.pdf", 0, "images", "too_large")]
+    ctx.clear()
+    retried = ingest(ctx, docs / "animals.pdf", "--ocr", "off", "--retry")
+    assert (retried.code, failures(retried, "waiting_pages")) == (0, []), retried.err
+
+
+def test_pages_that_ocr_fails_on_are_told_with_how_many_it_read(ctx: FaultyCtx, tmp_path: Path) -> None:
+    path = scan(tmp_path / "letter.pdf", ["The harbour fee is 42 euros.", "Boats over ten metres pay double."])
+    ctx.set(ocr_2="bug")
+    said = ingest(ctx, path, "--no-images")
+    warning = "pages that need OCR: 2, of which it read 1"
+    assert said.document["files"][0]["warnings"] == [warning]
+    assert said.err.count(f"ctx: warning: {path}: {warning}\n") == 1
+    ctx.clear()
+    assert ingest(ctx, path, "--no-images", "--retry").document["files"][0]["warnings"] == []
 
 
 def test_a_mistake_of_ours_on_many_pages_costs_only_those(ctx: FaultyCtx, tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from ingest.report import FileOutcome, SilentObserver
 from ingest.run import ingest
 from research.errors import IndexUnusableError
 from research.settings import Settings
-from research.store import collections
-from research.store.catalog import Catalog
-from research.store.page_writes import count_for_ocr
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.page_writes import count_for_ocr
+from research.store.files.paths import IndexPaths
+from research.store.vectors import generations
 from tests.conftest import MakePdf
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
@@ -50,26 +50,26 @@ def test_a_disk_that_takes_no_more(tmp_path: Path) -> None:
     assert "hint: " in full.stderr
     assert "space" in full.stderr
     kept = assert_whole(root)
-    summary = ingest([docs], IndexPaths(root), settings=Settings(), observer=SilentObserver())
+    summary = ingest(IndexPaths(root), [docs], settings=Settings(), observer=SilentObserver())
     assert summary.count("unchanged") == kept
     assert summary.count("added") == 20 - kept
     with Catalog(IndexPaths(root)) as catalog:
-        assert not collections.state_of(catalog).behind
+        assert not generations.state_of(catalog).behind
 
 
 def test_collections_that_find_no_space_are_built_later(make_pdf: MakePdf, tmp_path: Path) -> None:
     docs, paths = tmp_path / "docs", IndexPaths(tmp_path / "index")
     make_pdf("a.pdf", ["The walrus has tusks."], docs)
-    ingest([docs], paths, settings=Settings(images=False), observer=SilentObserver())
+    ingest(paths, [docs], settings=Settings(images=False), observer=SilentObserver())
     shutil.rmtree(paths.chroma)
     full = run_limited(docs, paths.root, 150_000)
     assert full.returncode == 1, full.stderr
     assert "ctx: error: the collections cannot be" in full.stderr
     assert "hint: " in full.stderr
     assert not (paths.chroma / "draft").exists(), "what was half written does not fill the disk"
-    ingest([docs], paths, settings=Settings(images=False), observer=SilentObserver())
+    ingest(paths, [docs], settings=Settings(images=False), observer=SilentObserver())
     with Catalog(paths) as catalog:
-        assert not collections.state_of(catalog).behind
+        assert not generations.state_of(catalog).behind
 
 
 def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
     full = run_limited(path, paths.root, 400_000)
     assert full.returncode == 1, full.stderr
     assert "the index cannot be written: File too large" in full.stderr
-    summary = ingest([path], paths, settings=Settings(), observer=SilentObserver())
+    summary = ingest(paths, [path], settings=Settings(), observer=SilentObserver())
     assert summary.count("unchanged") == 1
     with Catalog(paths) as catalog:
         assert catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 1
@@ -95,16 +95,16 @@ def test_an_index_folder_that_is_removed_meanwhile(tmp_path: Path, point: str) -
     docs, paths = make_corpus(tmp_path / "docs", 12), IndexPaths(tmp_path / "index")
 
     class Remove(SilentObserver):
-        def reading(self, path: str, page: int, pages: int) -> None:
+        def on_page(self, path: str, page: int, pages: int) -> None:
             if point == "reading":
                 shutil.rmtree(paths.root, ignore_errors=True)
 
-        def finished(self, outcome: FileOutcome) -> None:
+        def on_file(self, outcome: FileOutcome) -> None:
             if point == "finished":
                 shutil.rmtree(paths.root, ignore_errors=True)
 
     with pytest.raises(IndexUnusableError, match=r"was removed") as caught:
-        ingest([docs], paths, settings=Settings(), observer=Remove())
+        ingest(paths, [docs], settings=Settings(), observer=Remove())
     assert "again" in caught.value.hint
 
 
@@ -127,13 +127,13 @@ def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, qui
     kept = first.read_bytes()
 
     class Change(SilentObserver):
-        def recognising(self, done: int, total: int) -> None:
+        def on_ocr(self, done: int, total: int) -> None:
             if done == 0:
                 first.unlink()
                 second.write_bytes(kept)
 
     settings = Settings(ocr="auto", ocr_engine="tesseract", images=False)
-    summary = ingest([docs], paths, settings=settings, observer=Change())
+    summary = ingest(paths, [docs], settings=settings, observer=Change())
     assert (summary.ocr_pages, summary.ocr_failures) == (0, [])
     with Catalog(paths) as catalog:
         assert count_for_ocr(catalog) == 2, "the next run reads them, if the files are there again"
@@ -143,7 +143,7 @@ def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, qui
 _READ_ONLY = """
 import os, sys
 import cli.app, cli.ingest, cli.progress, cli.signals, filelock, ingest.run, research.encoders.minilm.encoder
-import research.store.marker
+import research.store.files.marker
 from cli.main import main
 import platformdirs.unix
 os.chdir("/")

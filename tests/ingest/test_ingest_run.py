@@ -5,25 +5,27 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 
 import pymupdf
 import pytest
 
 from ingest.jobs import Task
-from ingest.pool import Limits
+from ingest.pool import LIMITS, Limits
 from ingest.report import FileOutcome, IngestSummary, Observer, SilentObserver
 from ingest.run import ingest
+from research.contract import SearchEngine
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
-from research.search.engine import SearchEngine
 from research.settings import Settings
-from research.store import collections, vectors
-from research.store.catalog import Catalog
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, paths_of, unfinished
+from research.store.catalog.pages import document_markdown
 from research.store.client import ChromaClient
-from research.store.documents import all_documents, paths_of, unfinished
-from research.store.lock import write_lock
-from research.store.pages import document_markdown
-from research.store.paths import IndexPaths
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+from research.store.vectors import generations
 
 MakePdf = Callable[..., Path]
 
@@ -41,11 +43,11 @@ def index(tmp_path: Path) -> IndexPaths:
 
 
 def _run(path: Path, index: IndexPaths, observer: Observer | None = None) -> IngestSummary:
-    summary = ingest([path], index, settings=Settings(), observer=observer or SilentObserver())
+    summary = ingest(index, [path], settings=Settings(), observer=observer or SilentObserver())
     assert not summary.interrupted
     assert summary.pending_chunks == 0
     with Catalog(index) as catalog:
-        assert not collections.state_of(catalog).behind
+        assert not generations.state_of(catalog).behind
         assert unfinished(catalog) == {}
     assert not index.spool.exists()
     assert summary.to_dict()["files"] == [vars_of(outcome) for outcome in summary.files]
@@ -174,7 +176,7 @@ def test_a_file_that_turned_bad_keeps_its_last_good_self(make_pdf: MakePdf, docs
 def test_only_bad_files(docs: Path, index: IndexPaths) -> None:
     (docs / "text.pdf").write_text("This is no PDF at all.")
     shutil.copy(docs / "text.pdf", docs / "twin.pdf")
-    summary = ingest([docs], index, settings=Settings(), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=Settings(), observer=SilentObserver())
     assert [outcome.code for outcome in summary.failed] == ["not_a_pdf", "not_a_pdf"]
     assert _names(index) == []
 
@@ -186,13 +188,13 @@ def test_a_pdf_by_another_name(make_pdf: MakePdf, docs: Path, index: IndexPaths)
     assert _names(index) == ["report"]
 
 
-def test_a_scan_is_kept_and_told(docs: Path, index: IndexPaths) -> None:
+def test_a_blank_page_is_kept_and_no_worry(docs: Path, index: IndexPaths) -> None:
     with pymupdf.open() as document:
         document.new_page()
-        document.save(docs / "scan.pdf")
+        document.save(docs / "blank.pdf")
     [outcome] = _run(docs, index).files
-    assert outcome.warnings == ("1 of 1 pages have no text layer",)
-    assert _results(_run(docs, index)) == {"scan.pdf": "unchanged"}
+    assert (outcome.result, outcome.warnings) == ("added", ())
+    assert _results(_run(docs, index)) == {"blank.pdf": "unchanged"}
 
 
 def test_nothing_there_and_no_such_path(docs: Path, index: IndexPaths) -> None:
@@ -242,7 +244,7 @@ class _Meddler(SilentObserver):
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def reading(self, path: str, page: int, pages: int) -> None:
+    def on_page(self, path: str, page: int, pages: int) -> None:
         with self._path.open("ab") as file:
             file.write(b"\n% more")
 
@@ -251,7 +253,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_trusted(make_pdf: MakePdf, 
     path = make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
     shutil.copy(path, docs / "copy.pdf")
     make_pdf("other.pdf", ["Penguin"], docs)
-    summary = ingest([docs], index, settings=Settings(), observer=_Meddler(path))
+    summary = ingest(index, [docs], settings=Settings(), observer=_Meddler(path))
     assert _results(summary) == {"a.pdf": "failed", "copy.pdf": "failed", "other.pdf": "added"}
     assert {outcome.code for outcome in summary.failed} == {"changed"}
     assert _results(_run(docs, index)) == {"a.pdf": "added", "copy.pdf": "added", "other.pdf": "unchanged"}
@@ -261,25 +263,25 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
     heard: list[tuple[object, ...]] = []
 
     class Hearing:
-        def planned(self, files: int, size_bytes: int) -> None:
+        def on_plan(self, files: int, size_bytes: int) -> None:
             heard.append(("planned", files, size_bytes > 0))
 
-        def reading(self, path: str, page: int, pages: int) -> None:
+        def on_page(self, path: str, page: int, pages: int) -> None:
             assert 1 <= page <= pages
 
-        def finished(self, outcome: FileOutcome) -> None:
+        def on_file(self, outcome: FileOutcome) -> None:
             heard.append(("finished", outcome.result))
 
-        def embedding(self, done: int, total: int) -> None:
+        def on_embed(self, done: int, total: int) -> None:
             heard.append(("embedding", done, total))
 
-        def drawing(self, done: int, total: int) -> None:
+        def on_render(self, done: int, total: int) -> None:
             heard.append(("drawing", done, total))
 
-        def recognising(self, done: int, total: int) -> None:
+        def on_ocr(self, done: int, total: int) -> None:
             heard.append(("recognising", done, total))
 
-        def publishing(self) -> None:
+        def on_publish(self) -> None:
             heard.append(("publishing",))
 
     make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
@@ -297,6 +299,26 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
     assert heard == [("finished", "unchanged")]
 
 
+def test_the_summary_tells_all_it_has() -> None:
+    summary = IngestSummary(visual_hint="install it")
+    told = summary.to_dict()
+    assert {field.name for field in fields(IngestSummary)} <= set(told)
+    assert told["visual_hint"] == "install it"
+
+
+def test_a_document_that_took_too_long_to_render_is_told_once(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
+    make_pdf("slow.pdf", [f"Page {n} " + "word " * 300 for n in range(40)], docs)
+    limits = {**LIMITS, "render": Limits(60.0, 60.0, 0.0)}
+    given = []
+    for _ in range(2):
+        summary = ingest(index, docs, limits=limits)
+        given.append([[(page.page, page.stage, page.code) for page in pages]
+                      for pages in (summary.failed_pages, summary.waiting_pages)])  # fmt: skip
+    timeout = [(0, "images", "timeout")]
+    assert given == [[timeout, []], [[], timeout]], "told, noted, and not waited for in every run"
+    assert ingest(index, docs, retry=True).waiting_pages == []
+
+
 def test_vectors_of_an_unknown_encoder_are_made_anew(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
     """An index filled by an encoder other than the one asked for is embedded again, even if no file changed."""
     make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
@@ -304,11 +326,11 @@ def test_vectors_of_an_unknown_encoder_are_made_anew(make_pdf: MakePdf, docs: Pa
     with Catalog(index, writable=True) as catalog:
         name = vectors.encoder_of(catalog)
         catalog.set_meta("text_encoder", "another")
-    summary = ingest([docs], index, settings=Settings(text_encoder=name), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=Settings(text_encoder=name), observer=SilentObserver())
     assert (summary.count("unchanged"), summary.chunks) == (1, 2)
     with Catalog(index) as catalog:
         assert vectors.encoder_of(catalog) == name
-        assert not collections.state_of(catalog).behind
+        assert not generations.state_of(catalog).behind
 
 
 def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
@@ -319,7 +341,7 @@ def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, 
         catalog.connection.execute("DELETE FROM vectors")
         catalog.connection.execute("INSERT INTO ledger SELECT doc_id, 'vectors' FROM documents")
     with pytest.raises(CtxError, match="up to 5000 tokens"):
-        ingest([docs], index, settings=Settings(), observer=SilentObserver())
+        ingest(index, [docs], settings=Settings(), observer=SilentObserver())
 
 
 def test_a_document_beyond_its_time_is_tried_in_two_runs_and_then_waits(
@@ -329,9 +351,9 @@ def test_a_document_beyond_its_time_is_tried_in_two_runs_and_then_waits(
     none: Mapping[Task, Limits] = {"read": Limits(60.0, 60.0, 0.0)}
     given: list[tuple[str, bool]] = []
     for _ in range(3):
-        summary = ingest([docs], index, settings=Settings(images=False), observer=SilentObserver(), limits=none)
+        summary = ingest(index, [docs], settings=Settings(images=False), observer=SilentObserver(), limits=none)
         [file] = summary.files
         given.append((file.code, "not tried again" in file.reason))
     assert given == [("timeout", False), ("timeout", False), ("timeout", True)]
-    again = ingest([docs], index, settings=Settings(images=False), observer=SilentObserver(), retry=True)
+    again = ingest(index, [docs], settings=Settings(images=False), observer=SilentObserver(), retry=True)
     assert [file.result for file in again.files] == ["added"]

@@ -12,14 +12,16 @@ import pytest
 
 from ingest.report import FileOutcome, SilentObserver
 from ingest.run import ingest
-from research.search.engine import SearchEngine
+from research.contract import SearchEngine
 from research.settings import Settings
-from research.store import collections, vectors
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, unfinished
+from research.store.catalog.pages import document_markdown
 from research.store.client import ChromaClient
-from research.store.documents import all_documents, unfinished
-from research.store.pages import document_markdown
-from research.store.paths import IndexPaths
-from research.store.repair import repair_if_behind
+from research.store.files.paths import IndexPaths
+from research.store.vectors import generations
+from research.store.vectors.index import ChromaIndex
 
 TEXTS = {
     "boats.pdf": ["Boats pay a fee in the harbour.", "The harbour is closed at night."],
@@ -63,7 +65,7 @@ def _content(index: IndexPaths) -> Content:
     with ChromaClient(index.root) as client:
         catalog = client.catalog
         assert unfinished(catalog) == {}
-        assert not collections.state_of(catalog).behind
+        assert not generations.state_of(catalog).behind
         documents = all_documents(catalog)
         chunks = catalog.connection.execute(
             "SELECT doc_id, page, ordinal, context, tokens, vector FROM chunks JOIN pages USING (page_id)"
@@ -83,7 +85,7 @@ def _content(index: IndexPaths) -> Content:
 
 
 def _finish(docs: Path, index: IndexPaths) -> None:
-    summary = ingest([docs], index, settings=Settings(), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=Settings(), observer=SilentObserver())
     assert not summary.interrupted
     assert not summary.failed
 
@@ -94,19 +96,19 @@ class _Stop(SilentObserver):
     def __init__(self, point: str) -> None:
         self._point = point
 
-    def planned(self, files: int, size_bytes: int) -> None:
+    def on_plan(self, files: int, size_bytes: int) -> None:
         self._reach("planned")
 
-    def reading(self, path: str, page: int, pages: int) -> None:
+    def on_page(self, path: str, page: int, pages: int) -> None:
         self._reach("reading")
 
-    def finished(self, outcome: FileOutcome) -> None:
+    def on_file(self, outcome: FileOutcome) -> None:
         self._reach("finished")
 
-    def embedding(self, done: int, total: int) -> None:
+    def on_embed(self, done: int, total: int) -> None:
         self._reach("embedding" if done == 0 else "embedded")
 
-    def publishing(self) -> None:
+    def on_publish(self) -> None:
         self._reach("publishing")
 
     def _reach(self, point: str) -> None:
@@ -135,11 +137,12 @@ def test_the_next_run_goes_on_where_one_was_interrupted(
 
 
 def interrupt_and_go_on(docs: Path, index: IndexPaths, point: str, *, question_between: bool) -> None:
-    summary = ingest([docs], index, settings=Settings(), observer=_Stop(point))
+    summary = ingest(index, [docs], settings=Settings(), observer=_Stop(point))
     assert summary.interrupted
     assert not index.spool.exists()
     if question_between:  # which publishes what there is, as `ctx ask` does
-        repair_if_behind(index)
+        with Catalog(index) as catalog:
+            ChromaIndex(index).sync_if_stale(catalog)
         with ChromaClient(index.root) as client:
             for question in QUESTIONS:
                 SearchEngine(client).run(question, 5)
@@ -152,18 +155,18 @@ from pathlib import Path
 from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.settings import Settings
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 
 class Killed(SilentObserver):
     def _die(self, *_):
         os.kill(os.getpid(), signal.SIGKILL)
 
 setattr(Killed, sys.argv[3], Killed._die)
-ingest([Path(sys.argv[1])], IndexPaths(Path(sys.argv[2])), settings=Settings(), observer=Killed())
+ingest(IndexPaths(Path(sys.argv[2])), [Path(sys.argv[1])], settings=Settings(), observer=Killed())
 """
 
 
-@pytest.mark.parametrize("point", ["reading", "finished", "embedding", "publishing"])
+@pytest.mark.parametrize("point", ["on_page", "on_file", "on_embed", "on_publish"])
 def test_the_next_run_goes_on_where_one_was_killed(
     docs: Path, tmp_path: Path, undisturbed: Content, point: str
 ) -> None:
@@ -177,9 +180,9 @@ def test_the_next_run_goes_on_where_one_was_killed(
 
 def test_vectors_already_written_are_not_made_again(docs: Path, tmp_path: Path) -> None:
     index = IndexPaths(tmp_path / "index")
-    summary = ingest([docs], index, settings=Settings(), observer=_Stop("embedded"))
+    summary = ingest(index, [docs], settings=Settings(), observer=_Stop("embedded"))
     assert (summary.interrupted, summary.chunks, summary.pending_chunks) == (True, 5, 0)
-    summary = ingest([docs], index, settings=Settings(), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=Settings(), observer=SilentObserver())
     assert summary.chunks == 0
     with ChromaClient(index.root) as client:
         assert vectors.last_sequence(client.catalog) == 5

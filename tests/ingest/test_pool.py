@@ -16,7 +16,7 @@ import pytest
 
 from ingest.jobs import DocumentFailed, DocumentRead, Event, Job, PageStarted
 from ingest.pool import Limits, Pool
-from ingest.wire import read_pages
+from ingest.serialize import read_pages
 from ingest.worker import Worker
 from research.errors import IndexUnusableError
 
@@ -51,16 +51,15 @@ def test_documents_are_read_and_bad_ones_told(make_pdf: MakePdf, tmp_path: Path)
     bad.write_bytes(b"no PDF")
     gone = tmp_path / "gone.pdf"
     with Pool(2) as pool:
-        events = list(pool.read([_job(path, tmp_path) for path in (good[0], bad, good[1], gone, good[2])]))
+        events = list(pool.run([_job(path, tmp_path) for path in (good[0], bad, good[1], gone, good[2])]))
         assert len(_children()) <= 2
     assert _children() == []
     ends = {event.job.path.name: event for event in _ends(events)}
     for path in good:
         event = ends[path.name]
         assert isinstance(event, DocumentRead)
-        assert event.pages == 3
-        assert event.warnings == ("1 of 3 pages have no text layer",)
-        pages = list(read_pages(event.job.spool))
+        assert (event.pages, event.without_text, event.warnings) == (3, 1, ())
+        pages = list(read_pages(event.job.output))
         assert [page.number for page, _ in pages] == [1, 2, 3]
         assert [len(chunks) for _, chunks in pages] == [1, 1, 0]
     codes = {name: event.code for name, event in ends.items() if isinstance(event, DocumentFailed)}
@@ -69,7 +68,7 @@ def test_documents_are_read_and_bad_ones_told(make_pdf: MakePdf, tmp_path: Path)
 
 def test_nothing_to_read_starts_nothing() -> None:
     with Pool(2) as pool:
-        assert list(pool.read([])) == []
+        assert list(pool.run([])) == []
         assert _children() == []
 
 
@@ -81,15 +80,21 @@ def test_every_page_is_named_before_it_is_touched(make_pdf: MakePdf, tmp_path: P
     messages = [json.loads(line) for line in out.getvalue().splitlines()]
     first = [message["page"] for message in messages if message["event"] == "page"][:30]
     assert first == list(range(1, 31))
-    assert messages[-1] == {"event": "read", "title": messages[-1]["title"], "pages": 30, "warnings": []}
+    assert messages[-1] == {
+        "event": "read",
+        "title": messages[-1]["title"],
+        "pages": 30,
+        "without_text": 0,
+        "warnings": [],
+    }
 
 
 def test_pages_to_leave_out_are_left_out(make_pdf: MakePdf, tmp_path: Path) -> None:
     path = make_pdf("a.pdf", ["One", "Two", "Three"])
     with Pool(1) as pool:
-        [end] = _ends(list(pool.read([_job(path, tmp_path, skip=(2,))])))
+        [end] = _ends(list(pool.run([_job(path, tmp_path, skip_pages=(2,))])))
     assert isinstance(end, DocumentRead)
-    assert [bool(page.error) for page, _ in read_pages(end.job.spool)] == [False, True, False]
+    assert [bool(page.error) for page, _ in read_pages(end.job.output)] == [False, True, False]
     assert any("page 2" in warning for warning in end.warnings)
 
 
@@ -99,7 +104,7 @@ def test_a_killed_process_costs_nothing(make_pdf: MakePdf, tmp_path: Path) -> No
     events: list[Event] = []
     killed: list[int] = []
     with Pool(1) as pool:
-        for event in pool.read([_job(long, tmp_path), _job(after, tmp_path)]):
+        for event in pool.run([_job(long, tmp_path), _job(after, tmp_path)]):
             events.append(event)
             if isinstance(event, PageStarted) and not killed:
                 killed = _children()
@@ -107,7 +112,7 @@ def test_a_killed_process_costs_nothing(make_pdf: MakePdf, tmp_path: Path) -> No
     assert killed
     ends = _ends(events)
     assert [type(end) for end in ends] == [DocumentRead, DocumentRead]
-    pages = [page for page, _ in read_pages(ends[0].job.spool)]
+    pages = [page for page, _ in read_pages(ends[0].job.output)]
     assert len(pages) == 150
     assert [page.number for page in pages if page.error] == []
 
@@ -117,7 +122,7 @@ def test_a_process_that_keeps_dying_costs_its_document_only(make_pdf: MakePdf, t
     after = make_pdf("after.pdf", ["Another"])
     ends = []
     with Pool(1) as pool:
-        for event in pool.read([_job(long, tmp_path), _job(after, tmp_path)]):
+        for event in pool.run([_job(long, tmp_path), _job(after, tmp_path)]):
             if isinstance(event, PageStarted):
                 if event.job.path == long:
                     for pid in _children():
@@ -126,7 +131,7 @@ def test_a_process_that_keeps_dying_costs_its_document_only(make_pdf: MakePdf, t
                 ends.append(event)
     assert isinstance(ends[0], DocumentFailed)
     assert ends[0].code == "killed"
-    assert len(ends[0].job.deaths) <= 8, "on whichever pages it dies"
+    assert len(ends[0].job.failed_attempts) <= 8, "on whichever pages it dies"
     assert isinstance(ends[1], DocumentRead)
 
 
@@ -137,7 +142,7 @@ def test_a_process_that_keeps_dying_costs_its_document_only(make_pdf: MakePdf, t
 def test_a_document_beyond_its_time_is_given_up(make_pdf: MakePdf, tmp_path: Path, limits: Limits, code: str) -> None:
     path = make_pdf("a.pdf", [f"Page {n} " + "word " * 300 for n in range(150)])
     with Pool(1, {"read": limits}) as pool:
-        [end] = _ends(list(pool.read([_job(path, tmp_path)])))
+        [end] = _ends(list(pool.run([_job(path, tmp_path)])))
     assert isinstance(end, DocumentFailed)
     assert end.code == code, "a process that never came to the document says nothing of it"
     assert _children() == []
@@ -151,7 +156,7 @@ from ingest.pool import Limits, Pool
 
 path = Path(sys.argv[1])
 with Pool(1, {"read": Limits(60.0, 2.0, 60.0)}) as pool:
-    for event in pool.read([Job("read", path, "d", path.with_suffix(".jsonl"))]):
+    for event in pool.run([Job("read", path, "d", path.with_suffix(".jsonl"))]):
         print(type(event).__name__, getattr(event, "page", ""), flush=True)
 """
 
@@ -175,13 +180,13 @@ def test_a_busy_taker_of_pages_is_not_their_fault(make_pdf: MakePdf, tmp_path: P
     path = make_pdf("long.pdf", [f"Page {n} " + "word " * 300 for n in range(150)])
     seen: list[Event] = []
     with Pool(1, {"read": Limits(60.0, 2.0, 60.0)}) as pool:
-        for event in pool.read([_job(path, tmp_path)]):
+        for event in pool.run([_job(path, tmp_path)]):
             if not seen:
                 time.sleep(2.5)
             seen.append(event)
     [end] = _ends(seen)
     assert isinstance(end, DocumentRead)
-    assert end.job.deaths == ()
+    assert end.job.failed_attempts == ()
 
 
 def test_deaths_are_logged_and_nothing_is_said(
@@ -189,7 +194,7 @@ def test_deaths_are_logged_and_nothing_is_said(
 ) -> None:
     path = make_pdf("a.pdf", ["One"])
     with Pool(1, {"read": Limits(0, 60, 60)}) as pool:
-        list(pool.read([_job(path, tmp_path)]))
+        list(pool.run([_job(path, tmp_path)]))
     assert [(record.name, record.levelname) for record in caplog.records] == [
         ("ctx.ingest", "WARNING"),
         ("ctx.ingest", "ERROR"),
@@ -200,13 +205,13 @@ def test_deaths_are_logged_and_nothing_is_said(
 def test_a_spool_that_cannot_be_written_is_told(make_pdf: MakePdf, tmp_path: Path) -> None:
     job = Job("read", make_pdf("a.pdf", ["One"]), "d", tmp_path / "nowhere" / "spool")
     with Pool(1) as pool, pytest.raises(IndexUnusableError, match="was removed"):
-        list(pool.read([job]))
+        list(pool.run([job]))
     assert _children() == []
 
 
 def test_leaving_early_ends_the_processes(make_pdf: MakePdf, tmp_path: Path) -> None:
     path = make_pdf("long.pdf", [f"Page {n}" for n in range(100)])
     with pytest.raises(KeyboardInterrupt), Pool(1) as pool:
-        for _ in pool.read([_job(path, tmp_path)]):
+        for _ in pool.run([_job(path, tmp_path)]):
             raise KeyboardInterrupt
     assert _children() == []

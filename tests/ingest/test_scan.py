@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.scan import hash_of, scan, stamp_of, storable
+from ingest.scan import hash_of, scan, stamp_of, to_utf8
 from research.errors import DocumentError, NothingFoundError, UsageError
 
 
@@ -34,6 +34,27 @@ def test_hidden_files_and_folders_are_passed_over(tmp_path: Path) -> None:
     assert _names(scan([tmp_path]).files, tmp_path) == ["a.pdf"]
     assert _names(scan([tmp_path / ".git"]).files, tmp_path) == [".git/c.pdf"], "unless they are named"
     assert _names(scan([tmp_path / ".b.pdf"]).files, tmp_path) == [".b.pdf"]
+
+
+def test_files_of_other_kinds_are_counted(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    for name in ("a.pdf", "b.docx", "deep/c.DOCX", "d.md", "Makefile", ".hidden.md", ".git/e.md"):
+        _touch(docs / name)
+    (docs / "link.txt").symlink_to(tmp_path / "nothing")
+    found = scan([docs, docs / "deep", docs])
+    assert found.passed_over == {".docx": 2, ".md": 1, "": 1}
+    assert scan([docs / "a.pdf"]).passed_over == {}
+
+
+def test_what_an_index_keeps_is_not_counted(tmp_path: Path) -> None:
+    _touch(tmp_path / "a.pdf")
+    index = tmp_path / "index"
+    for name in ("ctx-index.json", "catalog.sqlite3", "images/0/1.jpg", "chroma/x.bin"):
+        _touch(index / name)
+    assert scan([tmp_path]).passed_over == {}
+    _touch(index / "mine.jpg")
+    _touch(tmp_path / "images" / "b.jpg")
+    assert scan([tmp_path]).passed_over == {".jpg": 2}, "what others put there is"
 
 
 def test_a_file_given_by_name_is_taken_whatever_its_ending(tmp_path: Path) -> None:
@@ -113,9 +134,9 @@ def test_a_file_that_vanished_is_told(tmp_path: Path) -> None:
 
 
 def test_any_path_can_be_kept_as_text() -> None:
-    assert storable(Path("/a/b.pdf")) == "/a/b.pdf"
-    assert storable(os.fsdecode(b"/a/\xff\xfe.pdf")) == "/a/\\xff\\xfe.pdf"
-    storable(os.fsdecode(b"/a/\xff.pdf")).encode("utf-8")
+    assert to_utf8(Path("/a/b.pdf")) == "/a/b.pdf"
+    assert to_utf8(os.fsdecode(b"/a/\xff\xfe.pdf")) == "/a/\\xff\\xfe.pdf"
+    to_utf8(os.fsdecode(b"/a/\xff.pdf")).encode("utf-8")
 
 
 def test_links_that_leave_are_named_and_followed_on_request(tmp_path: Path) -> None:
@@ -130,10 +151,10 @@ def test_links_that_leave_are_named_and_followed_on_request(tmp_path: Path) -> N
     (folder / "loop").symlink_to(folder)
     stayed = scan([folder])
     assert _names(stayed.files, folder) == ["inside.pdf"]
-    assert _names(stayed.leaving, folder) == ["file.pdf", "folder"]
+    assert _names(stayed.external_links, folder) == ["file.pdf", "folder"]
     followed = scan([folder], follow_links=True)
     assert _names(followed.files, folder) == ["inside.pdf", "folder/outside.pdf", "folder/deep/below.pdf"]
-    assert followed.leaving == []
+    assert followed.external_links == []
 
 
 def test_a_link_to_a_hidden_store_is_a_file(tmp_path: Path) -> None:
@@ -158,7 +179,8 @@ def test_links_that_lead_nowhere_are_named(tmp_path: Path) -> None:
     for name in ("gone.pdf", "gone.txt"):
         (tmp_path / name).symlink_to(tmp_path / "nothing")
     found = scan([tmp_path])
-    assert (found.files, found.dangling, found.leaving) == ([tmp_path / "a.pdf"], [tmp_path / "gone.pdf"], [])
+    assert (found.files, found.external_links) == ([tmp_path / "a.pdf"], [])
+    assert found.dangling_links == [tmp_path / "gone.pdf"]
     (tmp_path / "a.pdf").unlink()
     with pytest.raises(NothingFoundError) as caught:
         scan([tmp_path])

@@ -10,22 +10,21 @@ import pytest
 
 from ingest.report import IngestSummary, SilentObserver
 from ingest.run import ingest
-from research.context.builder import ContextBuilder
+from research.contract import ContextBuilder, SearchEngine
 from research.encoders.quiet import quiet
 from research.encoders.visual.loading import engine as colpali_classes
 from research.encoders.visual.packing import unpack
 from research.encoders.visual.registry import checkpoint_of
 from research.errors import UsageError
-from research.search.engine import SearchEngine, SearchOutcome
+from research.search.engine import SearchOutcome
 from research.settings import Settings
-from research.store import page_vectors, vectors
-from research.store.catalog import Catalog
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
 from research.store.client import ChromaClient
-from research.store.documents import all_documents
-from research.store.images import image_path
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf, Tiny, write_pdf
-from tests.ingest.test_later import scan
+from tests.ingest.test_stages import scan
 
 QUESTION = "How many weeks of parental leave?"
 PLAIN = Settings(ocr="off")
@@ -38,7 +37,7 @@ class Notes(SilentObserver):
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def noted(self, message: str) -> None:
+    def on_note(self, message: str) -> None:
         self.said.append(message)
 
 
@@ -76,7 +75,7 @@ def copy(index: IndexPaths, folder: Path) -> IndexPaths:
 
 
 def run(path: Path, index: IndexPaths, settings: Settings, notes: Notes | None = None) -> IngestSummary:
-    return ingest([path], index, settings=settings, observer=notes or Notes())
+    return ingest(index, [path], settings=settings, observer=notes or Notes())
 
 
 def model(folder: Path, **other: object) -> Settings:
@@ -108,7 +107,7 @@ def test_pages_are_seen_and_scored_as_colpali_engine_scores_them(
         processor = getattr(classes, f"{family}Processor").from_pretrained(tiny(family), local_files_only=True)
         asked = loaded(**processor.process_queries([QUESTION]))[0]
         for (doc_id, page), score in ours.items():
-            with Image.open(image_path(index, doc_id, page)) as image:
+            with Image.open(index.image_path(doc_id, page)) as image:
                 seen = loaded(**processor.process_images([image.convert("RGB")]))[0]
             theirs = float(processor.score_multi_vector([asked], [seen], device="cpu")[0, 0])
             assert abs(score - theirs) < 1e-3
@@ -234,7 +233,7 @@ def test_a_damaged_page_image_costs_one_page(tiny: Tiny, docs: Path, plain_index
     index = copy(plain_index, tmp_path)
     with Catalog(index) as catalog:
         doc_id = all_documents(catalog)[0].doc_id
-    Path(image_path(index, doc_id, 1)).write_bytes(b"no picture")
+    Path(index.image_path(doc_id, 1)).write_bytes(b"no picture")
     seen = run(docs, index, model(tiny("ColIdefics3")))
     assert len(seen.visual_failures) == 1
     assert "page 1" in seen.visual_failures[0]
@@ -300,8 +299,8 @@ def test_candidates_are_chosen_where_pages_are_many(
     seen_index: IndexPaths, monkeypatch: pytest.MonkeyPatch, sketched: int
 ) -> None:
     everything = search(seen_index, "visual")
-    monkeypatch.setattr("research.search.late.EXACT_PAGES", 1)
-    monkeypatch.setattr("research.search.late.SKETCHED_PAGES", sketched)
+    monkeypatch.setattr("research.search.late_interaction.EXACT_PAGES", 1)
+    monkeypatch.setattr("research.search.late_interaction.SKETCHED_PAGES", sketched)
     chosen = search(seen_index, "visual")
     assert [(f.page.page_id, f.score) for f in chosen.found] == [
         (f.page.page_id, pytest.approx(f.score, abs=1e-6)) for f in everything.found

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from research.errors import UsageError
-from research.settings import Settings, index_folder, load_settings, user_config, user_data
+from research.context.tokens import TokenCounter
+from research.errors import CtxError, UsageError
+from research.folders import index_folder, user_config, user_data
+from research.settings import Settings, given_settings, load_settings, misspelt_variables
 
 
 @pytest.fixture
@@ -72,9 +76,14 @@ def test_the_process_s_own_environment_is_read(project: Path, monkeypatch: pytes
         ("max_tokens = inf", "max_tokens must be a whole number"),
         ("max_tokens = true", "max_tokens must be a whole number"),
         ("max_tokens = [1]", "max_tokens must be a whole number"),
-        ("max_tokens = -1", "cannot be negative"),
-        ("mode = 5", "mode must be text"),
+        ("max_tokens = -1", "-1 is too small; the least is 0"),
+        ("max_tokens = 1000000001", "1000000001 is too large; the most is 1000000000"),
+        ("mode = 5", "mode cannot be 5"),
+        ("mode = 'psychic'", "mode cannot be 'psychic'"),
+        ("ocr = true", "ocr cannot be true"),
+        ("images = 2", "images cannot be 2"),
         ("index = ['x']", "index must be text"),
+        ('index = "a\\u0000b"', "index must be text"),
         ("max_tokens = ", "cannot read"),
     ],
 )
@@ -83,6 +92,127 @@ def test_a_wrong_file_is_told_by_name(project: Path, text: str, message: str) ->
     with pytest.raises(UsageError, match=message) as caught:
         load_settings(folder=project, environment={})
     assert str(project / "ctx.toml") in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_wrong_file_is_told_by_line(project: Path, config: Path) -> None:
+    lines = ["# mode = 'wrong'", "max_tokens = 5", "mode_of_old = 1", " 'mode' = 'wrong'"]
+    for number, name in ((3, "unknown setting 'mode_of_old'"), (4, "mode cannot be 'wrong'")):
+        for path in (config, project.parent / "ctx.toml"):
+            _write(path, "\n".join(lines[:number] if number == 3 else [*lines[:2], "", lines[3]]))
+            with pytest.raises(UsageError) as caught:
+                load_settings(folder=project, environment={})
+            assert caught.value.message == f"{path}, line {number}: {name}"
+            path.unlink()
+    _write(project / "ctx.toml", "mode.a = 1")
+    with pytest.raises(UsageError, match=r"line 1: mode cannot be \{'a': 1\}"):
+        load_settings(folder=project, environment={})
+
+
+# A value of each kind that is out of its bounds or choices, and what is allowed instead.
+WRONG = [
+    ("num_results", "99999999999999999999", "is too large; the most is 10000", "from 1 to 10,000"),
+    ("num_results", "0", "0 is too small; the least is 1", "from 1 to 10,000"),
+    ("max_sources", "0", "0 is too small; the least is 1", "from 1 to 10,000"),
+    ("max_sources", "9" * 5000, "must be a whole number", "from 1 to 10,000"),
+    ("max_tokens", "-1", "-1 is too small; the least is 0", "from 0 to 1,000,000,000"),
+    ("device", "toaster", "device cannot be 'toaster'", "choose one of: auto, cpu, cuda, mps, cuda:N"),
+    ("device", "cuda:", "device cannot be 'cuda:'", "cuda:N"),
+    ("device", "cpu:1", "device cannot be 'cpu:1'", "cuda:N"),
+    ("mode", "psychic", "mode cannot be 'psychic'", "choose one of: hybrid, text, visual, lexical, dense"),
+    ("ocr", "true", "ocr cannot be 'true'", "choose one of: auto, off, force"),
+    ("ocr_engine", "best", "ocr_engine cannot be 'best'", "choose one of: auto, tesseract, rapidocr"),
+    ("token_encoding", "p50k", "token_encoding cannot be 'p50k'", "choose one of: o200k_base, cl100k_base"),
+    ("images", "maybe", "images cannot be 'maybe'", "choose one of: true, false"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "problem", "allowed"), WRONG)
+def test_bounds_are_the_same_wherever_it_is_said(
+    project: Path, config: Path, *, name: str, value: str, problem: str, allowed: str
+) -> None:
+    def caught(where: str, flags: dict[str, Any], environment: dict[str, str]) -> None:
+        with pytest.raises(UsageError) as error:
+            load_settings(flags, folder=project, environment=environment)
+        assert error.value.exit_code == 2
+        assert error.value.message.startswith(f"{where}: ")
+        assert len(error.value.message) < len(where) + 150
+        assert problem in error.value.message
+        assert allowed in error.value.hint
+
+    caught(f"CTX_{name.upper()}", {}, {f"CTX_{name.upper()}": value})
+    caught(f"--{name.replace('_', '-')}", {name: value}, {})
+    _write(config, f"{name} = {value!r}")
+    caught(f"{config}, line 1", {}, {})
+    config.unlink()
+    with pytest.raises(UsageError, match="^" + name):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["auto", "cpu", "mps", "cuda", "cuda:1"])
+def test_devices(project: Path, value: str) -> None:
+    assert load_settings(folder=project, environment={"CTX_DEVICE": value}).device == value
+
+
+def test_every_number_has_a_most_and_every_choice_holds_its_default() -> None:
+    for setting in dataclasses.fields(Settings):
+        rule = setting.metadata["rule"]
+        if type(setting.default) is int:
+            assert rule.maximum is not None, setting.name
+        if rule.choices:
+            assert setting.default in rule.choices
+
+
+def test_the_encodings_are_those_that_can_be_counted() -> None:
+    [rule] = [each.metadata["rule"] for each in dataclasses.fields(Settings) if each.name == "token_encoding"]
+    for encoding in rule.choices:
+        assert TokenCounter(encoding).count("two words") == 2
+    with pytest.raises(CtxError) as caught:
+        TokenCounter("other")
+    assert caught.value.hint == "choose one of: " + ", ".join(rule.choices)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("CTX_MAX_TOKEN", "CTX_MAX_TOKENS"),
+        ("CTX_NUMRESULTS", "CTX_NUM_RESULTS"),
+        ("CTX_OCR_ENGIN", "CTX_OCR_ENGINE"),
+        ("CTX_SAFE_FOLDER", "CTX_SAFE_FOLDERS"),
+        ("CTX_LOGLEVEL", "CTX_LOG_LEVEL"),
+        ("CTX_LOG_FILE", "CTX_LOG"),
+    ],
+)
+def test_a_misspelt_variable_is_known_by_its_likeness(name: str, meant: str) -> None:
+    known = {"CTX_LOG": "x", "CTX_LOG_LEVEL": "x", "CTX_INDEX": "x", "CTX_SAFE_FOLDERS": "x"}
+    foreign = {"CTX_NODE": "x", "CTX_VERSION": "x", "MAX_TOKEN": "x", "_CTX_COMPLETE": "x"}
+    assert misspelt_variables({**known, **foreign, name: "x"}) == {name: meant}
+
+
+def test_a_misspelt_key_is_an_error_that_knows_better(project: Path) -> None:
+    _write(project / "ctx.toml", "max_token = 5")
+    with pytest.raises(UsageError) as caught:
+        load_settings(folder=project, environment={})
+    assert caught.value.hint == "did you mean max_tokens?"
+    _write(project / "ctx.toml", "colour = 'red'")
+    with pytest.raises(UsageError) as caught:
+        load_settings(folder=project, environment={})
+    assert caught.value.hint.startswith("known settings: index, max_tokens")
+
+
+def test_who_said_it(project: Path, config: Path) -> None:
+    def where(flags: dict[str, Any], environment: dict[str, str]) -> str:
+        given = given_settings(flags, folder=project, environment=environment)
+        assert given["index"].value == load_settings(flags, folder=project, environment=environment).index
+        return given["index"].where
+
+    assert given_settings(folder=project, environment={}) == {}
+    _write(config, "mode = 'text'\nindex = 'here'")
+    assert where({}, {}) == f"{config}, line 2"
+    _write(project.parent / "ctx.toml", "index = 'there'")
+    assert where({}, {}) == f"{project.parent / 'ctx.toml'}, line 1"
+    assert where({}, {"CTX_INDEX": "y"}) == "CTX_INDEX"
+    assert where({"index": "x"}, {"CTX_INDEX": "y"}) == "--index"
 
 
 def test_a_file_that_is_no_text_is_told(project: Path) -> None:
@@ -182,4 +312,4 @@ def test_the_nearest_project_folder_holds_the_index(project: Path) -> None:
 def test_a_choice_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ocr cannot be 'sometimes'") as caught:
         load_settings(folder=tmp_path, environment={"CTX_OCR": "sometimes"})
-    assert caught.value.hint == "choose one of: off, auto, force"
+    assert caught.value.hint == "choose one of: auto, off, force"

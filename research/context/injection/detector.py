@@ -1,4 +1,15 @@
-"""Whether a text gives orders to a model."""
+"""Pages that talk past their reader: to a model, or as if they were part of the context.
+
+Nothing is removed. A source is marked with stable words, so that whoever hands it to a model can decide:
+
+    forged_header      it imitates a citation header, in its text, title or file name
+    addresses_model    it gives orders to a language model ("ignore previous instructions")
+    chat_markup        it holds the marks that separate roles in a chat ("<|im_start|>")
+    hidden_characters  it holds characters that no reader sees and a model may read
+
+One telling word is no mark, a combination is, so a manual about prompts is seldom marked. What is not marked is not
+thereby safe.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +19,10 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import islice
 
-from research.context.injection.disguises import decoded, joined
-from research.context.injection.folding import IGNORED, fold
+from research.context.injection.folding import IGNORED, decoded, fold, joined
+from research.context.injection.headers import forges_header
 from research.context.injection.rules import COMMON, DESCRIPTIONS, ENOUGH, RULES, STARTS, Rule
-from research.context.injection.words import BREAK, LETTER, kind, kinds_of, symbols, symbols_of
+from research.context.injection.words import BREAK, LETTER, class_symbols, kind, kinds_of, symbols
 
 BEGIN = "!"
 _NEAR = 40  # words within which points add up
@@ -23,6 +34,50 @@ _FIRST_PICTURE, _PICTURES = "\U0001f000", "[\U0001f000-\U0001faff]+"  # between 
 _PARTS = re.compile(r"[()]|<[a-z ]+>\??")
 _COMPANY, _COMPANIONS = "&", re.compile(r"@?<[a-z ]+>(?:\|@?<[a-z ]+>)*")
 _PLACEHOLDER = re.compile(r"<([a-z ]+)>|~(\d+)|@")
+
+# Overrides of direction, tag characters (text nobody sees), and runs of variation selectors that carry bytes.
+_HIDDEN = re.compile(
+    "[\u202d\u202e\U000e0001-\U000e007f]|[\u200b-\u200d\u2060-\u2064\ufeff]{4}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4}"
+)
+
+# Marks of a chat. Patterns are compiled with the first page that may need them; most do not, and a cold start is dear.
+_ROLE = r"(?:system|assistant|developer|user|human)"
+_WRAPPER = (
+    r"(?:context|documents?|data|sources?|(?:user_?|tool_?)?(?:input|output|message|query|result)s?|untrusted[-_\w]*"
+    r"|retrieved[-_\w]*|transcript|search_?results?|content|text|passage|excerpt|instructions?|prompt)"
+)
+_TOKENS = (
+    r"<\| ?(?:im_(?:start|end|sep)|system|user|assistant|endof(?:text|prompt)|eot_id|(?:start|end)_header_id"
+    r"|(?:begin|end)_of_text|end_of_turn|channel|message) ?\|>"
+    r"|<</?sys>>|\[/?(?:inst|system_prompt)\]|<(?:start|end)_of_turn>"
+    r"|</?(?:system|assistant)[-_ ]?(?:prompt|message|reminder|instructions?)>"
+    rf"|</{_WRAPPER}>\s*(?:</\w+>\s*)*(?:<{_ROLE}>|<(?:new_?)?instructions?>|[#*\[]*{_ROLE}\]?\**\s*:)"
+    rf"|<(?:system|assistant)>[^<]{{1,400}}</(?:system|assistant)>"
+)
+_ROLE_IN_JSON = r"[\"']role[\"']\s*:\s*[\"'](?:system|developer|assistant)[\"']\s*,\s*[\"']content[\"']\s*:"
+_FENCE = r"(?m)^```(?:system|assistant|system_prompt)\s*$"
+# A dialogue is a script for a model only where the other voice is the assistant's.
+_ASSISTANT = r"(?m)^(?:#{1,6} ?)?assistant ?:"
+_OTHER_ROLE = r"(?m)^(?:#{1,6} ?)?(?:system|user|human) ?:"
+_EMPHASIS = "[*_`~\\\\\u00ad\u200b-\u200d\u2060\ufeff]+"
+# An image that is fetched with what the model fills in.
+_IMAGE = r"!\[[^\]\n]*\]\(\s*https?:/[^)\s]*[?=/][^)\s]*(?:\[[^)]*\]|\{[^)]*\}|<[^)>]*>|%7b|%5b|\$\w+)"
+
+
+def signals_of(text: str, *, filename: str = "", title: str = "") -> list[str]:
+    """The words for what makes a page suspicious, in a fixed order; none for nearly every page."""
+    names = f"{filename}\n{title}"
+    whole = f"{text}\n\n{names.replace('_', ' ').replace('-', ' ')}"
+    found = []
+    if forges_header(text) or forges_header(names):
+        found.append("forged_header")
+    if gives_orders(whole) or has_leaking_image(text):
+        found.append("addresses_model")
+    if has_chat_markup(whole.lower()):
+        found.append("chat_markup")
+    if not text.isascii() and _HIDDEN.search(text):
+        found.append("hidden_characters")
+    return found
 
 
 def gives_orders(text: str) -> bool:
@@ -72,9 +127,12 @@ def _hits(line: str) -> Iterator[tuple[int, int, str]]:
     for sentence in line.split(BREAK):
         if tried := _rules_for(kinds_of(sentence)):
             marked = _pattern(STARTS).sub(rf"\g<0>{BEGIN}", BREAK + sentence)
-            if len(sentence) > _SHORT:
-                tried = [rule for rule in tried if not rule.pattern.startswith(_COMPANY)]
-            matches = [(rule, match) for rule in tried if (match := _pattern(rule.pattern).search(marked)) is not None]
+            matches = []
+            for rule in tried:
+                if len(sentence) <= _SHORT or not rule.pattern.startswith(_COMPANY):
+                    match = _pattern(rule.pattern).search(marked)
+                    if match is not None:
+                        matches.append((rule, match))
             less = any(_pattern(description).search(marked) for description in DESCRIPTIONS) if matches else 0
             for rule, match in _counted(matches):
                 if rule.weight > less:
@@ -134,22 +192,36 @@ def _needed(pattern: str) -> list[str]:
 
 @cache
 def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(_expanded(pattern))
-
-
-def _expanded(pattern: str) -> str:
-    if pattern.startswith(_COMPANY):
-        return "".join(f"(?=.*(?:{_in_order(words)}))" for words in _COMPANIONS.findall(pattern))
-    return _in_order(pattern)
-
-
-def _in_order(pattern: str) -> str:
     """A rule as a regular expression over symbols; where an order may begin, any word may stand."""
+    classes = class_symbols()
 
-    def replace(match: re.Match[str]) -> str:
+    def expand(match: re.Match[str]) -> str:
         if match[1]:
-            found = f"[{symbols_of(match[1])}]"
-            return found if match.start() == 0 or pattern[match.start() - 1] in "@=!" else f"{BEGIN}?{found}"
+            found = f"[{classes[match[1]]}]"
+            return found if match.start() == 0 or match.string[match.start() - 1] in "@=!" else f"{BEGIN}?{found}"
         return f"(?:{BEGIN}?[^{BREAK}{BEGIN}]){{0,{match[2]}}}?" if match[2] else BEGIN
 
-    return _PLACEHOLDER.sub(replace, pattern)
+    if not pattern.startswith(_COMPANY):
+        return re.compile(_PLACEHOLDER.sub(expand, pattern))
+    together = [f"(?=.*(?:{_PLACEHOLDER.sub(expand, words)}))" for words in _COMPANIONS.findall(pattern)]
+    return re.compile("".join(together))
+
+
+def has_chat_markup(lowered: str) -> bool:
+    """Whether a text in small letters holds the marks of a chat."""
+    if ("<" in lowered or "[" in lowered) and re.search(_TOKENS, lowered) is not None:
+        return True
+    if "role" in lowered and re.search(_ROLE_IN_JSON, lowered) is not None:
+        return True
+    if "```" in lowered and re.search(_FENCE, lowered) is not None:
+        return True
+    return "assistant" in lowered and _is_script(re.sub(_EMPHASIS, "", lowered))
+
+
+def has_leaking_image(text: str) -> bool:
+    """Whether a picture's address has a place for what the model knows."""
+    return "](" in text and re.search(_IMAGE, text.lower()) is not None
+
+
+def _is_script(lowered: str) -> bool:
+    return re.search(_ASSISTANT, lowered) is not None and re.search(_OTHER_ROLE, lowered) is not None

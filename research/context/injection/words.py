@@ -59,6 +59,7 @@ class _Lexicon:
 
 def symbols(text: str) -> str:
     """The classes of a folded text's words, a symbol each; sentences are parted by breaks."""
+    phrases = _lexicon().phrases
     if any(sign in text for sign in _LINK_SIGNS):
         text = re.sub(_LINK, _LINK_WORD, text)
     if not text.isascii():
@@ -66,7 +67,6 @@ def symbols(text: str) -> str:
             text = text.replace(mark, ascii_mark)
     tokens = _TOKEN.findall(text.replace("_", " "))
     found = [_SYMBOLS[token] for token in tokens]
-    phrases = _lexicon().phrases
     for at, pair in enumerate(pairwise(tokens)):
         if pair in phrases and found[at]:
             for rest, symbol in phrases[pair]:
@@ -91,9 +91,14 @@ def kind(name: str) -> int:
 
 
 @cache
-def symbols_of(name: str) -> str:
-    """Every symbol that stands for a word of a class."""
-    return "".join(symbol for symbol, kinds in _lexicon().kinds.items() if kinds & kind(name))
+def class_symbols() -> dict[str, str]:
+    """Class → every symbol that stands for a word of it."""
+    found = dict.fromkeys(_NUMBERS, "")
+    for symbol, kinds in _lexicon().kinds.items():
+        for name, number in _NUMBERS.items():
+            if kinds >> number & 1:
+                found[name] += symbol
+    return found
 
 
 class _Symbols(dict[str, str]):

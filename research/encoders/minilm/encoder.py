@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from research.encoders.base import usable_cores
 from research.encoders.minilm.files import MODEL, VOCABULARY
-from research.encoders.onnx import import_onnxruntime
 from research.errors import CtxError
+from research.telemetry import import_onnxruntime
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ class MiniLMEncoder:
     max_tokens = 256
 
     def __init__(self, *, threads: int | None = None) -> None:
-        self._threads = threads or usable_cores()
+        self._threads = threads
         self._word_tokens: dict[str, int] = {}
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -56,7 +56,7 @@ class MiniLMEncoder:
 
         # The longest first, so that no core is left with a long one at the end.
         order = sorted(range(len(encoded)), key=lambda position: -len(encoded[position]))
-        workers = min(self._threads, len(order))
+        workers = min(self._threads or usable_cores(), len(order))
         if workers <= 1:
             for position in order:
                 run(position)
@@ -163,10 +163,3 @@ def _broken_files() -> CtxError:
         "the text encoder's model files are damaged or missing",
         hint="pip install --force-reinstall --no-deps ctx-research",
     )
-
-
-def usable_cores() -> int:
-    """Cores this process may run on; fewer than the machine's under taskset or in a container."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

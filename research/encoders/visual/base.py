@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from research.store.records import Box
+from research.boxes import Box
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-WHOLE_PAGE: Box = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

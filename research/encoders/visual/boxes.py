@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from array import array
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from research.encoders.visual.base import WHOLE_PAGE
-from research.store.records import Box
+from research.boxes import WHOLE_PAGE, Box, clamped, scaled
 
-_FINEST = 65535
 _TILE = re.compile(r"<row_(\d+)_col_(\d+)>")
 
 
@@ -49,8 +46,7 @@ def tile_boxes(ids: Sequence[int], is_image: Sequence[bool], text_of: Callable[[
 
 def stretch(box: Box, wide: float, high: float) -> Box:
     """A box on a padded canvas, on the page itself, which covers the first `wide` × `high` of the canvas."""
-    x0, y0, x1, y1 = box
-    return (min(x0 / wide, 1.0), min(y0 / high, 1.0), min(x1 / wide, 1.0), min(y1 / high, 1.0))
+    return clamped(scaled(box, 1 / wide, 1 / high))
 
 
 def _runs(ids: Sequence[int], is_image: Sequence[bool]) -> list[tuple[list[int], range]]:
@@ -76,14 +72,3 @@ def _cell(area: Box, rows: int, cols: int, row: int, col: int) -> Box:
     x0, y0, x1, y1 = area
     wide, high = (x1 - x0) / cols, (y1 - y0) / rows
     return (x0 + col * wide, y0 + row * high, x0 + (col + 1) * wide, y0 + (row + 1) * high)
-
-
-def box_bytes(boxes: Sequence[Box]) -> bytes:
-    """Boxes as they are stored: four 16-bit fractions each."""
-    return array("H", [round(min(max(edge, 0.0), 1.0) * _FINEST) for box in boxes for edge in box]).tobytes()
-
-
-def box_list(stored: bytes) -> list[Box]:
-    edges = array("H", stored)
-    values = [edge / _FINEST for edge in edges]
-    return [(values[i], values[i + 1], values[i + 2], values[i + 3]) for i in range(0, len(values), 4)]

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from research.boxes import WHOLE_PAGE, Box
 from research.encoders.quiet import quiet
 from research.encoders.visual import boxes as places
-from research.encoders.visual.base import WHOLE_PAGE, PageVectors
+from research.encoders.visual.base import PageVectors
 from research.encoders.visual.device import choose_device, choose_dtype, free_memory
 from research.encoders.visual.families import find_checkpoint
 from research.encoders.visual.loading import engine
 from research.encoders.visual.model import load_model, load_processor
 from research.errors import CtxError, UsageError
-from research.store.records import Box
 
 if TYPE_CHECKING:
     import numpy as np

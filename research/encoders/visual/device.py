@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from research.encoders.base import EncoderUnavailable
-from research.errors import UsageError
+from research.errors import EncoderUnavailable
+from research.settings import check
 
 BF16_FLAGS = {"amx_bf16", "avx512_bf16", "bf16"}
 
@@ -19,9 +19,8 @@ def choose_device(wanted: str) -> str:
     """auto, cpu, mps, cuda or cuda:N as torch writes it. One that is named but not there is an error."""
     import torch
 
+    check("device", wanted, "device")
     kind, _, number = wanted.partition(":")
-    if wanted not in {"auto", "cpu", "mps", "cuda"} and not (kind == "cuda" and number.isdigit()):
-        raise UsageError(f"no such device: {wanted!r}", hint="auto, cpu, cuda, cuda:N or mps")
     cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
     if wanted == "auto":
         return "cuda" if cuda else "mps" if mps else "cpu"
@@ -73,8 +72,4 @@ def accelerator_there() -> bool:
     if build.endswith("+cpu") or os.environ.get("CUDA_VISIBLE_DEVICES", "0") in {"", "-1"}:
         return False
     nodes = ("/dev/kfd",) if "rocm" in build else ("/dev/nvidiactl", "/dev/dxg")
-    return any(Path(node).exists() for node in nodes) or (sys.platform == "win32" and _windows_driver())
-
-
-def _windows_driver() -> bool:
-    return (Path(os.environ.get("SYSTEMROOT", "C:/Windows")) / "System32" / "nvcuda.dll").exists()
+    return any(Path(node).exists() for node in nodes)

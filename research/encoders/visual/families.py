@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from research.encoders import hub
-from research.encoders.base import EncoderUnavailable
 from research.encoders.fingerprint import DIGITS, add_weights
 from research.encoders.inspection import check_files
+from research.errors import EncoderUnavailable
 
 Layout = Literal["tiles", "grid", "square"]
 """How image vectors lie on a page: tiles with a patch grid each, the grid the processor reports, or one square grid."""

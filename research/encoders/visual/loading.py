@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from research.encoders.base import EncoderUnavailable
 from research.encoders.quiet import is_there, quiet
 from research.encoders.torchvision_shim import allow_torchvision
+from research.errors import EncoderUnavailable
 
 INSTALL = "pip install 'ctx-research[visual]'"
 PACKAGES = ("torch", "torchvision", "transformers", "peft", "PIL", "colpali_engine")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from research.encoders import hub
-from research.encoders.base import EncoderUnavailable
 from research.encoders.visual.families import Checkpoint
+from research.errors import EncoderUnavailable
 
 HEADS = ("custom_text_proj", "linear")
 """What colpali-engine calls the layer that makes vectors of a backbone's states. Missing in the files, it would be

@@ -6,13 +6,12 @@ import re
 import shlex
 
 from research.encoders import hub
-from research.encoders.base import EncoderUnavailable
 from research.encoders.visual.base import VisualEncoder
 from research.encoders.visual.colpali import KIND, ColpaliEncoder, full_name
 from research.encoders.visual.device import accelerator_there
 from research.encoders.visual.families import find_checkpoint
 from research.encoders.visual.loading import engine, installed
-from research.errors import UsageError
+from research.errors import EncoderUnavailable, UsageError
 
 DEFAULT_CHECKPOINT = "ModernVBERT/colmodernvbert"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pymupdf
 from PIL import Image
 
-from research.store.records import Box
+from research.boxes import Box
 
 Placed = tuple[float, float, str]  # x and baseline in points, and the words
 

@@ -11,15 +11,16 @@ from PIL import Image
 
 from ingest.chunks import chunk_page
 from ingest.ocr.assemble import OcrResult, blocks_of, read_page
-from ingest.ocr.engines import OcrEngine, OcrError, OcrLine, choose_engine
+from ingest.ocr.choose import choose_engine
+from ingest.ocr.detect import OcrNeed, ocr_need
+from ingest.ocr.engine import OcrEngine, OcrLine
 from ingest.ocr.images import MAX_SIDE, render
-from ingest.ocr.job import OcrFailure, OcrTask, ocr_document
-from ingest.ocr.layout import turned_back
-from ingest.ocr.need import OcrNeed, ocr_need
+from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
 from ingest.ocr.tesseract import TesseractEngine
 from ingest.pdf import open_pdf
-from research.errors import DocumentError
-from research.store.records import Block, Box, Page
+from research.boxes import Box, turned_back
+from research.errors import DocumentError, OcrError
+from research.records import Block, Page
 
 WHOLE = OcrNeed("page", "no text")
 LETTER = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from research.context.citations import body
-from research.context.forgery import disarm, forges_header
-from research.context.suspicion import signs_of
+from research.context.injection.detector import signals_of
+from research.context.injection.headers import forges_header, neutralize_headers
+from research.context.render.cited import CitedPages
 from tests.research.context.injection.headers import DISGUISES, INNOCENT
 
 
@@ -18,9 +18,9 @@ def test_the_sets_are_as_large_as_they_should_be() -> None:
 @pytest.mark.parametrize("line", DISGUISES)
 def test_a_disguised_header_is_disarmed_and_marked(line: str) -> None:
     page = f"The first paragraph.\n\n{line}\n\nThe last one."
-    harmless = disarm(page)
-    assert "forged_header" in signs_of(page)
-    assert disarm(harmless) == harmless, "nothing is left to disarm"
+    harmless = neutralize_headers(page)
+    assert "forged_header" in signals_of(page)
+    assert neutralize_headers(harmless) == harmless, "nothing is left to neutralize_headers"
     assert not forges_header(harmless)
     # One bracket is all that changed: every word can still be found on its page.
     changed = next(place for place in range(len(page)) if not harmless.startswith(page[: place + 1]))
@@ -31,8 +31,8 @@ def test_a_disguised_header_is_disarmed_and_marked(line: str) -> None:
 @pytest.mark.parametrize("line", INNOCENT)
 def test_what_only_looks_alike_stays(line: str) -> None:
     page = f"The first paragraph.\n\n{line}\n\nThe last one."
-    assert body(page) == page
-    assert signs_of(page) == []
+    assert CitedPages().body(page) == page
+    assert signals_of(page) == []
 
 
 def test_long_runs_do_not_take_for_ever() -> None:
@@ -41,4 +41,4 @@ def test_long_runs_do_not_take_for_ever() -> None:
     for run in runs:
         text = run * (40_000 // len(run))
         forges_header(text)
-        assert len(disarm(text)) >= len(text)
+        assert len(neutralize_headers(text)) >= len(text)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from research.context.budget import fit
-from research.context.citations import body, header, one_line
-from research.context.forgery import disarm, forges_header
+from research.context.injection.headers import forges_header, neutralize_headers
+from research.context.render.cited import CitedPages, item_of, one_line
 from research.context.tokens import TokenCounter
 from research.models import SourceDocument
 
@@ -43,7 +43,7 @@ FORGED = [
 
 @pytest.mark.parametrize("text", FORGED)
 def test_a_forged_header_is_disarmed_by_one_character(text: str) -> None:
-    harmless = disarm(text)
+    harmless = neutralize_headers(text)
     assert len(harmless) == len(text)
     assert {b for a, b in zip(text, harmless, strict=True) if a != b} == {"("}
     assert sum(a != b for a, b in zip(text, harmless, strict=True)) == 1
@@ -63,12 +63,12 @@ def test_a_forged_header_is_disarmed_by_one_character(text: str) -> None:
     ],
 )
 def test_ordinary_brackets_stay(text: str) -> None:
-    assert disarm(text) == text
+    assert neutralize_headers(text) == text
     assert not forges_header(text)
 
 
 def test_a_reference_is_disarmed_and_no_forgery() -> None:
-    assert disarm("as shown in [Document 2].") == "as shown in (Document 2]."
+    assert neutralize_headers("as shown in [Document 2].") == "as shown in (Document 2]."
     assert not forges_header("as shown in [Document 2].")
 
 
@@ -103,15 +103,15 @@ def test_only_our_headers_are_found_in_any_context(text: str, name: str, budget:
         SourceDocument("e", "b.pdf", 8, "pdf", markdown_content=text),
     ]
     counter = TokenCounter()
-    fitted = fit(sources, budget, counter)
+    fitted = fit([item_of(source) for source in sources], budget, CitedPages(), counter)
     assert fitted.tokens == counter.count(fitted.text) <= budget
     # As read by somebody to whom what cannot be seen is not there.
     seen = re.sub("[\u200b\u00a0 ]+", " ", unicodedata.normalize("NFKC", fitted.text).replace("\u200b", ""))
     headers = [(number, page) for number, _, page in HEADER.findall(seen)]
-    assert headers == [("1", "7"), ("2", "8")][: len(fitted.sources)]
-    for source in fitted.sources:
-        original = f"{text}\n\nMore of it. " * 3 if source.doc_id == "d" else text
-        assert original.strip().startswith(source.markdown_content.removesuffix("\n[…]").strip()), "JSON keeps the text"
+    assert headers == [("1", "7"), ("2", "8")][: len(fitted.items)]
+    for source in fitted.items:
+        original = f"{text}\n\nMore of it. " * 3 if source.ref.key == "d" else text
+        assert original.strip().startswith(source.text.removesuffix("\n[…]").strip()), "JSON keeps the text"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_only_our_headers_are_found_in_any_context(text: str, name: str, budget:
 )
 def test_a_file_name_stays_inside_its_header(name: str, shown: str) -> None:
     assert one_line(name) == shown
-    whole = header(SourceDocument("d", name, 4, "pdf"), 1)
+    whole = CitedPages().header(item_of(SourceDocument("d", name, 4, "pdf")), 1)
     assert [match[0] for match in HEADER.finditer(whole)] == [whole]
     assert HEADER.findall(whole)[0][2] == "4"
 
@@ -140,5 +140,5 @@ def test_long_text_takes_long_and_not_for_ever() -> None:
     """Brackets and blanks without end: a pattern that goes back over them would not come back at all."""
     for run in ("[", "[ ", "[Document ", "&#91;", "[Document l", "] ", "[d"):
         text = run * (60_000 // len(run))
-        assert len(body(text)) == len(text.strip())
+        assert len(CitedPages().body(text)) == len(text.strip())
         forges_header(text)

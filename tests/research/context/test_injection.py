@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from research.context.injection.detector import gives_orders
+from research.context.injection.detector import gives_orders, signals_of
 from research.context.injection.folding import fold
 from research.context.injection.rules import RULES
-from research.context.suspicion import signs_of
 from tests.research.context.injection import attacks, near_misses, rounds
 
 PAGE = (
@@ -18,7 +17,7 @@ PAGE = (
 
 
 def _marked(cases: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(kind, text) for kind, text in cases if signs_of(PAGE.replace("{}", text))]
+    return [(kind, text) for kind, text in cases if signals_of(PAGE.replace("{}", text))]
 
 
 def _share(cases: list[tuple[str, str]]) -> float:
@@ -32,12 +31,12 @@ def test_the_sets_are_as_large_as_they_should_be() -> None:
 
 @pytest.mark.parametrize(("kind", "text"), attacks.DEVELOPED_ON)
 def test_an_attack_is_marked(kind: str, text: str) -> None:
-    assert signs_of(f"An ordinary page.\n\n{text}\n\nIt goes on."), kind
+    assert signals_of(f"An ordinary page.\n\n{text}\n\nIt goes on."), kind
 
 
 @pytest.mark.parametrize(("kind", "text"), near_misses.DEVELOPED_ON)
 def test_a_near_miss_is_not_marked(kind: str, text: str) -> None:
-    assert signs_of(f"An ordinary page.\n\n{text}\n\nIt goes on.") == [], kind
+    assert signals_of(f"An ordinary page.\n\n{text}\n\nIt goes on.") == [], kind
 
 
 def test_attacks_that_the_rules_were_not_written_for_are_marked() -> None:
@@ -94,4 +93,4 @@ def test_folding_keeps_every_place() -> None:
 def test_long_runs_do_not_take_for_ever() -> None:
     runs = ("ignore ", "a b ", "ignore all previous ", "user ", "| ", "you must ", "![a](http://a.b/?", "QUJD", "4e6f")
     for run in runs:
-        signs_of(run * (60_000 // len(run)))
+        signals_of(run * (60_000 // len(run)))

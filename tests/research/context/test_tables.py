@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from research.context.tables import build, table
-from research.context.tables.table import TokenTable, open_table
+from research.context import tokens as table
+from research.context.tables import build
+from research.context.tokens import TokenTable, open_table
 from research.errors import CtxError
 
 ENCODINGS = ["o200k_base", "cl100k_base"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from research.context import tokens
 from research.context.tables import build
-from research.context.tokens import Tally, TokenCounter
+from research.context.tokens import RunningCount, TokenCounter
 from research.errors import CtxError
 
 TEXTS = [
@@ -53,7 +53,7 @@ def test_any_text(text: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(parts=st.lists(st.text(st.sampled_from("aB'sreé1 \n\r\t.,/#-|💶語"), max_size=14), max_size=8))
 def test_a_tally_of_parts_is_the_count_of_the_whole(encoding: str, parts: list[str]) -> None:
-    tally, text = Tally(TokenCounter(encoding)), ""
+    tally, text = RunningCount(TokenCounter(encoding)), ""
     for part in parts:
         tally, text = tally.plus(part), text + part
         assert tally.tokens == len(published(encoding).encode_ordinary(text))

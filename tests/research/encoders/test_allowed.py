@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from research.encoders.allowed import EncoderNotAllowed, check_allowed, remember
+from research.encoders.allowed import check_allowed, remember
 from research.encoders.registry import ALIASES, DEFAULT
-from research.settings import Settings, user_config
+from research.errors import EncoderNotAllowed
+from research.folders import user_config
+from research.settings import Settings
 
 MARK = "0123456789ab"
 FOLDER = "/models/mine"

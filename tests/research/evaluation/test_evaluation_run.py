@@ -20,7 +20,7 @@ QUESTIONS = read_questions(Path(__file__).parents[3] / "data" / "questions.jsonl
 def asked(sample_index: Path) -> list[Asked]:
     with ChromaClient(sample_index) as client:
         golds = look_up(client.catalog, QUESTIONS).askable
-        return list(ask_all(SearchEngine(client), golds, "hybrid"))
+        return list(ask_all(SearchEngine(client).index, golds, "hybrid"))
 
 
 def test_a_leg_beside_the_fusion_is_the_leg_alone(samples: ChromaClient, asked: list[Asked]) -> None:
@@ -68,7 +68,7 @@ def test_the_run_file_is_deep_and_ranked(asked: list[Asked], tmp_path: Path) -> 
 
 def test_inside_the_gold_documents(samples: ChromaClient) -> None:
     golds = look_up(samples.catalog, QUESTIONS[:3]).askable
-    for one in ask_all(SearchEngine(samples), golds, "hybrid", per_doc=True):
+    for one in ask_all(SearchEngine(samples).index, golds, "hybrid", per_doc=True):
         assert {page.doc for page in one.ranked} == {name for name, _ in one.gold.question.gold}
 
 
@@ -89,7 +89,7 @@ def test_gold_that_is_not_there_is_told_apart(samples: ChromaClient) -> None:
 
 def test_a_question_about_nothing_still_counts(samples: ChromaClient) -> None:
     gold = look_up(samples.catalog, [Question("q", "xylophonist", (("saltmarsh-handbook-2025.pdf", 7),))]).askable
-    asked = list(ask_all(SearchEngine(samples), gold, "lexical"))
+    asked = list(ask_all(SearchEngine(samples).index, gold, "lexical"))
     assert rankings(asked, "lexical")[0].figures["hit@10"].mean == 0.0
     (failure,) = failures(asked, 10)
     assert failure.returned == []

@@ -6,14 +6,16 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from research.boxes import WHOLE_PAGE
 from research.encoders.base import TextEncoder
-from research.store import page_vectors, vectors
-from research.store.catalog import Catalog
-from research.store.documents import FileStamp, add_document
-from research.store.paths import IndexPaths
-from research.store.records import Chunk, DocumentInfo, Page
-
-WHOLE_PAGE = (0.0, 0.0, 1.0, 1.0)
+from research.models import Question
+from research.records import Chunk, DocumentInfo, Page
+from research.search.legs import Hits, Leg
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import FileStamp, add_document
+from research.store.catalog.reader import Reader
+from research.store.files.paths import IndexPaths
 
 
 def open_catalog(root: Path) -> Catalog:
@@ -45,3 +47,14 @@ def embed(catalog: Catalog, encoder: TextEncoder) -> None:
 def _chunks(page: int, text: str) -> list[Chunk]:
     parts = [part for part in text.split("\n\n") if part.strip()]
     return [Chunk(page, ordinal, part, "", 5, WHOLE_PAGE) for ordinal, part in enumerate(parts)]
+
+
+def find(leg: Leg, reader: Reader, question: str, depth: int) -> Hits:
+    """What a leg finds by itself, best first."""
+    asked = Question(question)
+    hits = leg.score(reader, asked, sorted(leg.candidates(reader, asked, depth)))
+    return dict(sorted(hits.items(), key=lambda entry: -entry[1].score))
+
+
+def score(leg: Leg, reader: Reader, question: str, page_ids: list[int]) -> Hits:
+    return leg.score(reader, Question(question), page_ids)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.search.fusion import FusedPage, fuse, ranks_of
-from research.search.legs import Hit, Hits
+from research.search.engine import Weights, fuse, leg_scores, ranks_of
+from research.search.legs import Hit, Hits, Ranked
 
 PAGES = range(1, 9)
 SCORES = st.floats(min_value=-1, max_value=1.5, allow_nan=False).map(lambda value: round(value, 6))
@@ -17,8 +17,8 @@ HITS = st.dictionaries(st.sampled_from(PAGES), SCORES, max_size=8).map(
 ORDER = {page: ("same.pdf", page % 2, f"{page:016x}") for page in PAGES}
 
 
-def _fuse(found: dict[str, Hits]) -> list[FusedPage]:
-    return fuse(found, {name: ranks_of(hits) for name, hits in found.items()}, ORDER)
+def _fuse(found: dict[str, Hits]) -> list[Ranked]:
+    return fuse(found, ORDER)
 
 
 @given(HITS, HITS, st.randoms(use_true_random=False))
@@ -39,9 +39,10 @@ def test_every_page_of_every_leg_comes_once_best_first(lexical: Hits, dense: Hit
     assert sorted(page.page_id for page in fused) == sorted(lexical.keys() | dense.keys())
     scores = [round(page.score, 6) for page in fused]
     assert scores == sorted(scores, reverse=True)
+    found = {"lexical": lexical, "dense": dense}
     for page in fused:
-        assert set(page.legs) == {
-            name for name, hits in {"lexical": lexical, "dense": dense}.items() if page.page_id in hits
+        assert set(leg_scores(page.page_id, found, {"lexical": {}, "dense": {}})) == {
+            name for name, hits in found.items() if page.page_id in hits
         }
 
 
@@ -60,18 +61,29 @@ def test_a_better_score_never_lowers_a_page(lexical: Hits, dense: Hits, page_id:
 def test_a_leg_alone_keeps_its_scores_and_its_order(hits: Hits, name: str) -> None:
     fused = _fuse({name: hits})
     assert [page.score for page in fused] == [hits[page.page_id].score for page in fused]
-    ranked = [page.legs[name].score for page in fused]
-    assert ranked == sorted(ranked, reverse=True)
+    scores = [page.score for page in fused]
+    assert scores == sorted(scores, reverse=True)
 
 
 def test_pages_that_are_gone_are_left_out() -> None:
-    assert [page.page_id for page in fuse({"dense": {1: Hit(0.5), 99: Hit(0.9)}}, {"dense": {}}, ORDER)] == [1]
+    assert [page.page_id for page in fuse({"dense": {1: Hit(0.5), 99: Hit(0.9)}}, ORDER)] == [1]
 
 
 def test_nothing_in_nothing_out() -> None:
-    assert fuse({}, {}, {}) == []
+    assert fuse({}, {}) == []
 
 
 def test_a_page_only_scored_afterwards_has_no_rank() -> None:
-    fused = fuse({"dense": {1: Hit(0.5), 2: Hit(0.4)}}, {"dense": {1: 1}}, ORDER)
-    assert [page.legs["dense"].rank for page in fused] == [1, None]
+    hits = {1: Hit(0.4), 2: Hit(0.5), 3: Hit(0.9)}
+    ranks = ranks_of(hits, own=[1, 2])
+    assert ranks == {2: 1, 1: 2}
+    assert leg_scores(3, {"dense": hits}, {"dense": ranks})["dense"].rank is None
+
+
+def test_a_gain_adds_to_the_others_and_a_blend_takes_its_share() -> None:
+    weights = Weights(shares={"lexical": 0.5, "dense": 0.5}, gains={"lines": 0.2}, blends={"lines": 0.25})
+    text = {"lexical": {1: Hit(0.4), 2: Hit(0.4)}, "dense": {1: Hit(0.8), 2: Hit(0.8)}}
+    gained = fuse({**text, "lines": {1: Hit(0.9, gain=0.1)}}, ORDER, weights)
+    assert [(page.page_id, round(page.score, 6)) for page in gained] == [(1, 0.62), (2, 0.6)]
+    blended = fuse({**text, "lines": {1: Hit(0.2)}}, ORDER, weights)
+    assert [(page.page_id, round(page.score, 6)) for page in blended] == [(2, 0.6), (1, 0.5)]

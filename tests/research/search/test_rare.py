@@ -7,16 +7,15 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_index import add, embed, open_catalog
+from small_index import add, embed, find, open_catalog
 
+from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
-from research.search.engine import SearchEngine
-from research.search.lexical import LexicalLeg
-from research.search.rare import floors
-from research.store.catalog import Catalog
+from research.search.lexical import LexicalLeg, floors
+from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
-from research.store.lexical import Floors, term_statistics
-from research.store.words import words
+from research.store.fulltext.analyzer import words
+from research.store.fulltext.search import Floors, term_statistics
 
 CAPTIONS = (
     "Hello World", "Page {n}", "This is page {n}", "Test {n}", "Text field {n}", "Grey ramp {n} %", "Check box {n}",
@@ -63,7 +62,7 @@ def test_the_only_page_with_a_word_is_among_ten(engine: SearchEngine, question: 
 def test_more_short_pages_than_the_depth_do_not_hide_it(catalog: Catalog) -> None:
     """A candidate is found by the word itself, not by its place among all pages with a word of the question."""
     add(catalog, {"/d/pages.pdf": [f"Page {n}" for n in range(300)], "/d/long.pdf": [_long("albaqualf")]})
-    hits = LexicalLeg(catalog).find("albaqualf page", 100)
+    hits = find(LexicalLeg(), catalog, "albaqualf page", 100)
     assert max(hits, key=lambda page_id: hits[page_id].score) == 301
 
 
@@ -101,7 +100,7 @@ def test_a_small_index_is_ranked_as_before(catalog: Catalog) -> None:
 
 def test_pages_with_a_rare_word_keep_their_order(catalog: Catalog) -> None:
     add(catalog, {"/d/captions.pdf": ["Hello World"] * 60, "/d/long.pdf": [_long("orca"), _long("orca orca orca")]})
-    hits = LexicalLeg(catalog).find("orca", 10)
+    hits = find(LexicalLeg(), catalog, "orca", 10)
     assert hits[61].score < hits[62].score <= 1
 
 

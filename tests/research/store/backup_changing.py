@@ -15,13 +15,14 @@ from index_making import DIM, JPEG, WEBP, Making
 from numpy.typing import NDArray
 
 from research.encoders.visual.packing import pack
-from research.store import filling, images, page_vectors
-from research.store.archive import CATALOG, MANIFEST
-from research.store.backup import backup
-from research.store.page_vectors import PageBlobs
-from research.store.page_writes import mark_drawn
-from research.store.paths import IndexPaths
-from research.store.records import Line
+from research.records import Line
+from research.store.catalog import page_vectors
+from research.store.catalog.page_vectors import PageBlobs
+from research.store.catalog.page_writes import mark_drawn
+from research.store.files.paths import IndexPaths, image_name, thumbnail_name
+from research.store.upkeep.archive import CATALOG, MANIFEST
+from research.store.upkeep.backup import backup
+from research.store.vectors import writer
 
 Change = Callable[["Parts"], None]
 
@@ -58,15 +59,16 @@ def make_whole(folder: Path) -> Whole:
     made.add("orca.pdf", ["orca"])
     made.embed()
     catalog = made.catalog
-    place = images.folder_of(made.paths, info.doc_id)
+    place = made.paths.image_folder(info.doc_id)
     place.mkdir(parents=True)
-    (place / images.image_name(1)).write_bytes(JPEG)
-    (place / images.thumbnail_name(1)).write_bytes(WEBP)
+    (place / image_name(1)).write_bytes(JPEG)
+    (place / thumbnail_name(1)).write_bytes(WEBP)
     mark_drawn(catalog, info.doc_id, [1], published=0)
     with catalog.transaction() as connection:
-        page_vectors.write_lines(connection, 1, [Line("a [walrus]", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0, 0, 1, 1))])
+        lines = [Line("a [walrus]", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0, 0, 1, 1))]
+        page_vectors.write_lines(connection, 1, page_vectors.pack_lines(lines))
     page_vectors.write(catalog, [PageBlobs(1, b"", b"", b"", pack(unit_rows(2)))])
-    filling.publish(catalog)
+    writer.publish(catalog)
     catalog.close()
     backup(made.paths, folder / "backup.zip")
     return Whole(made.paths, folder / "backup.zip", bytes_of(made.paths.root))

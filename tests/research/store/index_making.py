@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from research.store import page_vectors, vectors
-from research.store.catalog import Catalog
-from research.store.documents import FileStamp, add_document
-from research.store.paths import IndexPaths
-from research.store.records import Chunk, DocumentInfo, Page
+from research.records import Chunk, DocumentInfo, Page
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import FileStamp, add_document
+from research.store.files.paths import IndexPaths
+from research.store.vectors.index import ChromaIndex
 
 ENCODER = "made-up"
 DIM = 8
@@ -51,6 +52,12 @@ class Making:
 
     def count(self, table: str) -> int:
         return int(self.catalog.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+
+
+def sync_if_stale(paths: IndexPaths) -> bool:
+    """As a question does it."""
+    with Catalog(paths) as catalog:
+        return ChromaIndex(paths).sync_if_stale(catalog)
 
 
 def stamp(path: str, size: int = 1) -> FileStamp:

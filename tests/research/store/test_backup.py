@@ -17,18 +17,19 @@ import pytest
 from index_making import JPEG, WEBP, Making
 
 from research.errors import BusyError, CtxError, IndexUnusableError, NewerIndexError, NothingFoundError, UsageError
-from research.store import collections, images, schema
-from research.store.archive import CATALOG, MANIFEST
-from research.store.backup import backup
-from research.store.catalog import Catalog
+from research.store.catalog import schema
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, unfinished
+from research.store.catalog.ledger import STAGE_IMAGES
+from research.store.catalog.page_writes import mark_drawn
 from research.store.client import ChromaClient
-from research.store.documents import all_documents, unfinished
-from research.store.lock import write_lock
-from research.store.mending import mend
-from research.store.page_writes import mark_drawn
-from research.store.paths import IndexPaths
-from research.store.restore import restore
-from research.store.stages import STAGE_IMAGES
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths, image_name, thumbnail_name
+from research.store.upkeep.archive import CATALOG, MANIFEST
+from research.store.upkeep.backup import backup
+from research.store.upkeep.repair import repair
+from research.store.upkeep.restore import restore
+from research.store.vectors import generations
 
 
 @pytest.fixture
@@ -37,10 +38,10 @@ def filled(making: Making) -> Making:
     info = making.add("walrus.pdf", ["walrus", "seal"])
     making.add("orca.pdf", ["orca"])
     making.embed()
-    folder = images.folder_of(making.paths, info.doc_id)
+    folder = making.paths.image_folder(info.doc_id)
     folder.mkdir(parents=True)
-    (folder / images.image_name(1)).write_bytes(JPEG)
-    (folder / images.thumbnail_name(1)).write_bytes(WEBP)
+    (folder / image_name(1)).write_bytes(JPEG)
+    (folder / thumbnail_name(1)).write_bytes(WEBP)
     mark_drawn(making.catalog, info.doc_id, [1], published=0)
     return making
 
@@ -69,7 +70,7 @@ def test_there_and_back(filled: Making, tmp_path: Path) -> None:
     assert stat.S_IMODE(paths.root.stat().st_mode) == 0o700
     assert not paths.restoring.exists()
     with ChromaClient(paths.root) as client:
-        assert not collections.state_of(client.catalog).behind
+        assert not generations.state_of(client.catalog).behind
         assert client.catalog.meta("catalog_id") != filled.catalog.meta("catalog_id")
         found = client.visual_collection.get(include=["metadatas"])["metadatas"] or []
         [shown] = {str(entry["image_path"]) for entry in found if entry["image_path"]}
@@ -91,7 +92,7 @@ def test_a_backup_is_taken_while_another_writes(filled: Making, tmp_path: Path) 
 def test_images_that_are_left_out_or_gone_are_due_again(filled: Making, tmp_path: Path) -> None:
     assert backup(filled.paths, tmp_path / "without.zip", images=False).images == 0
     [folder] = filled.paths.images.iterdir()
-    (folder / images.thumbnail_name(1)).unlink()
+    (folder / thumbnail_name(1)).unlink()
     assert backup(filled.paths, tmp_path / "gone.zip").images == 0
     for name in ("without.zip", "gone.zip"):
         with zipfile.ZipFile(tmp_path / name) as opened:
@@ -255,8 +256,8 @@ def test_a_backup_of_a_newer_ctx_is_refused(file: Path, tmp_path: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from research.store import restore
-from research.store.paths import IndexPaths
+from research.store.upkeep import restore
+from research.store.files.paths import IndexPaths
 setattr(restore, sys.argv[3], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 restore.restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
 """
@@ -313,5 +314,5 @@ def test_what_could_not_be_restored_is_not_backed_up(filled: Making, tmp_path: P
     assert "ctx doctor --fix" in caught.value.hint
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
     filled.catalog.close()
-    assert {repair.name for repair in mend(filled.paths) if repair.fixed} >= {"vectors", "ledger"}
+    assert {done.name for done in repair(filled.paths) if done.fixed} >= {"vectors", "ledger"}
     assert backup(filled.paths, tmp_path / "b.zip").documents == 2

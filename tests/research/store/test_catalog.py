@@ -16,10 +16,11 @@ import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError, NothingFoundError
-from research.store import counts, page_vectors, schema
-from research.store.catalog import Catalog
-from research.store.documents import all_documents
-from research.store.paths import IndexPaths
+from research.store.catalog import page_vectors, schema
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
+from research.store.catalog.pages import count_pages
+from research.store.files.paths import IndexPaths
 
 
 def test_no_index_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
@@ -171,11 +172,11 @@ _READ_AND_WRITE = """
 import os, sys
 from pathlib import Path
 from research.errors import IndexUnusableError
-from research.store.catalog import Catalog
-from research.store.documents import all_documents
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
-import filelock, fcntl, encodings.utf_8, logging, research.store.marker
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+import filelock, fcntl, encodings.utf_8, logging, research.store.files.marker
 if os.geteuid() == 0:
     os.setuid(65534)  # permissions mean nothing to root
 paths = IndexPaths(Path(sys.argv[1]))
@@ -221,13 +222,13 @@ def test_an_index_from_before_the_visual_side_keeps_its_visual_collection(tmp_pa
 def test_counts_are_remembered_only_while_nobody_writes(making: Making) -> None:
     making.add("a.pdf", ["walrus", "seal"])
     with Catalog(making.paths) as reader:
-        assert counts.pages(reader) == 2
-        assert reader.figures(), "counted once"
+        assert count_pages(reader) == 2
+        assert reader.count_cache(), "counted once"
         making.add("b.pdf", ["orca"])
-        assert counts.pages(reader) == 3, "another connection has written"
-    assert counts.pages(making.catalog) == 3
+        assert count_pages(reader) == 3, "another connection has written"
+    assert count_pages(making.catalog) == 3
     with pytest.raises(ZeroDivisionError), making.catalog.transaction() as connection:
         connection.execute("DELETE FROM pages WHERE page = 2")
-        assert counts.pages(making.catalog) == 2
+        assert count_pages(making.catalog) == 2
         raise ZeroDivisionError
-    assert counts.pages(making.catalog) == 3, "what was counted inside is rolled back, too"
+    assert count_pages(making.catalog) == 3, "what was counted inside is rolled back, too"

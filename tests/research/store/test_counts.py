@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_making import Making
 
-from research.store import counts, vectors
-from research.store.documents import remove_document
-from research.store.page_writes import write_ocr
-from research.store.records import Chunk, Page
+from research.records import Chunk, Page
+from research.store.catalog import vectors
+from research.store.catalog.documents import remove_document
+from research.store.catalog.page_writes import write_ocr
+from research.store.catalog.pages import totals
 
 PLAIN = {
-    counts.pages: "SELECT COUNT(page_id) FROM pages",
-    counts.pages_without_text: "SELECT COALESCE(SUM(words = 0), 0) FROM pages",
-    counts.finished_pages: "SELECT COUNT(*) FROM pages WHERE doc_id NOT IN"
+    "documents": "SELECT COUNT(doc_id) FROM documents",
+    "pages": "SELECT COUNT(page_id) FROM pages",
+    "pages_without_text": "SELECT COALESCE(SUM(words = 0), 0) FROM pages",
+    "finished_pages": "SELECT COUNT(*) FROM pages WHERE doc_id NOT IN"
     " (SELECT doc_id FROM ledger WHERE stage = 'vectors')",
-    counts.pages_without_vectors: "SELECT COUNT(DISTINCT page_id) FROM ledger JOIN pages USING (doc_id)"
+    "pages_without_vectors": "SELECT COUNT(DISTINCT page_id) FROM ledger JOIN pages USING (doc_id)"
     " JOIN chunks USING (page_id) LEFT JOIN vectors USING (chunk_id) WHERE stage = 'vectors' AND seq IS NULL",
-    counts.vectors: "SELECT COUNT(vector) FROM vectors",
+    "vectors": "SELECT COUNT(vector) FROM vectors",
+    "page_vectors": "SELECT COUNT(vectors) FROM page_vectors",
 }
 TEXTS = ("", "…", "walrus", "walrus and seal", "100 €", "日本語")
 STEPS = st.one_of(
@@ -29,13 +34,13 @@ STEPS = st.one_of(
 
 
 def _agree(making: Making) -> None:
-    for count, plain in PLAIN.items():
-        assert count(making.catalog) == making.catalog.connection.execute(plain).fetchone()[0], plain
+    found = asdict(totals(making.catalog))
+    assert found == {name: making.catalog.connection.execute(plain).fetchone()[0] for name, plain in PLAIN.items()}
     last = vectors.last_sequence(making.catalog)
     for sequence in (0, last // 2, last):
         plain = "SELECT COALESCE(SUM(seq > ?), 0) FROM vectors"
         expected = making.catalog.connection.execute(plain, (sequence,)).fetchone()[0]
-        assert counts.vectors_after(making.catalog, sequence) == expected
+        assert vectors.count_after(making.catalog, sequence) == expected
 
 
 @settings(max_examples=25, deadline=None)

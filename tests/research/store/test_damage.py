@@ -14,19 +14,20 @@ from typing import Any
 import pytest
 from index_making import Making
 
-from research.store import filling
+from research.store.vectors import writer
 
 # Opens a possibly torn index, which with Chroma alone can end the process: hence a process of its own.
 _ASK = """
 import json, sys
 import numpy as np
 from pathlib import Path
-from research.search.engine import SearchEngine
-from research.store import vectors
+from research.contract import SearchEngine
+from research.store.catalog import vectors
 from research.store.client import ChromaClient
-from research.store.collections import state_of
-from research.store.paths import IndexPaths
-from research.store.repair import repair_if_behind
+from research.store.vectors.generations import state_of
+from research.store.files.paths import IndexPaths
+from research.store.vectors.index import ChromaIndex
+from research.store.catalog.catalog import Catalog
 
 class Encoder:
     name, dim, max_tokens = "made-up", 8, 256
@@ -47,7 +48,12 @@ def look(path):
 
 path = sys.argv[1]
 before = look(path)
-repaired = repair_if_behind(IndexPaths(Path(path)))
+def sync(path):
+    paths = IndexPaths(Path(path))
+    with Catalog(paths) as catalog:
+        return ChromaIndex(paths).sync_if_stale(catalog)
+
+repaired = sync(path)
 print(json.dumps({"before": before, "repaired": repaired, "after": look(path)}))
 """
 
@@ -57,7 +63,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Making(tmp_path_factory.mktemp("sound") / "index")
     made.add("a.pdf", [f"walrus {page}" for page in range(12)])
     made.embed()
-    filling.publish(made.catalog)
+    writer.publish(made.catalog)
     made.catalog.close()
     return made.paths.root
 
@@ -154,14 +160,11 @@ def test_damage_is_survived_seen_and_mended(
 def test_damage_that_no_check_sees_is_found_by_the_first_question(
     sound: Path, expected: list[Any], tmp_path: Path
 ) -> None:
-    import sqlite3
-
     copy = tmp_path / "index"
     shutil.copytree(sound, copy)
-    with sqlite3.connect(copy / "chroma" / "gen-000001" / "chroma.sqlite3") as database:
-        database.execute("DROP TABLE max_seq_id")
-        database.execute("DROP TABLE embeddings_queue")
-    database.close()
+    with (copy / "chroma" / "gen-000001" / "chroma.sqlite3").open("r+b") as file:
+        file.seek(4096)  # its first page is as it was
+        file.write(b"\xff" * 100_000)
     answer = _ask(copy)
     assert answer["before"]["pages"] == expected
     assert answer["repaired"]
@@ -173,10 +176,10 @@ def test_the_generation_before_steps_in_for_a_torn_one(tmp_path: Path) -> None:
     made = Making(tmp_path / "index")
     made.add("a.pdf", [f"walrus {page}" for page in range(5)])
     made.embed()
-    filling.publish(made.catalog)
+    writer.publish(made.catalog)
     made.add("b.pdf", [f"seal {page}" for page in range(5)])
     made.embed()
-    torn = filling.publish(made.catalog)
+    torn = writer.publish(made.catalog)
     made.catalog.close()
     _truncate_vectors(torn.path)
     answer = _ask(made.paths.root)
@@ -192,12 +195,13 @@ _READ_ONLY = """
 import json, os, sys, tempfile
 import numpy as np
 from pathlib import Path
-from research.search.engine import SearchEngine
+from research.contract import SearchEngine
 from research.store.client import ChromaClient
-from research.store.chroma import open_client
-from research.store.collections import state_of
-from research.store.paths import IndexPaths
-from research.store.repair import repair_if_behind
+from research.store.vectors.chroma import open_client
+from research.store.vectors.generations import state_of
+from research.store.files.paths import IndexPaths
+from research.store.vectors.index import ChromaIndex
+from research.store.catalog.catalog import Catalog
 
 class Encoder:
     name, dim, max_tokens = "made-up", 8, 256
@@ -221,7 +225,9 @@ expected = look(sound)
 if os.geteuid() == 0:
     os.setuid(65534)  # permissions mean nothing to root
 found = look(index)
-assert not repair_if_behind(IndexPaths(Path(index)))
+paths = IndexPaths(Path(index))
+with Catalog(paths) as catalog:
+    assert not ChromaIndex(paths).sync_if_stale(catalog)
 print(json.dumps({"expected": expected, "found": found}))
 """
 

@@ -9,22 +9,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from index_making import sync_if_stale
 
 from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.errors import CtxError
 from research.settings import Settings
-from research.store.backup import backup
-from research.store.catalog import Catalog
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, remove_document
 from research.store.client import ChromaClient
-from research.store.documents import all_documents, remove_document
-from research.store.lock import write_lock
-from research.store.mending import mend
-from research.store.paths import IndexPaths
-from research.store.publisher import publish_apart
-from research.store.reindex import reindex
-from research.store.repair import repair_if_behind
-from research.store.restore import restore
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.backup import backup
+from research.store.upkeep.reindex import reindex
+from research.store.upkeep.repair import repair
+from research.store.upkeep.restore import restore
+from research.store.vectors.process import publish_in_subprocess
 from tests.conftest import write_pdf
 
 NAMES = [
@@ -57,7 +57,7 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 def _ingest(folder: Path) -> None:
     summary = ingest(
-        [folder / "docs"], IndexPaths(folder / "index"), settings=Settings(ocr="off"), observer=SilentObserver()
+        IndexPaths(folder / "index"), [folder / "docs"], settings=Settings(ocr="off"), observer=SilentObserver()
     )
     assert not summary.failed
 
@@ -67,7 +67,7 @@ def _remove(folder: Path) -> None:
     with write_lock(paths), Catalog(paths, writable=True) as catalog:
         for document in all_documents(catalog):
             remove_document(catalog, document.doc_id)
-        publish_apart(paths)
+        publish_in_subprocess(paths)
 
 
 def _read(folder: Path) -> None:
@@ -79,9 +79,9 @@ WAYS: dict[str, Callable[[Path], object]] = {
     "ingest": _ingest,
     "remove": _remove,
     "read": _read,
-    "catch up": lambda folder: repair_if_behind(IndexPaths(folder / "index")),
+    "catch up": lambda folder: sync_if_stale(IndexPaths(folder / "index")),
     "reindex": lambda folder: reindex(IndexPaths(folder / "index")),
-    "doctor --fix": lambda folder: mend(IndexPaths(folder / "index")),
+    "doctor --fix": lambda folder: repair(IndexPaths(folder / "index")),
     "backup": lambda folder: backup(IndexPaths(folder / "index"), folder / "another.zip", force=True),
     "restore": lambda folder: restore(IndexPaths(folder / "index"), folder / "backup.zip", force=True),
 }

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from research.errors import BusyError, IndexUnusableError
-from research.store.lock import holder, write_lock
-from research.store.paths import IndexPaths
+from research.store.files.lock import holder, is_locked, write_lock
+from research.store.files.paths import IndexPaths
 
 _HOLD = """
 import sys
+import threading
 from pathlib import Path
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
 with write_lock(IndexPaths(Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.readline()
@@ -88,3 +90,37 @@ def test_the_lock_is_given_back_after_an_error(tmp_path: Path) -> None:
         raise ZeroDivisionError
     with write_lock(paths):
         pass
+
+
+def test_the_lock_itself_tells_whether_somebody_writes(tmp_path: Path) -> None:
+    paths = IndexPaths(tmp_path / "index")
+    assert not is_locked(paths)
+    with write_lock(paths):
+        assert is_locked(paths)
+    assert not is_locked(paths)
+    with _holding(paths.root) as other:
+        assert is_locked(paths)
+        other.kill()
+        other.wait()
+    paths.lock.with_suffix(".pid").write_text(str(os.getpid()))  # its number is another process's by now
+    assert not is_locked(paths)
+
+
+def test_a_look_at_the_lock_keeps_no_writer_out(tmp_path: Path) -> None:
+    paths = IndexPaths(tmp_path / "index")
+    paths.create()
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            is_locked(paths)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for _ in range(300):
+            with write_lock(paths):
+                pass
+    finally:
+        stop.set()
+        looking.join()

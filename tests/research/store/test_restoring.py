@@ -15,18 +15,20 @@ import pytest
 from backup_changing import Whole, bytes_of, make_whole, rewritten, sql, unit_rows
 from index_making import Making
 
-from research.encoders.visual.boxes import box_bytes
+from research.boxes import pack_boxes
 from research.encoders.visual.first_stage import first_stage
 from research.encoders.visual.packing import SKETCH, pack
 from research.errors import IndexUnusableError
-from research.store import collections, filling, images, page_vectors
-from research.store.backup import backup
-from research.store.catalog import Catalog
-from research.store.documents import all_documents
-from research.store.mending import mend
-from research.store.page_vectors import PageBlobs
-from research.store.paths import IndexPaths
-from research.store.restore import restore
+from research.store.catalog import page_vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
+from research.store.catalog.page_vectors import PageBlobs
+from research.store.files import images
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.backup import backup
+from research.store.upkeep.repair import repair
+from research.store.upkeep.restore import restore
+from research.store.vectors import generations, verify, writer
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def other(tmp_path: Path) -> Making:
     made.add("orca.pdf", ["orca"])
     made.add("auk.pdf", ["auk", "gull"])
     made.embed()
-    filling.publish(made.catalog)
+    writer.publish(made.catalog)
     made.catalog.close()
     return made
 
@@ -57,8 +59,8 @@ def names(paths: IndexPaths) -> list[str]:
 def is_whole(paths: IndexPaths) -> bool:
     """Catalog, collections and images fit each other."""
     with Catalog(paths) as catalog:
-        fits = not collections.state_of(catalog).behind and not images.missing(catalog)
-        return fits and filling.holds_everything(catalog)
+        fits = not generations.state_of(catalog).behind and not images.missing(catalog)
+        return fits and verify.holds_everything(catalog)
 
 
 def found(catalog: Catalog, word: str) -> list[int]:
@@ -83,7 +85,7 @@ def test_what_cannot_be_checked_is_made_anew(whole: Whole, tmp_path: Path) -> No
         tables = {str(row[0]) for row in catalog.connection.execute("SELECT name FROM sqlite_master")}
         assert not any(name.startswith("sqlite_stat") for name in tables)
         assert catalog.connection.execute("SELECT MAX(words) FROM pages").fetchone()[0] == 1
-    assert mend(paths) == []
+    assert repair(paths) == []
 
 
 def test_other_pages_of_the_database_than_ours(whole: Whole, other: Making, tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_pages_that_a_visual_model_saw(whole: Whole, tmp_path: Path) -> None:
     made.embed()
     page_vectors.set_encoder(made.catalog, "colpali:hub/name@0123456789ab+int8", 16)
     rows = unit_rows(3, 16)
-    boxes = box_bytes([(0.0, 0.0, 0.5, 1.0)] * 3)
+    boxes = pack_boxes([(0.0, 0.0, 0.5, 1.0)] * 3)
     first = first_stage(rows).astype("<f2").tobytes()
     page_vectors.write(made.catalog, [PageBlobs(1, first, boxes, pack(rows, bits=SKETCH), pack(rows))])
     page_vectors.write(made.catalog, [PageBlobs(2, b"", b"", b"", b"")])
@@ -146,8 +148,8 @@ _KILLED = """
 import os, signal, sys
 from importlib import import_module
 from pathlib import Path
-from research.store.paths import IndexPaths
-from research.store.restore import restore
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.restore import restore
 module, name = sys.argv[3].rsplit(".", 1)
 setattr(import_module(f"research.store.{module}"), name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
 restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
@@ -157,15 +159,15 @@ restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
 @pytest.mark.parametrize(
     ("point", "left"),
     [
-        ("staging._copy", OLD),
-        ("staging._extract_images", OLD),
-        ("staging.publish_staged", OLD),
-        ("restore._put_in_place", OLD),
-        ("generations.adopt", OLD),
-        ("restore._replace_catalog", OLD),
-        ("restore._is_in_place", NEW),
-        ("restore._replace_images", NEW),
-        ("images.sweep", NEW),
+        ("upkeep.staging._copy", OLD),
+        ("upkeep.staging._extract_images", OLD),
+        ("upkeep.staging.publish_staged", OLD),
+        ("upkeep.restore._put_in_place", OLD),
+        ("vectors.generations.adopt", OLD),
+        ("upkeep.restore._replace_catalog", OLD),
+        ("upkeep.restore._is_in_place", NEW),
+        ("upkeep.restore._replace_images", NEW),
+        ("files.images.sweep", NEW),
     ],
 )
 def test_killed_on_the_way(whole: Whole, other: Making, point: str, left: list[str]) -> None:
@@ -174,9 +176,9 @@ def test_killed_on_the_way(whole: Whole, other: Making, point: str, left: list[s
     assert killed.returncode == -9
     assert names(other.paths) == left
     assert is_whole(other.paths)
-    assert all(repair.fixed for repair in mend(other.paths))
+    assert all(done.fixed for done in repair(other.paths))
     assert is_whole(other.paths)
-    assert mend(other.paths) == []
+    assert repair(other.paths) == []
     restore(other.paths, whole.file, force=True)
     assert names(other.paths) == NEW
     assert is_whole(other.paths)
@@ -232,15 +234,15 @@ def test_an_old_image_gives_way_to_the_backups(whole: Whole, tmp_path: Path) -> 
     image.write_bytes(b"")
     restore(paths, whole.file, force=True)
     assert image.read_bytes() == sound
-    assert mend(paths) == []
+    assert repair(paths) == []
 
 
 def test_an_older_catalog_is_brought_up_to_date_on_its_way(tmp_path: Path) -> None:
     """A backup of the first version, made by hand from its own tables."""
     import zipfile
 
-    from research.store import schema
-    from research.store.archive import CATALOG, FORMAT, Manifest, add, add_manifest
+    from research.store.catalog import schema
+    from research.store.upkeep.archive import CATALOG, FORMAT, Manifest, add, add_manifest
 
     old = tmp_path / CATALOG
     with closing(sqlite3.connect(old, isolation_level=None)) as connection:

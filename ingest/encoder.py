@@ -1,0 +1,93 @@
+"""The text encoder of a run: which one, what naming it allows from then on, and loading it no sooner than needed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ingest.report import Observer
+from research.encoders.allowed import check_allowed, remember
+from research.encoders.base import TextEncoder
+from research.encoders.counting import hand_over, is_light
+from research.encoders.registry import DEFAULT, identify_text_encoder, load_text_encoder
+from research.encoders.sentence_transformers import SentenceTransformersEncoder
+from research.settings import Settings
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.files.paths import make_folder
+
+log = logging.getLogger("ctx.ingest")
+
+
+class RunEncoder:
+    """The encoder by its full name; loaded once, at its first use or beforehand."""
+
+    def __init__(self, name: str = DEFAULT) -> None:
+        self.name = name
+        self._encoder: TextEncoder | None = None
+
+    def load(self) -> TextEncoder:
+        if self._encoder is None:
+            self._encoder = load_text_encoder(self.name)
+        return self._encoder
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Load it on a thread while other processes start and read.
+
+        What fails in between waits for the thread, so that none is left behind; a run that is stopped does not.
+        """
+        thread = threading.Thread(target=self._load_early, daemon=True)
+        thread.start()
+        try:
+            yield
+        except Exception:
+            thread.join()
+            raise
+        thread.join()
+
+    def _load_early(self) -> None:
+        try:
+            self.load().embed_query("")
+        except Exception:
+            log.warning("the text encoder %s could not be loaded ahead of time", self.name, exc_info=True)
+
+    def token_counter(self, folder: Path) -> str:
+        """What reading processes are to count tokens by; `folder` is where a tokenizer is handed over to them."""
+        if is_light(self.name):
+            return self.name
+        encoder = self.load()
+        tokenizer = encoder.tokenizer_json() if isinstance(encoder, SentenceTransformersEncoder) else ""
+        if not tokenizer:
+            return self.name
+        make_folder(folder)
+        return hand_over(tokenizer, encoder.max_tokens, folder / "tokens.json")
+
+
+def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> str:
+    """The full name of the encoder the user names, else of the index's own, else of the embedded one. An index's own
+    that the user has not allowed is refused: another in its place would embed everything anew, unasked."""
+    known = vectors.encoder_of(catalog)
+    if settings.text_encoder:
+        name = identify_text_encoder(settings.text_encoder, fetching=lambda model: note_fetching(model, observer))
+        remember_permission(name, observer)
+        return name
+    check_allowed(known, settings.named_encoders)
+    return known or DEFAULT
+
+
+def note_fetching(model: str, observer: Observer) -> None:
+    observer.on_note(f"the weights of {model} are not on this machine; asking the model hub for them")
+
+
+def remember_permission(name: str, observer: Observer) -> None:
+    """The user named this encoder to an ingest: a later question may load it."""
+    try:
+        remember(name)
+    except OSError as error:
+        observer.on_note(
+            f"that you named {name} cannot be remembered ({error.strerror or error}); questions need it named again"
+        )

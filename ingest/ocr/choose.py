@@ -1,0 +1,30 @@
+"""Which OCR engine to take on this machine."""
+
+from __future__ import annotations
+
+from ingest.ocr.engine import OcrEngine
+from research.errors import CtxError, UsageError
+
+ENGINES = ("auto", "tesseract", "rapidocr")
+
+
+def choose_engine(wanted: str = "auto", *, language: str = "", threads: int = 1) -> OcrEngine:
+    """The engine asked for, or with "auto" tesseract where it works and rapidocr where not.
+
+    `language` is tesseract's ("eng", "deu+eng"); rapidocr's models read Latin and Chinese script without being told.
+    Raises `CtxError` with the command that installs what is missing.
+    """
+    if wanted not in ENGINES:
+        raise UsageError(f"there is no OCR engine called {wanted!r}", hint=f"choose one of: {', '.join(ENGINES)}")
+    from ingest.ocr import rapid, tesseract
+
+    if wanted == "rapidocr":
+        return rapid.RapidEngine(threads=threads)
+    if wanted == "tesseract":
+        return tesseract.TesseractEngine(language=language)
+    try:
+        engine = tesseract.TesseractEngine()
+    except CtxError:
+        return rapid.RapidEngine(threads=threads)
+    # A language that is missing is said, not silently read by an engine that does not know it either.
+    return tesseract.TesseractEngine(language=language) if language else engine

@@ -1,0 +1,171 @@
+"""Reading the files of a run: what is known is settled at once, the rest is read and committed document by document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ingest.failures import kept_failures, report_failure, skip_failed_ocr
+from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted
+from ingest.pdf.version import READER_VERSION
+from ingest.plan import ToRead, plan, read_again
+from ingest.pool import Pool
+from ingest.report import FileOutcome, Result
+from ingest.scan import stamp_of, to_utf8
+from ingest.serialize import read_pages
+from ingest.stages.base import Work
+from research.encoders.base import usable_cores
+from research.errors import DocumentError
+from research.records import DocumentInfo, FailedPage
+from research.store.catalog.documents import add_document, get_document, note_file
+from research.store.catalog.failures import (
+    TIMEOUT,
+    FailedFile,
+    add_tries,
+    failed_file,
+    forget_files_gone,
+    record_file,
+    waits,
+)
+from research.store.catalog.ledger import STAGE_READ
+
+
+def read_files(work: Work, files: Sequence[Path], *, retry: bool) -> None:
+    """Settle what is known, read the rest; every file is accounted for in the summary."""
+    forget_files_gone(work.catalog)
+    again = read_again(work.catalog, retry=retry)
+    to_read: dict[str, ToRead] = {}
+    copies: list[ToRead] = []
+    for path in files:
+        step = plan(work.catalog, path, again)
+        if isinstance(step, FileOutcome):
+            finish(work, step)
+        elif step.sha256 in to_read:
+            copies.append(step)
+        else:
+            to_read[step.sha256] = step
+    if to_read:
+        work.observer.on_plan(len(to_read), sum(step.stamp.size for step in to_read.values()))
+        _read(work, list(to_read.values()))
+        for copy in copies:
+            _settle_copy(work, copy)
+
+
+def finish(work: Work, outcome: FileOutcome) -> None:
+    work.summary.files.append(outcome)
+    work.observer.on_file(outcome)
+
+
+def _read(work: Work, steps: Sequence[ToRead]) -> None:
+    jobs = _jobs(work, steps)
+    by_path = {step.path: step for step in steps}
+    failed: dict[str, dict[int, FailedPage]] = {}  # document → its pages that reading gave up
+    with work.encoder.loading(), Pool(min(len(jobs), usable_cores()), work.limits) as pool:
+        for event in pool.run(jobs):
+            step = by_path[event.job.path]
+            if isinstance(event, PageStarted):
+                work.observer.on_page(step.stamp.path, event.page, event.pages)
+            elif isinstance(event, DocumentRead):
+                finish(work, _commit(work, step, event, list(failed.get(step.doc_id, {}).values())))
+                event.job.output.unlink(missing_ok=True)
+            elif isinstance(event, PageFailed):
+                page = FailedPage(event.page, STAGE_READ, event.code, event.reason, event.tries)
+                failed.setdefault(step.doc_id, {})[event.page] = page
+            elif isinstance(event, DocumentFailed):
+                finish(work, _failure(work, step, event))
+
+
+def _jobs(work: Work, steps: Sequence[ToRead]) -> list[Job]:
+    spool = work.catalog.paths.open_spool()
+    counter = work.encoder.token_counter(spool)
+    return [
+        Job(
+            "read",
+            step.path,
+            step.doc_id,
+            spool / f"{step.doc_id}.jsonl",
+            counter,
+            force=work.settings.ocr == "force",
+            skip_pages=tuple(page.page for page in step.failed if page.stage == STAGE_READ and waits(page)),
+        )
+        for step in steps
+    ]
+
+
+def _commit(work: Work, step: ToRead, event: DocumentRead, new: Sequence[FailedPage]) -> FileOutcome:
+    """Store a document that was read. `new`: pages of it that were given up just now."""
+    problem = _changed(step)
+    if problem is not None:
+        return FileOutcome(step.stamp.path, "failed", step.doc_id, code=problem.code, reason=problem.message)
+    name, source_path = _name_of(work, step)
+    warnings = event.warnings
+    if event.without_text and work.settings.ocr == "off":  # where it is on, it tells itself what it cannot read
+        warnings = (*warnings, f"pages without a text layer: {event.without_text} of {event.pages} (OCR is off)")
+    info = DocumentInfo(
+        doc_id=step.doc_id,
+        filename=name,
+        extension=name.rpartition(".")[2].lower(),
+        title=event.title,
+        num_pages=event.pages,
+        timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
+        source_path=source_path,
+        size_bytes=step.stamp.size,
+        sha256=step.sha256,
+        warnings=warnings,
+    )
+    kept = kept_failures(step.failed, event.job)
+    try:
+        add_document(
+            work.catalog,
+            info,
+            step.stamp,
+            skip_failed_ocr(read_pages(event.job.output), kept),
+            reader_version=READER_VERSION,
+            images=work.settings.images,
+            failed=[*kept, *(add_tries(page, step.failed) for page in new)],
+        )
+    except DocumentError as error:
+        return FileOutcome(step.stamp.path, "failed", step.doc_id, code=error.code, reason=error.message)
+    for page in new:
+        report_failure(work.summary, work.observer, source_path, page)
+    work.summary.pages += event.pages
+    result: Result = "replaced" if step.replaces else "added"
+    return FileOutcome(step.stamp.path, result, step.doc_id, event.pages, warnings=warnings)
+
+
+def _name_of(work: Work, step: ToRead) -> tuple[str, str]:
+    """File name and path of a document: those of this file, or those it goes by already, if it is read again."""
+    known = get_document(work.catalog, step.doc_id)
+    if known is not None and known.source_path != step.stamp.path and Path(known.source_path).exists():
+        return known.filename, known.source_path
+    return to_utf8(step.path.name), step.stamp.path
+
+
+def _failure(work: Work, step: ToRead, event: DocumentFailed) -> FileOutcome:
+    if event.code == TIMEOUT:  # not to be waited for in every run
+        path, version = step.stamp.path, READER_VERSION
+        known = failed_file(work.catalog, path)
+        same = known is not None and (known.sha256, known.reader_version) == (step.sha256, version)
+        tries = event.tries + (known.tries if known is not None and same else 0)
+        record_file(work.catalog, FailedFile(path, step.sha256, version, event.code, event.reason, tries))
+    return FileOutcome(step.stamp.path, "failed", step.doc_id, code=event.code, reason=event.reason)
+
+
+def _settle_copy(work: Work, copy: ToRead) -> None:
+    """A second file with the content of one just read shares its fate."""
+    first = next(outcome for outcome in work.summary.files if outcome.doc_id == copy.doc_id)
+    if first.result == "failed":
+        finish(work, FileOutcome(copy.stamp.path, "failed", code=first.code, reason=first.reason))
+    else:
+        note_file(work.catalog, copy.doc_id, copy.stamp)
+        finish(work, FileOutcome(copy.stamp.path, "copy", copy.doc_id))
+
+
+def _changed(step: ToRead) -> DocumentError | None:
+    """Why the file can no longer be trusted to be what was hashed."""
+    try:
+        same = stamp_of(step.path) == step.stamp
+    except DocumentError as error:
+        return error
+    return None if same else DocumentError("the file changed while it was read; ingest it again", code="changed")

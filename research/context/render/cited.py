@@ -1,0 +1,100 @@
+"""Numbered citations: the header, the text under it, keeping the two apart, and the context that the contract has."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from research.context.injection.headers import neutralize_headers, neutralize_name
+from research.models import VISUAL_MATCH, DroppedSource, Item, Ref, ResearchContext, SourceDocument
+
+if TYPE_CHECKING:
+    from research.context.pipeline import Context
+
+_JOINERS = "\u200c\u200d"  # Persian names and emoji are spelt with them
+
+
+class CitedPages:
+    """`[Document 1: crisis.pdf, Page 3]` above each page's text."""
+
+    separator = "\n\n"
+
+    def header(self, item: Item, number: int) -> str:
+        return f"[Document {number}: {one_line(str(item.metadata['filename']))}, Page {item.ref.part}]"
+
+    def body(self, text: str) -> str:
+        """Page text as it stands in a context: a forged header inside it no longer looks like one."""
+        return neutralize_headers(text.strip())
+
+
+def research_context(context: Context, max_tokens: int) -> ResearchContext:
+    """What the contract's callers get."""
+    fitted = context.fitted
+    return ResearchContext(
+        formatted_text=fitted.text,
+        sources=[source_of(item) for item in fitted.items],
+        total_tokens=fitted.tokens,
+        truncated=fitted.truncated,
+        query=context.question.text,
+        max_tokens=max_tokens,
+        dropped=[
+            DroppedSource(item.ref.key, str(item.metadata["filename"]), int(item.ref.part), item.score)
+            for item in fitted.dropped
+        ],
+        coverage=context.coverage,
+        timings=context.timings,
+        searched=context.searched,
+        rewrites=context.rewrites,
+    )
+
+
+def source_of(item: Item) -> SourceDocument:
+    facts = item.metadata
+    return SourceDocument(
+        doc_id=item.ref.key,
+        filename=str(facts["filename"]),
+        page=int(item.ref.part),
+        extension=str(facts["extension"]),
+        thumbnail_path=str(facts["thumb_path"]) or None,
+        image_path=str(facts["image_path"]) or None,
+        timestamp=item.created_at,
+        section_path=str(facts["section_path"]) or None,
+        parent_heading=str(facts["parent_heading"]) or None,
+        markdown_content=item.text,
+        relevance_score=item.score,
+        page_label=str(facts["page_label"]),
+        source_path=str(facts["source_path"]),
+        title=item.title,
+        cut=item.cut,
+        ocr=bool(facts["ocr"]),
+        ocr_engine=str(facts["ocr_engine"]),
+        visual_match=VISUAL_MATCH in item.labels,
+        regions=item.regions,
+        legs=dict(item.legs),
+        suspicious=list(item.signals),
+        ref=str(item.ref),
+        raw_score=item.raw_score,
+    )
+
+
+def item_of(source: SourceDocument) -> Item:
+    """A source of the contract as far as a renderer and the budget need it."""
+    return Item(
+        ref=Ref("page", source.doc_id, str(source.page)),
+        title=source.title,
+        text=source.markdown_content,
+        score=source.relevance_score,
+        metadata={"filename": source.filename},
+        cut=source.cut,
+    )
+
+
+def one_line(name: str) -> str:
+    """A file name as data: no line breaks, control or direction characters, nothing that ends or opens a header."""
+    shown = name if name.isascii() and name.isprintable() else "".join(map(_visible, name))
+    return neutralize_name(shown) if shown.strip() else "unnamed"
+
+
+def _visible(character: str) -> str:
+    hidden = unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp", "Cs"} and character not in _JOINERS
+    return " " if hidden else character

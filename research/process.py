@@ -1,0 +1,66 @@
+"""Helper processes: how they are started, and that none outlives the process it works for."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import research
+
+_PR_SET_PDEATHSIG = 1
+_LOOK_SECONDS = 1.0
+
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def start_helper(
+    module: str,
+    arguments: Sequence[str] = (),
+    *,
+    stdin: int = subprocess.DEVNULL,
+    stderr: int = subprocess.DEVNULL,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """`python -m module PID arguments…`, with this process's id as its first argument for `die_with_parent`.
+
+    The helper runs these sources and not others: -P keeps the folder the user stands in off its module path, which
+    may hold anything, a json.py too. A crash inside compiled code leaves its place on stderr.
+    """
+    home = str(Path(research.__file__).parent.parent)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-X", "faulthandler", "-m", module, str(os.getpid()), *arguments],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env={**os.environ, **(environment or {}), "PYTHONPATH": home},
+    )
+
+
+def die_with_parent(parent: int) -> None:
+    """Called in a helper process: it is killed when its parent, known by its process id, has ended.
+
+    On Linux by the kernel, which also ends one that hangs inside compiled code; elsewhere by a thread that looks.
+    """
+    if kill_with_parent():
+        if os.getppid() != parent:  # it ended before the kernel was asked
+            os._exit(1)
+        return
+    threading.Thread(target=_look, args=(parent,), daemon=True).start()
+
+
+def kill_with_parent() -> bool:
+    """Ask the kernel to kill this process with its parent. False where that cannot be asked."""
+    return _libc is not None and _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0
+
+
+def _look(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    os._exit(1)

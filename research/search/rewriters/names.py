@@ -1,0 +1,75 @@
+"""Finds the document whose name is misspelt: "Neflix 2015" is searched with "Netflix" beside it.
+
+Only words that stand on no page and in no name are looked at, and only words of file names and titles come into
+question for them, of these only such as are names: a word that stands on other documents' pages as well ("health")
+tells no document apart. A word of the language is no typing error, whatever name it looks like. What was written stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from research.models import Rewrite
+from research.store.catalog.reader import Reader
+from research.store.fulltext.analyzer import fold
+from research.store.fulltext.search import name_stems, share_of_named, written_names
+
+NAME = "names"
+
+# Shorter words are a letter away from too many others.
+_LEAST_LETTERS = 5
+_LETTERS_FOR_TWO_EDITS = 8
+# A pasted text may hold hundreds of words that no page has; a question has one or two.
+_MOST_WORDS = 4
+# The share of a word's pages that are in documents named so, from which on it is a name.
+_A_NAME = 0.8
+# Names that share a stem are written in few ways.
+_DOCUMENTS = 20
+
+
+def with_corrections(question: str, reader: Reader, unknown: Sequence[str]) -> Rewrite | None:
+    """The question with the name that each unknown word seems to mean written after it; None if none means one."""
+    corrections: dict[str, str] = {}
+    for word in unknown[:_MOST_WORDS]:
+        meant = _name_meant(fold(word), reader)
+        if meant:
+            corrections[word] = meant
+    if not corrections:
+        return None
+    after = question
+    for word, meant in corrections.items():
+        after = re.sub(rf"\b{re.escape(word)}\b", lambda found, meant=meant: f"{found[0]} {meant}", after)  # type: ignore[misc]
+    why = ", ".join(f"{word} is on no page; a document is named {meant}" for word, meant in corrections.items())
+    return Rewrite(NAME, question, after, why)
+
+
+def _name_meant(word: str, reader: Reader) -> str | None:
+    """The one word of names and titles that is a slip away from this one."""
+    if len(word) < _LEAST_LETTERS or _is_a_word(word):
+        return None
+    from rapidfuzz.distance import OSA
+
+    most = 2 if len(word) >= _LETTERS_FOR_TWO_EDITS else 1
+    edits = {fold(name): OSA.distance(word, fold(name)) for name in _candidates(word, most, reader)}
+    near = [name for name, distance in edits.items() if distance == min(edits.values()) <= most]
+    return near[0] if len(near) == 1 else None  # between two names nobody can tell
+
+
+def _candidates(word: str, most: int, reader: Reader) -> Iterator[str]:
+    """Names that may be meant, as they are written. Their stems are stored, which are the beginnings of words."""
+    from rapidfuzz.distance import OSA
+
+    for stem in name_stems(reader, word[0]):
+        beginnings = (word[: len(stem) + change] for change in (-1, 0, 1))
+        if min(OSA.distance(stem, beginning) for beginning in beginnings) <= most:
+            names = [n for n in written_names(reader, stem, documents=_DOCUMENTS) if len(n) >= _LEAST_LETTERS]
+            if names and share_of_named(reader, stem) >= _A_NAME:
+                yield from names
+
+
+def _is_a_word(word: str) -> bool:
+    """Whether the vocabulary inside the package has it: some 20,000 words, names among them."""
+    from research.encoders.minilm.files import VOCABULARY
+
+    return f"\n{word}\n" in VOCABULARY.read_text("utf-8")

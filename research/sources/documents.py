@@ -1,0 +1,133 @@
+"""Documents as a source: pages, found by the engine, with scores that mean something."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from research.context.injection.detector import signals_of
+from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
+from research.search.boosters.page_references import PageReferencesBooster
+from research.search.dense import DenseLeg, QuestionEncoder
+from research.search.engine import DEFAULT_WEIGHTS, Engine, Found, SearchOutcome
+from research.search.lexical import LexicalLeg
+from research.search.rewriters.base import Rewriters
+from research.search.visual import VisualLeg
+from research.sources.base import Retrieved
+from research.store.catalog.pages import page_ids_at
+
+if TYPE_CHECKING:
+    from research.encoders.base import TextEncoder
+    from research.search.highlights import Highlighter
+    from research.settings import Settings
+    from research.store.catalog.pages import StoredPage
+    from research.store.catalog.reader import Reader
+    from research.store.vectors.index import VectorIndex
+
+MODES = {
+    "hybrid": ("lexical", "dense", "visual"),
+    "text": ("lexical", "dense"),
+    "visual": ("visual",),
+    "lexical": ("lexical",),
+    "dense": ("dense",),
+}
+"""Which legs answer in a mode."""
+
+# score = 1 / (1 + exp(-steepness · (sum - middle))): how often a page with this sum holds the answer. One curve for
+# every question, so it changes no order. Fitted by `make bench ONLY=calibration`; see RETRIEVAL.md.
+_CALIBRATION = {
+    "hybrid": (11.0, 0.46),
+    "text": (11.0, 0.46),
+    "lexical": (8.0, 0.50),
+    "dense": (11.0, 0.62),
+    "visual": (11.0, 0.62),
+}
+
+
+class DocumentsSource:
+    """The legs, rewriters and boosters of documents, wired to one index."""
+
+    name = "documents"
+
+    def __init__(self, vectors: VectorIndex, settings: Settings, encoder: TextEncoder | None = None) -> None:
+        """`encoder` stands in for the one that filled the index."""
+        named = settings.named_encoders
+        self._encoder = QuestionEncoder(encoder, named)
+        dense = DenseLeg(vectors, self._encoder)
+        self._visual = VisualLeg(dense, self._encoder, vectors, settings.device, named)
+        self.engine = Engine(
+            [LexicalLeg(), dense, self._visual],
+            modes=MODES,
+            weights=DEFAULT_WEIGHTS,
+            rewriters=Rewriters(settings.rewriters, settings.vocabulary),
+            boosters=[booster for booster in (PageReferencesBooster(),) if booster.name in settings.boosters],
+        )
+
+    def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
+        outcome = self.engine.run(reader, question, limit)
+        items = [_found_item(found, question.mode, limit) for found in outcome.found]
+        return Retrieved(items, _status(outcome), outcome.coverage, outcome.timings, outcome.searched, outcome.rewrites)
+
+    def highlight(self, reader: Reader, question: Question, items: Sequence[Item]) -> list[Item]:
+        """The items with their passages. If they cannot be found, the items stay as they are and a note says so."""
+        page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
+        try:
+            passages = self._highlighter().passages(reader, question, page_ids)
+        except Exception as error:  # noqa: BLE001  a damaged chunk, a model that will not load: the answer stands
+            question.notes.append(f"the places on the pages could not be found: {type(error).__name__}: {error}")
+            return list(items)
+        return [
+            replace(item, passages=tuple(passages[page_id])) for item, page_id in zip(items, page_ids, strict=True)
+        ]
+
+    def places(self, reader: Reader, question: Question, ref: Ref) -> tuple[list[Passage], str]:
+        """Where on one page the answer seems to stand, and why a visual model could not say, if so."""
+        [page_id] = page_ids_at(reader, [f"{ref.key}:{ref.part}"])
+        return self._highlighter().closely(reader, question, page_id)
+
+    def _highlighter(self) -> Highlighter:
+        from research.search.highlights import Highlighter
+
+        return Highlighter(self._encoder, self._visual)
+
+
+def calibrated(total: float, mode: str) -> float:
+    """How likely a page with this sum is to answer the question."""
+    steepness, middle = _CALIBRATION[mode]
+    return 1.0 / (1.0 + math.exp(-steepness * (total - middle)))
+
+
+def page_item(page: StoredPage, text: str) -> Item:
+    """A page as an item that nobody has asked for yet."""
+    signals = signals_of(text, filename=page.filename, title=page.title)
+    return Item(
+        ref=Ref("page", page.doc_id, str(page.page)),
+        title=page.title,
+        text=text,
+        score=0.0,
+        created_at=page.timestamp,
+        metadata=page.metadata(),
+        signals=tuple(signals),
+    )
+
+
+def _found_item(found: Found, mode: str, limit: int) -> Item:
+    rank = found.legs["visual"].rank if "visual" in found.legs else None
+    return replace(
+        page_item(found.page, found.text),
+        score=calibrated(found.score, mode),
+        raw_score=found.score,
+        legs=found.legs,
+        labels=(VISUAL_MATCH,) if rank is not None and rank <= limit else (),
+    )
+
+
+def _status(outcome: SearchOutcome) -> SourceCoverage:
+    failed = [leg for leg in outcome.coverage.legs if leg.status == "failed"]
+    if not failed:
+        return SourceCoverage("documents", "ok")
+    reason = "; ".join(f"{leg.name}: {leg.reason}" for leg in failed)
+    sound = any(leg.status == "ok" for leg in outcome.coverage.legs)
+    return SourceCoverage("documents", "degraded" if sound else "down", reason)

@@ -1,0 +1,370 @@
+"""SQLite's own: the catalog, one file that is the truth about every document; its connections and snapshots."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+from research.errors import BusyError, IndexUnusableError, NothingFoundError
+from research.store.catalog.reader import Connection, Reader, Rows
+from research.store.error_hints import RUN_AGAIN, unusable_catalog
+from research.store.files.paths import IndexPaths
+
+SCHEMA_VERSION = 5  # that of `schema.VERSION`, which a question on a current index need not load
+_BUSY_SECONDS = 30.0
+_SHORT_BUSY_SECONDS = 1.0
+_KEPT = 8  # idle connections, each with its own cache of the file
+_MOST_COUNTS = 100_000  # remembered; a word of a question is one
+_REVISION = "revision"
+
+
+class _Connection(sqlite3.Connection):
+    """A connection, and what was read on it while nobody had written anything."""
+
+    identity: tuple[int, int] | None = None  # of the file
+    state: tuple[int, int] | None = None  # of its content when that was read
+    meta: dict[str, str]
+    counts: dict[object, Any]
+
+    def refresh(self) -> None:
+        """Forget what was remembered if anybody, this connection included, has written since."""
+        state = (self.execute("PRAGMA data_version").fetchone()[0], self.total_changes)
+        if self.state != state:
+            self.meta = {str(key): str(value) for key, value in self.execute("SELECT key, value FROM meta")}
+            self.counts = {}
+            self.state = state
+        elif len(self.counts) > _MOST_COUNTS:
+            self.counts = {}
+
+
+class Catalog:
+    """Opens the catalog for reading or for writing; each thread gets a connection of its own."""
+
+    def __init__(self, paths: IndexPaths, *, writable: bool = False) -> None:
+        self.paths = paths
+        self._writable = writable
+        self._local = threading.local()
+        self._owned: list[tuple[threading.Thread, _Connection]] = []
+        self._idle: list[_Connection] = []
+        self._pool = threading.Lock()
+        self._identity: tuple[int, int] | None = None  # of the file that is open
+        if writable:
+            paths.create()
+        else:
+            paths.refuse_links()
+        if not writable and not paths.exists:
+            raise NothingFoundError(
+                f"there is no index at {paths.root}",
+                hint="add documents first: ctx ingest PATH",
+            )
+        try:
+            self.connection.refresh()
+            if not self.connection.meta.get("catalog_id"):
+                self.set_meta("catalog_id", uuid.uuid4().hex)
+        except sqlite3.Error as error:  # a torn file often opens, and fails at the first look inside
+            self.close()
+            raise self._explain(error) from error
+
+    @property
+    def connection(self) -> _Connection:
+        connection: _Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._take()
+            with self._pool:
+                self._owned.append((threading.current_thread(), connection))
+        return connection
+
+    def count_cache(self) -> dict[object, Any]:
+        """What was counted before on this thread's connection, for as long as nobody has written anything."""
+        connection = self.connection
+        if connection.in_transaction:  # what is counted now may be rolled back
+            return {}
+        connection.refresh()
+        return connection.counts
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """The catalog as it is at this moment, for all threads of one question."""
+        connection = self._lend()
+        try:
+            try:
+                connection.execute("BEGIN")
+                connection.refresh()  # the first read fixes what all later ones see
+            except sqlite3.Error as error:
+                raise self._explain(error) from error
+            yield Snapshot(self.paths, connection)
+        finally:
+            self._give_back(connection)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All of it or nothing of it."""
+        connection = self.connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+            self.check_in_place()
+        except sqlite3.OperationalError as error:
+            _roll_back(connection)
+            raise self._explain(error) from error
+        except BaseException:
+            _roll_back(connection)
+            raise
+
+    @contextmanager
+    def short_write(self) -> Iterator[sqlite3.Connection]:
+        """A transaction of a few rows, beside whoever holds the index's write lock. Also of a catalog opened for
+        reading. Raises `BusyError` if it cannot begin within a second."""
+        connection = self._open_writable(timeout=_SHORT_BUSY_SECONDS)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            _roll_back(connection)
+            if "locked" in str(error):
+                raise BusyError("the index is being written", hint="run the same command again") from error
+            raise self._explain(error) from error
+        finally:
+            _roll_back(connection)
+            connection.close()
+
+    def check_in_place(self) -> None:
+        """Raise if the file being written is no longer the one in the index folder.
+
+        SQLite goes on writing into a file that was removed, and says that all is well.
+        """
+        if self._identity != _identity_of(self.paths):
+            raise IndexUnusableError(
+                f"the index folder {self.paths.root} was removed or replaced while it was written", hint=RUN_AGAIN
+            )
+
+    def meta(self, key: str, default: str = "") -> str:
+        row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return default if row is None else str(row[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        write_meta(self.connection, {key: value})
+
+    def close(self) -> None:
+        with self._pool:
+            for connection in (*self._idle, *(connection for _, connection in self._owned)):
+                connection.close()
+            self._idle.clear()
+            self._owned.clear()
+            self._local = threading.local()
+
+    def __enter__(self) -> Catalog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _lend(self) -> _Connection:
+        """A connection for a snapshot: the reading thread's own, where it has one, so that a question opens one."""
+        own: _Connection | None = getattr(self._local, "connection", None)
+        if own is not None and not own.in_transaction and not self._writable:
+            self._local.connection = None
+            with self._pool:
+                self._owned = [entry for entry in self._owned if entry[1] is not own]
+            self._give_back(own)
+        return self._take()
+
+    def _take(self) -> _Connection:
+        """An idle connection, or a new one. Those whose threads have ended are idle: every question starts some."""
+        with self._pool:
+            ended = [entry for entry in self._owned if not entry[0].is_alive()]
+            self._owned = [entry for entry in self._owned if entry not in ended]
+        for _, connection in ended:
+            self._give_back(connection)
+        self._follow()
+        with self._pool:
+            idle = self._idle.pop() if self._idle else None
+        return idle or self._connect()
+
+    def _give_back(self, connection: _Connection) -> None:
+        """Keep it for the next, unless there are enough."""
+        try:
+            _roll_back(connection)
+        except sqlite3.Error:
+            connection.close()
+            return
+        with self._pool:
+            if len(self._idle) < _KEPT and connection.identity == self._identity:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _follow(self) -> None:
+        """Let a reader go over to the file that was put in place of the one it had open."""
+        identity = None if self._writable else _identity_of(self.paths)
+        if identity in (None, self._identity):
+            return
+        with self._pool:
+            left, self._idle = self._idle, []
+            self._identity = identity
+        for connection in left:
+            connection.close()
+
+    def _connect(self) -> _Connection:
+        try:
+            connection = self._open_writable() if self._writable else self._open_readable()
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+        connection.identity = self._identity = self._identity or _identity_of(self.paths)
+        return connection
+
+    def _open_writable(self, timeout: float = _BUSY_SECONDS) -> _Connection:
+        connection = _open(f"file:{quote(os.fsencode(self.paths.catalog))}", timeout)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA journal_mode = WAL")
+        # A commit that was reported must survive a power cut, not only a kill.
+        connection.execute("PRAGMA synchronous = FULL")
+        if _version_of(connection) != SCHEMA_VERSION:
+            from research.store.catalog import schema  # a question on a current index needs none of it
+
+            schema.migrate(connection)
+        return connection
+
+    def _open_readable(self) -> _Connection:
+        name = quote(os.fsencode(self.paths.catalog))
+        connection = _open(f"file:{name}?mode=ro")
+        try:
+            found = _version_of(connection)
+        except sqlite3.OperationalError:
+            # A write-ahead log needs a writable folder; on a read-only one the file alone is complete.
+            connection.close()
+            connection = _open(f"file:{name}?immutable=1")
+            found = _version_of(connection)
+        if found != SCHEMA_VERSION:
+            connection.close()
+            self.paths.create()  # an index is marked as ours before it is first written by this version
+            return self._open_writable()
+        return connection
+
+    def _explain(self, error: sqlite3.Error) -> IndexUnusableError:
+        return unusable_catalog(f"the catalog in {self.paths.root} failed", error)
+
+
+class Snapshot:
+    """The catalog at one moment. Several threads may read from it, one statement at a time."""
+
+    def __init__(self, paths: IndexPaths, connection: _Connection) -> None:
+        self.paths = paths
+        self.connection: Connection = _SharedConnection(connection)
+        self._meta = connection.meta
+        self._counts = connection.counts
+
+    def meta(self, key: str, default: str = "") -> str:
+        return self._meta.get(key, default)
+
+    def count_cache(self) -> dict[object, Any]:
+        return self._counts
+
+
+class _SharedConnection:
+    """A connection that threads use in turn.
+
+    SQLite would let them take turns by itself. But Python waits for SQLite's turn without letting other threads go on,
+    and for ever if the thread whose turn it is has to call back into Python, as a trace does.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._turn = threading.Lock()
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Rows:
+        with self._turn:
+            return _Fetched(self._connection.execute(sql, parameters).fetchall())
+
+
+class _Fetched:
+    """Rows that were read to the end, so that the next thread can have its turn."""
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._rows = iter(rows)
+
+    def fetchone(self) -> Any:
+        return next(self._rows, None)
+
+    def fetchall(self) -> list[Any]:
+        return list(self._rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rows
+
+
+def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> None:
+    """Part of the caller's transaction, if there is one."""
+    connection.executemany(
+        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        list(values.items()),
+    )
+
+
+def revision_of(reader: Reader) -> int:
+    """How many changes the collections must follow though no vector changed: a new name, a drawn page."""
+    return int(reader.meta(_REVISION, "0"))
+
+
+def revise(connection: sqlite3.Connection) -> None:
+    """Count one such change; part of the caller's transaction."""
+    connection.execute(
+        "INSERT INTO meta (key, value) VALUES (?, '1')"
+        " ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS INTEGER) + 1 AS TEXT)",
+        (_REVISION,),
+    )
+
+
+def reserve_sequence(connection: sqlite3.Connection, table: str, count: int) -> int:
+    """The first of `count` numbers that no row of the table has or ever had; part of the caller's transaction.
+
+    A counter of our own: a sequence of the database would give numbers out before their rows can be seen, and
+    whoever reads "all after the last I know" would miss them.
+    """
+    key = f"{table}_seq"
+    row = connection.execute(
+        f"SELECT MAX(n) FROM (SELECT CAST(value AS BIGINT) AS n FROM meta WHERE key = ?"
+        f" UNION ALL SELECT MAX(seq) AS n FROM {table}) AS given",
+        (key,),
+    ).fetchone()
+    last = int(row[0] or 0)
+    write_meta(connection, {key: str(last + count)})
+    return last + 1
+
+
+def sequence_of(reader: Reader, table: str) -> int:
+    """The number of the newest row ever written, removed ones included."""
+    return int(reader.meta(f"{table}_seq", "0"))
+
+
+def _open(uri: str, timeout: float = _BUSY_SECONDS) -> _Connection:
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection
+    )
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _version_of(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def _identity_of(paths: IndexPaths) -> tuple[int, int] | None:
+    try:
+        found = paths.catalog.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,203 @@
+"""The catalog's tables, and the ordered steps that bring an older catalog up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from research.errors import NewerIndexError
+
+# Each step is applied once, in order, inside one transaction; `user_version` counts the steps done.
+# Steps are never edited after a release: a change is a new step at the end.
+_STEPS: tuple[str, ...] = (
+    """
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+    CREATE TABLE documents (
+        doc_id TEXT PRIMARY KEY,
+        sha256 TEXT NOT NULL UNIQUE,
+        filename TEXT NOT NULL,
+        extension TEXT NOT NULL,
+        title TEXT NOT NULL,
+        num_pages INTEGER NOT NULL,
+        timestamp TEXT NOT NULL,
+        source_path TEXT NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        reader_version INTEGER NOT NULL,
+        warnings TEXT NOT NULL DEFAULT '[]'
+    );
+
+    -- Every path a document was seen at, with the file's identity when it was last hashed.
+    CREATE TABLE files (
+        path TEXT PRIMARY KEY,
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        size INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        ctime_ns INTEGER NOT NULL,
+        inode INTEGER NOT NULL
+    );
+    CREATE INDEX files_by_doc ON files (doc_id);
+
+    CREATE TABLE pages (
+        page_id INTEGER PRIMARY KEY,
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        page INTEGER NOT NULL,
+        label TEXT NOT NULL,
+        section_path TEXT NOT NULL,
+        parent_heading TEXT NOT NULL,
+        num_headings INTEGER NOT NULL,
+        num_tables INTEGER NOT NULL,
+        num_pictures INTEGER NOT NULL,
+        error TEXT NOT NULL,
+        words INTEGER NOT NULL,  -- as full-text search counts them
+        markdown BLOB NOT NULL,  -- zlib
+        UNIQUE (doc_id, page)
+    );
+
+    CREATE TABLE chunks (
+        chunk_id INTEGER PRIMARY KEY AUTOINCREMENT,
+        page_id INTEGER NOT NULL REFERENCES pages ON DELETE CASCADE,
+        ordinal INTEGER NOT NULL,
+        text BLOB NOT NULL,  -- zlib
+        context TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        box TEXT NOT NULL,
+        UNIQUE (page_id, ordinal)
+    );
+
+    -- `seq` grows with every write, so "what came after the last published generation" is one comparison.
+    CREATE TABLE vectors (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        chunk_id INTEGER NOT NULL UNIQUE REFERENCES chunks ON DELETE CASCADE,
+        vector BLOB NOT NULL  -- float16, little endian
+    );
+
+    -- What a document still needs; a finished document has no row.
+    CREATE TABLE ledger (
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        stage TEXT NOT NULL,
+        PRIMARY KEY (doc_id, stage)
+    ) WITHOUT ROWID;
+
+    -- Words come analysed (store.words), so FTS only has to split at spaces. rowid is page_id.
+    CREATE VIRTUAL TABLE page_words USING fts5 (
+        body, section,
+        tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '.'"
+    );
+    CREATE VIRTUAL TABLE page_vocabulary USING fts5vocab (page_words, row);
+
+    CREATE TABLE name_words (
+        word TEXT NOT NULL,
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        PRIMARY KEY (word, doc_id)
+    ) WITHOUT ROWID;
+    CREATE INDEX name_words_by_doc ON name_words (doc_id);
+    """,
+    """
+    ALTER TABLE pages ADD COLUMN image INTEGER NOT NULL DEFAULT 0;  -- 1: its image and thumbnail are drawn
+    ALTER TABLE pages ADD COLUMN needs_ocr INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE pages ADD COLUMN ocr_engine TEXT NOT NULL DEFAULT '';
+    """,
+    """
+    ALTER TABLE chunks ADD COLUMN regions TEXT NOT NULL DEFAULT '[]';  -- [start, x0, y0, x1, y1] a block
+
+    -- What OCR read, line by line with its box, so that lines can be embedded again without reading the page again.
+    CREATE TABLE page_lines (
+        page_id INTEGER PRIMARY KEY REFERENCES pages ON DELETE CASCADE,
+        lines BLOB NOT NULL  -- zlib of JSON
+    );
+
+    -- What the visual encoder saw on a page. The large column stands last: the others are read without it.
+    CREATE TABLE page_vectors (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        page_id INTEGER NOT NULL UNIQUE REFERENCES pages ON DELETE CASCADE,
+        first BLOB NOT NULL,  -- one vector for the visual collection, float16
+        boxes BLOB NOT NULL,  -- four 16-bit fractions of the page a vector
+        sketch BLOB NOT NULL,  -- one bit a dimension
+        vectors BLOB NOT NULL  -- 16 bits a dimension, one scale a vector
+    );
+
+    -- Until now the visual collection held the means of chunk vectors, which is what `regions` does.
+    INSERT INTO meta SELECT 'visual_encoder', 'regions:' || value FROM meta WHERE key = 'text_encoder';
+    INSERT INTO meta SELECT 'visual_dim', value FROM meta WHERE key = 'text_dim';
+    """,
+    """
+    -- Pages that a stage gave up, and why. Page 0 stands for the whole document.
+    CREATE TABLE failed_pages (
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        page INTEGER NOT NULL,
+        stage TEXT NOT NULL,
+        code TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        tries INTEGER NOT NULL,
+        PRIMARY KEY (doc_id, page, stage)
+    ) WITHOUT ROWID;
+
+    -- Files of which nothing could be read in the time they have; without a document there is no page to name.
+    CREATE TABLE failed_files (
+        path TEXT PRIMARY KEY,
+        sha256 TEXT NOT NULL,
+        reader_version INTEGER NOT NULL,
+        code TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        tries INTEGER NOT NULL
+    ) WITHOUT ROWID;
+
+    -- Until now nobody knew whether such a page hung, crashed or was killed: each is tried once more.
+    INSERT INTO failed_pages SELECT doc_id, page, 'read', 'killed', error, 1 FROM pages
+        WHERE error = 'the page was skipped';
+    INSERT INTO failed_pages SELECT doc_id, page, 'ocr', 'killed', error, 1 FROM pages
+        WHERE error = 'OCR failed: the PDF library crashed on it';
+    """,
+    """
+    -- What people call a document. Written while an ingest runs, so nothing else is in it.
+    CREATE TABLE tags (
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (doc_id, tag)
+    ) WITHOUT ROWID;
+
+    -- Counted with every question; without it all pages would be read, text and all.
+    CREATE INDEX pages_without_words ON pages (words) WHERE words = 0;
+
+    -- Numbers of vectors were SQLite's to give, and known to it alone.
+    INSERT INTO meta SELECT name || '_seq', CAST(seq AS TEXT) FROM sqlite_sequence
+        WHERE name IN ('vectors', 'page_vectors');
+    """,
+)
+
+VERSION = len(_STEPS)
+
+
+def migrate(connection: sqlite3.Connection, *, upto: int = VERSION) -> None:
+    """Bring the catalog to `VERSION`. Raises if it was written by a newer ctx."""
+    while (number := version_of(connection) + 1) <= upto:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if version_of(connection) < number:  # several processes may meet an old catalog at once
+                for statement in _statements(_STEPS[number - 1]):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One by one, because a script run as a whole ends the transaction it stands in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The catalog's schema version; 0 for an empty file."""
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if found > VERSION:
+        raise NewerIndexError.of("this index", found, VERSION)
+    return found

@@ -1,0 +1,58 @@
+"""Tags: what people call a document. Short writes, accepted while an ingest runs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from research.errors import NothingFoundError, UsageError
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.reader import Reader
+
+_LONGEST = 100
+
+
+def is_tag(value: object) -> bool:
+    """One line that can be shown and typed."""
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST and value == value.strip() and value.isprintable()
+
+
+def add_tags(catalog: Catalog, doc_id: str, tags: Iterable[str]) -> None:
+    """Give a document tags; those it has already stay. Raises `BusyError` if that is not possible within a second."""
+    wanted = _checked(tags)
+    with catalog.short_write() as connection:
+        _check_known(connection, doc_id)
+        write_tags(connection, doc_id, wanted)
+
+
+def remove_tags(catalog: Catalog, doc_id: str, tags: Iterable[str]) -> None:
+    """Take tags away; those it has not are no fault."""
+    wanted = _checked(tags)
+    with catalog.short_write() as connection:
+        _check_known(connection, doc_id)
+        connection.executemany("DELETE FROM tags WHERE doc_id = ? AND tag = ?", [(doc_id, tag) for tag in wanted])
+
+
+def tags_of(reader: Reader, doc_id: str) -> list[str]:
+    rows = reader.connection.execute("SELECT tag FROM tags WHERE doc_id = ? ORDER BY tag", (doc_id,))
+    return [str(row[0]) for row in rows]
+
+
+def write_tags(connection: sqlite3.Connection, doc_id: str, tags: Iterable[str]) -> None:
+    """Part of the caller's transaction."""
+    connection.executemany(
+        "INSERT INTO tags (doc_id, tag) VALUES (?, ?) ON CONFLICT DO NOTHING", [(doc_id, tag) for tag in tags]
+    )
+
+
+def _checked(tags: Iterable[str]) -> list[str]:
+    wanted = [tag.strip() for tag in tags]
+    for tag in wanted:
+        if not is_tag(tag):
+            raise UsageError(f"{tag[:_LONGEST]!r} cannot be a tag", hint=f"use one line of up to {_LONGEST} characters")
+    return wanted
+
+
+def _check_known(connection: sqlite3.Connection, doc_id: str) -> None:
+    if connection.execute("SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)).fetchone() is None:
+        raise NothingFoundError(f"no document has the id {doc_id}", hint="see them all with: ctx list")

@@ -1,0 +1,265 @@
+"""Chunk vectors in the catalog: what is missing, writing them, reading them back."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from research.records import Region
+from research.store.catalog.catalog import Catalog, reserve_sequence, revise, sequence_of, write_meta
+from research.store.catalog.ledger import PENDING_CHUNKS, STAGE_VECTORS
+from research.store.catalog.pages import marks, slices
+from research.store.catalog.reader import Reader
+from research.text import embedding_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ENCODER = "text_encoder"
+_DIM = "text_dim"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChunk:
+    """A chunk that still has no vector; `text` is what the encoder sees."""
+
+    chunk_id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedChunk:
+    """A chunk with its visible pieces, at least one, and its cosine with a question."""
+
+    text: str
+    regions: tuple[Region, ...]
+    cosine: float
+
+
+def encoder_of(reader: Reader) -> str:
+    """The name of the encoder that filled this index; empty while it has no vectors."""
+    return reader.meta(_ENCODER)
+
+
+def dim_of(reader: Reader) -> int:
+    """Numbers in a vector of this index."""
+    return int(reader.meta(_DIM, "0"))
+
+
+def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
+    """Declare the encoder. Vectors of another one are dropped: an index never mixes two."""
+    if encoder_of(catalog) == name and dim_of(catalog) == dim:
+        return
+    with catalog.transaction() as connection:
+        connection.execute("DELETE FROM vectors")
+        connection.execute(
+            "INSERT INTO ledger SELECT doc_id, ? FROM documents WHERE 1 = 1 ON CONFLICT DO NOTHING", (STAGE_VECTORS,)
+        )
+        # A new identity parts the catalog from collections filled with the old encoder's vectors.
+        write_meta(connection, {_ENCODER: name, _DIM: str(dim), "catalog_id": uuid.uuid4().hex})
+
+
+def pending_chunks(reader: Reader) -> Iterator[PendingChunk]:
+    """Chunks without a vector, document by document."""
+    documents = reader.connection.execute(
+        "SELECT doc_id FROM ledger JOIN documents USING (doc_id) WHERE stage = ?"
+        " ORDER BY documents.timestamp, doc_id",
+        (STAGE_VECTORS,),
+    ).fetchall()
+    for (doc_id,) in documents:
+        rows = reader.connection.execute(
+            "SELECT c.chunk_id, c.context, c.text FROM pages p JOIN chunks c USING (page_id)"
+            " LEFT JOIN vectors v USING (chunk_id) WHERE p.doc_id = ? AND v.seq IS NULL"
+            " ORDER BY p.page, c.ordinal",
+            (doc_id,),
+        ).fetchall()
+        for chunk_id, context, text in rows:
+            body = zlib.decompress(text).decode()
+            yield PendingChunk(chunk_id, embedding_text(context, body))
+
+
+def count_pending(reader: Reader) -> int:
+    row = reader.connection.execute(f"SELECT COUNT(*) FROM ({PENDING_CHUNKS}) AS pending", (STAGE_VECTORS,)).fetchone()
+    return int(row[0])
+
+
+def count_chunks(reader: Reader) -> int:
+    return int(reader.connection.execute("SELECT COUNT(*) FROM chunks").fetchone()[0])
+
+
+def count_embedded(reader: Reader, chunk_ids: Sequence[int]) -> int:
+    """How many of these chunks are in the reader, with their vectors."""
+    return sum(
+        int(
+            reader.connection.execute(
+                f"SELECT COUNT(*) FROM vectors WHERE chunk_id IN ({marks(part)})", tuple(part)
+            ).fetchone()[0]
+        )
+        for part in slices(chunk_ids)
+    )
+
+
+def longest_chunk(reader: Reader) -> int:
+    """Tokens of the longest chunk; 0 in an empty index."""
+    return int(reader.connection.execute("SELECT COALESCE(MAX(tokens), 0) FROM chunks").fetchone()[0])
+
+
+def write_vectors(catalog: Catalog, chunk_ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
+    """Store a batch, (n, dim)."""
+    blobs = [row.tobytes() for row in vectors.astype("<f2")]
+    with catalog.transaction() as connection:
+        first = reserve_sequence(connection, "vectors", len(blobs))
+        connection.executemany(
+            "INSERT INTO vectors (seq, chunk_id, vector) VALUES (?, ?, ?)"
+            " ON CONFLICT (chunk_id) DO UPDATE SET seq = excluded.seq, vector = excluded.vector",
+            zip(range(first, first + len(blobs)), chunk_ids, blobs, strict=True),
+        )
+
+
+def touch_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
+    """Number a document's vectors anew, so that the collections take its changed metadata; part of the caller's
+    transaction."""
+    ours = (
+        "FROM vectors WHERE chunk_id IN"
+        " (SELECT chunk_id FROM chunks JOIN pages USING (page_id) WHERE pages.doc_id = ?)"
+    )
+    rows = connection.execute(f"SELECT chunk_id {ours} ORDER BY seq", (doc_id,)).fetchall()
+    first = reserve_sequence(connection, "vectors", len(rows))
+    numbered = [(seq, row[0]) for seq, row in enumerate(rows, start=first)]
+    connection.executemany("UPDATE vectors SET seq = ? WHERE chunk_id = ?", numbered)
+    revise(connection)  # a document without text has no vector to tell by
+
+
+def close_ledger(catalog: Catalog) -> None:
+    """Strike off every document whose chunks all have vectors."""
+    with catalog.transaction() as connection:
+        connection.execute(
+            "DELETE FROM ledger WHERE stage = ? AND doc_id NOT IN"
+            f" (SELECT doc_id FROM pages WHERE page_id IN (SELECT page_id FROM ({PENDING_CHUNKS}) AS pending))",
+            (STAGE_VECTORS, STAGE_VECTORS),
+        )
+
+
+def last_sequence(reader: Reader) -> int:
+    """The number of the newest vector ever written, removed ones included."""
+    return sequence_of(reader, "vectors")
+
+
+def count_after(reader: Reader, sequence: int) -> int:
+    """Vectors written after a sequence number."""
+    known, key = reader.count_cache(), ("vectors after", sequence)
+    if key not in known:
+        row = reader.connection.execute("SELECT COUNT(*) FROM vectors WHERE seq > ?", (sequence,)).fetchone()
+        known[key] = int(row[0])
+    found: int = known[key]
+    return found
+
+
+def vectors_after(reader: Reader, sequence: int) -> tuple[list[int], NDArray[np.float32]]:
+    """page ids and vectors (n, dim) written after a sequence number."""
+    rows = reader.connection.execute(
+        "SELECT page_id, vector FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq",
+        (sequence,),
+    ).fetchall()
+    return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
+
+
+def vectors_of_pages(reader: Reader, page_ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
+    """page ids (one a chunk) and vectors (n, dim) of these pages."""
+    rows = [
+        row
+        for part in slices(page_ids)
+        for row in reader.connection.execute(
+            f"SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id IN ({marks(part)})",
+            part,
+        )
+    ]
+    return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
+
+
+def nearest_on_page(
+    reader: Reader, page_id: int, asked: NDArray[np.float32], most: int | None = None
+) -> list[ComparedChunk]:
+    """A page's chunks by cosine with a question's vector (dim,), best first; the `most` best, or all."""
+    return nearest_on_pages(reader, [page_id], asked, most)[page_id]
+
+
+def nearest_on_pages(
+    reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32], most: int | None = None
+) -> dict[int, list[ComparedChunk]]:
+    """The same of several pages at once."""
+    rows: dict[int, list[Any]] = {page_id: [] for page_id in page_ids}
+    for part in slices(page_ids):
+        for row in reader.connection.execute(
+            "SELECT page_id, text, box, regions, vector FROM chunks JOIN vectors USING (chunk_id)"
+            f" WHERE page_id IN ({marks(part)}) ORDER BY page_id, ordinal",
+            part,
+        ):
+            rows[row[0]].append(row)
+    return {page_id: _nearest(found, asked, most) for page_id, found in rows.items()}
+
+
+def _nearest(rows: Sequence[Any], asked: NDArray[np.float32], most: int | None) -> list[ComparedChunk]:
+    if not rows:
+        return []
+    found = cosines(_matrix([row[4] for row in rows]), asked).tolist()
+    best = sorted(range(len(rows)), key=lambda n: -found[n])[:most]
+    return [
+        ComparedChunk(zlib.decompress(rows[n][1]).decode(), _regions(rows[n][3], rows[n][2]), found[n]) for n in best
+    ]
+
+
+def _regions(stored: str, whole: str) -> tuple[Region, ...]:
+    entries = json.loads(stored) or [[0, *json.loads(whole)]]
+    return tuple(Region(int(start), (x0, y0, x1, y1)) for start, x0, y0, x1, y1 in entries)
+
+
+def cosines(matrix: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Of unit rows (n, dim) with a unit vector (dim,). Not by BLAS: its threads go on spinning for a while after each
+    product, on the core where another leg is at work."""
+    import numpy as np
+
+    found: NDArray[np.float32] = np.einsum("ij,j->i", matrix, asked)
+    return found
+
+
+def page_means(reader: Reader, page_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+    """page_id → the direction its chunks share, (dim,), unit length; zero for a page without text."""
+    import numpy as np
+
+    dim = int(reader.meta(_DIM, "1"))
+    means = {page_id: np.zeros(dim, dtype=np.float32) for page_id in page_ids}
+    for owner, vector in zip(*vectors_of_pages(reader, page_ids), strict=True):
+        means[owner] += vector
+    return {page_id: total / (np.linalg.norm(total) or 1.0) for page_id, total in means.items()}
+
+
+def page_ids_of_chunks(reader: Reader, keys: Sequence[str], *, upto: int) -> dict[str, int]:
+    """Chroma record id → page_id, for records that are still current: present, and written by `upto`."""
+    found: dict[str, int] = {}
+    for part in slices([key.rsplit(":", 2) for key in keys], values=3):
+        # The plus keeps SQLite from walking all vectors by their numbers: each wanted key is looked up.
+        rows = reader.connection.execute(
+            f"WITH wanted (doc_id, page, ordinal) AS (VALUES {','.join(['(?, ?, ?)'] * len(part))})"
+            " SELECT w.doc_id, w.page, w.ordinal, p.page_id FROM wanted w"
+            " JOIN pages p ON p.doc_id = w.doc_id AND p.page = w.page"
+            " JOIN chunks c ON c.page_id = p.page_id AND c.ordinal = w.ordinal"
+            " JOIN vectors v ON v.chunk_id = c.chunk_id WHERE +v.seq <= ?",
+            (*(value for d, p, o in part for value in (d, int(p), int(o))), upto),
+        )
+        found.update((f"{doc_id}:{page}:{ordinal}", int(page_id)) for doc_id, page, ordinal, page_id in rows)
+    return found
+
+
+def _matrix(blobs: Sequence[bytes]) -> NDArray[np.float32]:
+    import numpy as np
+
+    if not blobs:
+        return np.zeros((0, 0), dtype=np.float32)
+    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), -1).astype(np.float32)

@@ -1,0 +1,231 @@
+"""Where the parts of an index live inside its folder, and which folder may become one.
+
+Files of our own in there are made, read and removed without ever following a link. A folder can come from anywhere:
+git carries symbolic links, and one in the place of a name of ours would let a command write or delete elsewhere in the
+user's name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from research.errors import IndexUnusableError
+from research.store.error_hints import next_step
+
+CATALOG = "catalog.sqlite3"
+# Every name that ctx, SQLite or the lock makes directly in the folder.
+_OWN_NAMES = frozenset(
+    {
+        "ctx-index.json",
+        ".gitignore",
+        "write.lock",
+        "write.pid",
+        "chroma",
+        "images",
+        "spool",
+        "restoring",
+        CATALOG,
+        *(CATALOG + ending for ending in ("-wal", "-shm", "-journal")),
+        "catalog.damaged",
+    }
+)
+_SPOOLED = re.compile(r"[0-9a-f]{16}\.(jsonl|images)|tokens\.json")
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+def is_own_name(name: str) -> bool:
+    """Whether ctx itself makes a file or folder of this name directly in an index."""
+    return name in _OWN_NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPaths:
+    """The files of one index. Nothing is created until `create`."""
+
+    root: Path
+
+    @property
+    def catalog(self) -> Path:
+        return self.root / CATALOG
+
+    @property
+    def chroma(self) -> Path:
+        """Holds one folder a generation of the collections; only `store.collections` looks inside."""
+        return self.root / "chroma"
+
+    @property
+    def images(self) -> Path:
+        """Page images and thumbnails, one folder a document."""
+        return self.root / "images"
+
+    def image_folder(self, doc_id: str) -> Path:
+        return self.images / doc_id
+
+    def image_path(self, doc_id: str, page: int) -> str:
+        return str(self.image_folder(doc_id) / image_name(page))
+
+    def thumbnail_path(self, doc_id: str, page: int) -> str:
+        return str(self.image_folder(doc_id) / thumbnail_name(page))
+
+    @property
+    def spool(self) -> Path:
+        """Pages on their way from a reader to the catalog. Empty between runs."""
+        return self.root / "spool"
+
+    @property
+    def restoring(self) -> Path:
+        """A backup on its way in, until it was found whole."""
+        return self.root / "restoring"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "write.lock"
+
+    @property
+    def exists(self) -> bool:
+        return self.catalog.is_file()
+
+    def refuse_links(self) -> None:
+        """Raise if a name of ours in the folder is a link. SQLite and Chroma would follow it without a word."""
+        try:
+            with os.scandir(self.root) as entries:
+                links = [entry for entry in entries if entry.name in _OWN_NAMES and entry.is_symlink()]
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._unusable("cannot look into", error) from error
+        for link in links:
+            refuse_link(Path(link))
+
+    def open_spool(self) -> Path:
+        """The spool, there and without what a stopped run left in it."""
+        self.clear_spool()
+        make_folder(self.spool)
+        return self.spool
+
+    def clear_spool(self) -> None:
+        """Remove what is ours in the spool, and the folder if it is empty then."""
+        for path in own_entries(self.spool, _SPOOLED):
+            remove_tree(path)
+            remove_file(path)
+        with suppress(OSError):
+            self.spool.rmdir()
+
+    def has_spooled(self) -> bool:
+        """Whether a stopped run left a spool, with something of ours in it or nothing at all."""
+        if self.spool.is_symlink() or not self.spool.is_dir():
+            return False
+        return bool(own_entries(self.spool, _SPOOLED)) or not any(self.spool.iterdir())
+
+    def create(self) -> None:
+        """Make the folder, readable by its owner only: it holds the text of private documents.
+
+        One that is there must be empty, or an index; any other is left as it is, and `UsageError` says so.
+        """
+        from research.store.files.marker import ignore_for_git, mark  # a question needs neither
+
+        try:
+            self.root.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self.root.mkdir(mode=0o700)
+                made = True
+            except FileExistsError:
+                made = False
+            self.refuse_links()
+            mark(self.root)
+            if made:
+                ignore_for_git(self.root)
+        except OSError as error:
+            raise self._unusable("cannot use" if self.root.is_dir() else "cannot create", error) from error
+
+    def _unusable(self, what: str, error: OSError) -> IndexUnusableError:
+        hint = next_step(error) or "name another folder with --index DIR or CTX_INDEX"
+        return IndexUnusableError(f"{what} the index folder {self.root}: {error.strerror or error}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedPaths(IndexPaths):
+    """The folder `restoring` of an index. Paths of page images are those they will have, so that the collections
+    can be built before anything is put in place."""
+
+    @property
+    def images(self) -> Path:
+        return IndexPaths(self.root.parent).images
+
+    @property
+    def staged_images(self) -> Path:
+        """Where image files wait until then."""
+        return self.root / "images"
+
+
+def image_name(page: int) -> str:
+    return f"{page:05d}.jpg"
+
+
+def thumbnail_name(page: int) -> str:
+    return f"{page:05d}.webp"
+
+
+def refuse_link(path: Path) -> None:
+    """Raise if this name of ours is a link. One that is missing is fine."""
+    if path.is_symlink():
+        raise IndexUnusableError(
+            f"{path} is a link, and ctx follows none inside an index",
+            hint="remove the link, or name another index with --index DIR",
+        )
+
+
+def create_file(path: Path, data: bytes) -> None:
+    """Write a new file for its owner only; `FileExistsError` if anything has that name, a dangling link too."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """The content, at most `most` bytes of it. `OSError` for a link or anything that is no file."""
+    descriptor = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path} is no file")
+        return file.read(most)
+
+
+def make_folder(path: Path) -> None:
+    """A folder for its owner only. One that is there is used, a link to one is not."""
+    refuse_link(path)
+    path.mkdir(mode=0o700, exist_ok=True)
+
+
+def sync(path: Path) -> None:
+    """What was written to this file, or the names in this folder, survive a power cut from here on."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder of ours as far as that can be done. A link in its place, and what it leads to, stays."""
+    with suppress(OSError):
+        shutil.rmtree(path)  # refuses a link by itself, and does not follow those inside
+
+
+def own_entries(folder: Path, ours: re.Pattern[str]) -> list[Path]:
+    """What has a name of ours in a folder of ours; nothing if that is a link."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return [path for path in folder.iterdir() if ours.fullmatch(path.name)]
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file of ours as far as that can be done. Of a link only the link."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)

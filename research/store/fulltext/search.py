@@ -1,0 +1,251 @@
+"""SQLite's own: full-text search over pages, term statistics and BM25 scores from FTS5."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from research.store.catalog.pages import marks, slices, totals
+from research.store.catalog.reader import Reader
+from research.store.fulltext.analyzer import letters, name_parts, words
+
+# FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1.
+_BM25_MAXIMUM = 2.2
+_SCORE = "bm25(page_words, 1.0, 1.0)"
+# Words on more pages than this cost most of the time and decide least; and how many such hits make it worth while to
+# look at the other pages first.
+_RARE_SHARE = 0.2
+_WORTH_PRUNING = 10
+_ORDER = 0.01  # of a floor: enough to tell its pages apart
+_MOST_PAIR_PAGES = 1000  # whose pairs are scored at once; few questions have more
+_TERMS_A_STATEMENT = 12
+
+
+Floors = dict[str, dict[int, float]]
+"""word → page_id → the least share of its weight that the word counts there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A question word and how rare it is among the pages."""
+
+    word: str
+    pages: int  # that hold it
+    share: float  # of all pages
+    idf: float  # never zero: a word of every page still says a little
+    fts_idf: float  # as FTS5 has it inside its bm25(), where a word of most pages counts nothing
+
+
+def term_statistics(reader: Reader, words: Sequence[str]) -> list[Term]:
+    """Each distinct word with its weight; words on no page have the highest."""
+    distinct = list(dict.fromkeys(words))
+    total, known = totals(reader).pages, reader.count_cache()
+    for part in slices([word for word in distinct if ("pages with", word) not in known]):
+        rows = reader.connection.execute(f"SELECT term, doc FROM page_vocabulary WHERE term IN ({marks(part)})", part)
+        pages = dict.fromkeys(part, 0) | {str(row[0]): int(row[1]) for row in rows}
+        known.update((("pages with", word), count) for word, count in pages.items())
+    return [_term(word, total, known["pages with", word]) for word in distinct]
+
+
+def find_words(reader: Reader, terms: Sequence[Term], *, limit: int) -> set[int]:
+    """The best `limit` pages that hold any of the words, by FTS5's own ranking."""
+    present = [term for term in terms if term.pages]
+    rare = [term for term in present if term.share <= _RARE_SHARE]
+    most_common = sum(term.pages for term in present) - sum(term.pages for term in rare)
+    if rare and most_common > _WORTH_PRUNING * limit:
+        found = _score(reader, _any(present), limit, _any(rare))
+        # A page with none of the rare words scores less than this; if the last of the found is better, none is missing.
+        bound = sum(term.fts_idf for term in present if term.share > _RARE_SHARE)
+        if len(found) == limit and min(found.values()) > bound:
+            return set(found)
+    return set(_score(reader, _any(present), limit))
+
+
+def score_words(
+    reader: Reader, terms: Sequence[Term], page_ids: Sequence[int], floors: Floors | None = None
+) -> dict[int, float]:
+    """page_id → BM25 of the words with the weights of `terms`; at most the sum of their idf."""
+    scores: dict[int, float] = {}
+    present = [term for term in terms if term.pages]
+    # Word by word, so that FTS5's own weight can be divided out and ours put in.
+    by_word = _score_pages(reader, [_quote(term.word) for term in present], page_ids)
+    for term, found in zip(present, by_word, strict=True):
+        least = (floors or {}).get(term.word, {})
+        for page_id, score in found.items():
+            share = min(1.0, score / term.fts_idf)
+            # What lies below its floor keeps its order there.
+            share = max(share, least.get(page_id, 0.0) * (1.0 - _ORDER + _ORDER * share))
+            scores[page_id] = scores.get(page_id, 0.0) + share * term.idf
+    return scores
+
+
+def few_pages(reader: Reader, phrases: Sequence[Sequence[str]], *, most: int) -> list[list[int]]:
+    """Of each phrase the pages where its words stand in a row; none if those are more than `most`."""
+    found: list[list[int]] = [[] for _ in phrases]
+    for start in range(0, len(phrases), _TERMS_A_STATEMENT):
+        part = [_quote(" ".join(words)) for words in phrases[start : start + _TERMS_A_STATEMENT]]
+        looks = (
+            f"SELECT {number} AS phrase, rowid FROM (SELECT rowid FROM page_words WHERE page_words MATCH ? LIMIT ?)"
+            for number in range(start, start + len(part))
+        )
+        values = [value for phrase in part for value in (phrase, most + 1)]
+        for phrase, page_id in reader.connection.execute(" UNION ALL ".join(looks), values):
+            found[phrase].append(int(page_id))
+    return [pages if len(pages) <= most else [] for pages in found]
+
+
+def find_pairs(reader: Reader, words: Sequence[str], *, limit: int) -> tuple[dict[int, float], bool]:
+    """page_id → BM25 of adjacent word pairs, best first, and whether these are all pages with any. More than `limit`
+    come where that is no trouble."""
+    limit = max(limit, _MOST_PAIR_PAGES)
+    found = _score(reader, _pairs(words), limit)
+    return found, len(found) < limit
+
+
+def score_pairs(reader: Reader, words: Sequence[str], page_ids: Sequence[int]) -> dict[int, float]:
+    """The same of these pages."""
+    pairs = _pairs(words)
+    return _score_pages(reader, [pairs], page_ids)[0] if pairs else {}
+
+
+def phrase_pages(
+    reader: Reader, phrases: Iterable[Sequence[str]], doc_ids: Sequence[str], *, limit: int
+) -> dict[int, str]:
+    """page_id → doc_id of the pages of these documents where the words of a phrase stand in a row, the best `limit`."""
+    expression = " OR ".join(_quote(" ".join(phrase)) for phrase in phrases if phrase)
+    if not expression:
+        return {}
+    rows = reader.connection.execute(
+        "SELECT page_id, doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
+        f" WHERE page_words MATCH ? AND doc_id IN ({marks(doc_ids)}) ORDER BY rank LIMIT ?",
+        (expression, *doc_ids, limit),
+    )
+    return {int(row[0]): str(row[1]) for row in rows}
+
+
+def documents_holding(reader: Reader, doc_ids: Sequence[str], groups: Iterable[Sequence[str]]) -> set[str]:
+    """Those of these documents that have a page with all phrases of one of the groups."""
+    pages = [" AND ".join(_quote(" ".join(words(phrase))) for phrase in group) for group in groups]
+    rows = reader.connection.execute(
+        "SELECT DISTINCT doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
+        f" WHERE page_words MATCH ? AND doc_id IN ({marks(doc_ids)})",
+        (" OR ".join(f"({page})" for page in pages), *doc_ids),
+    )
+    return {str(row[0]) for row in rows}
+
+
+def unknown_words(reader: Reader, question: str) -> list[str]:
+    """The words of a question, as it writes them, that stand on no page and in no name."""
+    missing = {term.word for term in term_statistics(reader, words(question)) if not term.pages}
+    if not missing:
+        return []
+    for part in slices(sorted(missing)):
+        rows = reader.connection.execute(f"SELECT DISTINCT word FROM name_words WHERE word IN ({marks(part)})", part)
+        missing -= {str(row[0]) for row in rows}
+    written = dict.fromkeys(letters(question))
+    return [word for word in written if len(stems := words(word)) == 1 and stems[0] in missing]
+
+
+def name_stems(reader: Reader, first: str) -> list[str]:
+    """The words of file names and titles that begin with a letter, as stems."""
+    rows = reader.connection.execute(
+        "SELECT DISTINCT word FROM name_words WHERE word >= ? AND word < ?", (first, chr(ord(first) + 1))
+    )
+    return [str(row[0]) for row in rows]
+
+
+def written_names(reader: Reader, stem: str, *, documents: int) -> set[str]:
+    """A word of file names and titles as some of these write it."""
+    rows = reader.connection.execute(
+        "SELECT filename, title FROM name_words JOIN documents USING (doc_id) WHERE word = ? LIMIT ?", (stem, documents)
+    )
+    parts = {part for row in rows for name in row for part in name_parts(name)}
+    return {part for part in parts if words(part) == [stem]}
+
+
+def share_of_named(reader: Reader, stem: str) -> float:
+    """How much of the pages with a word belong to documents that have it in their names; 1 if it is on no page."""
+    pages, named = reader.connection.execute(
+        "SELECT COUNT(*), COALESCE(SUM(doc_id IN (SELECT doc_id FROM name_words WHERE word = ?)), 0)"
+        " FROM page_words JOIN pages ON page_id = page_words.rowid WHERE page_words MATCH ?",
+        (stem, _quote(stem)),
+    ).fetchone()
+    return int(named) / int(pages) if pages else 1.0
+
+
+def name_matches(reader: Reader, words: Sequence[str]) -> dict[str, float]:
+    """doc_id → summed idf (among documents) of the words found in its file name."""
+    total = totals(reader).documents
+    holders: dict[str, list[str]] = {}
+    for part in slices(list(dict.fromkeys(words))):
+        rows = reader.connection.execute(f"SELECT word, doc_id FROM name_words WHERE word IN ({marks(part)})", part)
+        for word, doc_id in rows:
+            holders.setdefault(word, []).append(doc_id)
+    scores: dict[str, float] = {}
+    for doc_ids in holders.values():
+        idf = _idf((total - len(doc_ids) + 0.5) / (len(doc_ids) + 0.5))
+        for doc_id in doc_ids:
+            scores[doc_id] = scores.get(doc_id, 0.0) + idf
+    return scores
+
+
+def _score(reader: Reader, expression: str, limit: int, holding: str = "") -> dict[int, float]:
+    """The best `limit` pages of an expression; `holding`: only those that match this other one, too."""
+    if not expression:
+        return {}
+    among = " AND +rowid IN (SELECT rowid FROM page_words WHERE page_words MATCH ?)" if holding else ""
+    rows = reader.connection.execute(
+        f"SELECT rowid, {_SCORE} AS score FROM page_words WHERE page_words MATCH ?{among}"
+        " ORDER BY score, rowid LIMIT ?",
+        (expression, *([holding] if holding else []), limit),
+    )
+    return {int(page_id): _share(score) for page_id, score in rows}
+
+
+def _score_pages(reader: Reader, expressions: Sequence[str], page_ids: Sequence[int]) -> list[dict[int, float]]:
+    """Of each expression those of these pages that match it."""
+    found: list[dict[int, float]] = [{} for _ in expressions]
+    for ids in slices(page_ids):
+        # Numbered, so that the pages are given once for all expressions.
+        among = ",".join(f"?{number}" for number in range(1, len(ids) + 1))
+        for start in range(0, len(expressions), _TERMS_A_STATEMENT):
+            part = expressions[start : start + _TERMS_A_STATEMENT]
+            looks = (
+                f"SELECT {start + number} AS expression, rowid, {_SCORE} FROM page_words"
+                f" WHERE page_words MATCH ?{len(ids) + number + 1} AND +rowid IN ({among})"
+                for number in range(len(part))
+            )
+            for expression, page_id, score in reader.connection.execute(" UNION ALL ".join(looks), (*ids, *part)):
+                found[expression][int(page_id)] = _share(score)
+    return found
+
+
+def _share(score: float) -> float:
+    # FTS5 counts better as more negative.
+    return -float(score) / _BM25_MAXIMUM
+
+
+def _pairs(words: Sequence[str]) -> str:
+    """The expression for pages with two of the words side by side."""
+    return " OR ".join(_quote(f"{a} {b}") for a, b in dict.fromkeys(pairwise(words)))
+
+
+def _any(terms: Sequence[Term]) -> str:
+    """The expression for pages with any of the words."""
+    return " OR ".join(_quote(term.word) for term in terms)
+
+
+def _quote(text: str) -> str:
+    """A string FTS5 takes as words, never as operators."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _term(word: str, total: int, pages: int) -> Term:
+    odds = (total - pages + 0.5) / (pages + 0.5)
+    return Term(word, pages, pages / max(1, total), idf=_idf(odds), fts_idf=max(math.log(odds), 1e-6))
+
+
+def _idf(odds: float) -> float:
+    return math.log(1.0 + odds)

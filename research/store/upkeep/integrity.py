@@ -1,0 +1,258 @@
+"""Integrity checks: what can be wrong inside an index, and what fixes it."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from research.store.catalog import failures
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
+from research.store.catalog.vectors import dim_of
+from research.store.files import images
+from research.store.files.paths import remove_tree
+from research.store.fulltext.rebuild import index_is_damaged, pages_disagree, rebuild_words, words_disagree
+from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
+from research.store.vectors import drafts
+
+READ_AGAIN = "read them again with: ctx ingest PATH"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong. `fix` needs a writable catalog and the write lock; None: nothing can fix it."""
+
+    name: str
+    message: str
+    fix: Callable[[Catalog], None] | None
+    remedy: str = ""  # what is left for the user to do
+
+
+IntegrityCheck = Callable[[Catalog], Iterator[Problem]]
+
+
+def check_structure(catalog: Catalog) -> Iterator[Problem]:
+    """SQLite's own check of the whole file; slow on a large one."""
+    answer = [str(row[0]) for row in catalog.connection.execute("PRAGMA integrity_check(3)")]
+    if answer != ["ok"]:
+        yield Problem("catalog", f"damaged: {'; '.join(answer)}", _rebuild_indexes)
+
+
+def check_references(catalog: Catalog) -> Iterator[Problem]:
+    count = _orphans(catalog.connection)
+    if count:
+        yield Problem("references", f"{count} rows belong to nothing", _drop_orphans)
+
+
+def check_documents(catalog: Catalog) -> Iterator[Problem]:
+    """Documents that are not whole, which no run of ours leaves behind."""
+    rows = catalog.connection.execute(
+        "SELECT doc_id FROM documents d WHERE reader_version > 0"
+        " AND num_pages <> (SELECT COUNT(*) FROM pages p WHERE p.doc_id = d.doc_id)"
+    )
+    yield from _unreadable({str(row[0]) for row in rows}, "lack pages")
+
+
+def check_texts(catalog: Catalog) -> Iterator[Problem]:
+    """Every page and chunk unpacked once."""
+    damaged: set[str] = set()
+    for query in (
+        "SELECT doc_id, markdown FROM pages JOIN documents USING (doc_id) WHERE reader_version > 0",
+        "SELECT doc_id, text FROM chunks JOIN pages USING (page_id) JOIN documents USING (doc_id)"
+        " WHERE reader_version > 0",
+        "SELECT doc_id, lines FROM page_lines JOIN pages USING (page_id) JOIN documents USING (doc_id)"
+        " WHERE reader_version > 0",
+    ):
+        for doc_id, blob in catalog.connection.execute(query):
+            try:
+                zlib.decompress(blob).decode()
+            except (zlib.error, UnicodeDecodeError, TypeError):
+                damaged.add(str(doc_id))
+    yield from _unreadable(damaged, "have damaged text")
+
+
+def check_vectors(catalog: Catalog) -> Iterator[Problem]:
+    dim = dim_of(catalog)
+    rows = catalog.connection.execute("SELECT seq, vector FROM vectors")
+    bad = [int(seq) for seq, vector in rows if unit_problem(vector, dim)] if dim else []
+    if bad:
+        yield Problem(
+            "vectors",
+            f"{len(bad)} vectors have the wrong size or length",
+            lambda opened: _drop_vectors(opened, bad),
+            "embed them again with: ctx ingest PATH",
+        )
+
+
+def check_values(catalog: Catalog) -> Iterator[Problem]:
+    """Every value looked at as restore does: what is found here keeps a backup from being made."""
+    problem = next(validate_catalog(catalog.connection), None)
+    if problem is not None:
+        yield Problem("values", f"the catalog is not as ctx writes it: {problem}", None)
+
+
+def check_ledger(catalog: Catalog) -> Iterator[Problem]:
+    """Work that is due and not noted would never be done."""
+    for stage, due in ((STAGE_VECTORS, _WITHOUT_VECTORS), (STAGE_OCR, _WITHOUT_OCR)):
+        missing = f"{due} AND doc_id NOT IN (SELECT doc_id FROM ledger WHERE stage = '{stage}')"
+        count = _count(catalog, f"SELECT COUNT(*) FROM ({missing})")
+        if count:
+            yield Problem(
+                "ledger",
+                f"{count} documents wait for {stage} and nobody knows",
+                lambda opened, rows=missing, stage=stage: _change(  # type: ignore[misc]
+                    opened, f"INSERT INTO ledger SELECT doc_id, '{stage}' FROM ({rows})"
+                ),
+                "finish them with: ctx ingest PATH",
+            )
+
+
+def check_given_up(catalog: Catalog) -> Iterator[Problem]:
+    """A page that was skipped and is not noted would never be tried again."""
+    count = failures.nameless(catalog)
+    if count:
+        message = f"{count} pages were given up and nobody knows"
+        yield Problem("given up", message, failures.name_them, READ_AGAIN)
+
+
+def check_images(catalog: Catalog) -> Iterator[Problem]:
+    missing = images.missing(catalog)
+    if missing:
+        yield Problem(
+            "images",
+            f"{len(missing)} page images are gone",
+            lambda opened: images.forget(opened, missing),
+            "draw them again with: ctx ingest PATH",
+        )
+
+
+def check_fulltext(catalog: Catalog) -> Iterator[Problem]:
+    if pages_disagree(catalog):
+        yield _fulltext_problem("holds other pages than the catalog")
+
+
+def check_fulltext_words(catalog: Catalog) -> Iterator[Problem]:
+    """Every word compared; needs a writable catalog."""
+    if index_is_damaged(catalog):
+        yield _fulltext_problem("is damaged")
+    elif words_disagree(catalog):
+        yield _fulltext_problem("disagrees with the pages")
+
+
+def check_leftovers(catalog: Catalog) -> Iterator[Problem]:
+    """What stopped runs left on the disk. Nobody may be writing."""
+    paths = catalog.paths
+    if drafts.has_draft(paths.chroma):
+        yield Problem(
+            "leftovers", "an unfinished draft of the collections", lambda _: drafts.drop_draft(paths.chroma)
+        )
+    if paths.has_spooled():
+        yield Problem("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())
+    if paths.restoring.exists():
+        yield Problem("leftovers", "a stopped restore's files", lambda _: remove_tree(paths.restoring))
+    known = {str(row[0]) for row in catalog.connection.execute("SELECT doc_id FROM documents")}
+    strangers = images.strangers(paths, known)
+    if strangers:
+        message = f"{len(strangers)} image folders of documents that are gone"
+        yield Problem("leftovers", message, lambda _: images.sweep(paths, known))
+
+
+QUICK: tuple[IntegrityCheck, ...] = (
+    check_documents,
+    check_ledger,
+    check_given_up,
+    check_images,
+    check_fulltext,
+    check_leftovers,
+)
+# Each stands on those before it.
+FULL: tuple[IntegrityCheck, ...] = (
+    check_structure,
+    check_references,
+    check_documents,
+    check_texts,
+    check_vectors,
+    check_values,
+    check_ledger,
+    check_given_up,
+    check_images,
+    check_fulltext_words,
+    check_leftovers,
+)
+
+_WITHOUT_VECTORS = (
+    "SELECT DISTINCT doc_id FROM pages JOIN chunks USING (page_id) LEFT JOIN vectors USING (chunk_id) WHERE seq IS NULL"
+)
+_WITHOUT_OCR = "SELECT DISTINCT doc_id FROM pages WHERE needs_ocr"
+
+
+def _unreadable(doc_ids: set[str], what: str) -> Iterator[Problem]:
+    if doc_ids:
+        yield Problem(
+            "documents", f"{len(doc_ids)} documents {what}", lambda opened: _mark_unread(opened, doc_ids), READ_AGAIN
+        )
+
+
+def _mark_unread(catalog: Catalog, doc_ids: set[str]) -> None:
+    """As if an older reader had read them: the next run reads them again and puts them in their own place."""
+    with catalog.transaction() as connection:
+        connection.executemany("UPDATE documents SET reader_version = 0 WHERE doc_id = ?", [(d,) for d in doc_ids])
+
+
+def _fulltext_problem(what: str) -> Problem:
+    return Problem("full text", f"full-text search {what}", _rebuild_fulltext)
+
+
+def _rebuild_fulltext(catalog: Catalog) -> None:
+    rebuild_words(catalog)
+
+
+def _rebuild_indexes(catalog: Catalog) -> None:
+    try:
+        catalog.connection.execute("REINDEX")
+    except sqlite3.DatabaseError:
+        return  # the second look finds it as it was and says so
+
+
+def _drop_orphans(catalog: Catalog) -> None:
+    with catalog.transaction() as connection:
+        _delete_orphans(connection)
+
+
+def _drop_vectors(catalog: Catalog, sequence: list[int]) -> None:
+    with catalog.transaction() as connection:
+        connection.executemany("DELETE FROM vectors WHERE seq = ?", [(number,) for number in sequence])
+
+
+def _change(catalog: Catalog, statement: str, *values: object) -> None:
+    with catalog.transaction() as connection:
+        connection.execute(statement, values)
+
+
+def _count(catalog: Catalog, query: str, *values: object) -> int:
+    return int(catalog.connection.execute(query, values).fetchone()[0])
+
+
+def _orphans(connection: sqlite3.Connection) -> int:
+    """Rows whose parent is gone, in whatever tables the catalog has."""
+    return len(connection.execute("PRAGMA foreign_key_check").fetchall())
+
+
+def _delete_orphans(connection: sqlite3.Connection) -> None:
+    """Delete those rows, and then the ones that lose their parent by it; part of the caller's transaction."""
+    while sum(connection.execute(statement).rowcount for statement in _deletions(connection)):
+        pass
+
+
+def _deletions(connection: sqlite3.Connection) -> Iterator[str]:
+    tables = [str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    for table in tables:
+        for key in connection.execute(f'PRAGMA foreign_key_list("{table}")').fetchall():
+            parent, column = str(key["table"]), str(key["from"])
+            # Without a column named, a reference means the parent's primary key.
+            target = key["to"] or next(
+                row["name"] for row in connection.execute(f'PRAGMA table_info("{parent}")') if row["pk"]
+            )
+            yield f'DELETE FROM "{table}" WHERE "{column}" NOT IN (SELECT "{target}" FROM "{parent}")'

@@ -1,0 +1,262 @@
+"""The nearest pages to a question's vector: `VectorIndex`, and the two that there are.
+
+`ExactScan` compares every vector of the catalog. `ChromaIndex` asks the newest published generation of the collections,
+compares what was written after it one by one, and scans where Chroma cannot be read. Both answer from the revision of
+the catalog that the given reader sees, and may be asked from many threads.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from research.store.catalog import vectors
+from research.store.catalog.pages import slices
+from research.store.catalog.reader import Reader
+from research.store.files.paths import IndexPaths
+from research.store.vectors import generations
+from research.store.vectors.chroma import ClientReader, CoreReader, RetriedReader
+from research.store.vectors.generations import MANIFEST, TEXT, VISUAL, Generation, IndexState
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ServedBy = Literal["core", "client", "exact"]
+
+# Records asked for, for each page wanted: chunks of one page stand together. More makes each query dearer.
+_RECORDS_A_PAGE = {TEXT: 2.5, VISUAL: 1.0}
+_BLOCK = 4096  # vectors compared at once: a few megabytes
+
+_AFTER = {
+    TEXT: "SELECT seq, page_id, vector FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq LIMIT ?",
+    VISUAL: "SELECT seq, page_id, first FROM page_vectors WHERE seq > ? AND length(first) > 0 ORDER BY seq LIMIT ?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Pages and their cosine with the question, best first; by whom the published ones were found, and what kept a
+    quicker reader from it (empty if nothing did)."""
+
+    pairs: list[tuple[int, float]]
+    served_by: ServedBy
+    problem: str = ""
+
+
+class VectorIndex(Protocol):
+    def nearest(self, reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
+        """The `count` pages with the records nearest to a unit vector (dim,), each by its best record."""
+        ...
+
+    def state(self, reader: Reader) -> IndexState:
+        """How what is published stands against the catalog."""
+        ...
+
+    def sync_if_stale(self, reader: Reader) -> bool:
+        """Publish what is missing, unless that cannot be done now. True if it was done."""
+        ...
+
+    def refresh(self) -> None:
+        """Open everything anew with the next question."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class ExactScan:
+    """Compares all vectors of the catalog, a block at a time. Needs nothing but the catalog."""
+
+    def nearest(self, reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
+        return Nearest(_best_pages(_compared(reader, collection, 0, vector), count), "exact")
+
+    def state(self, reader: Reader) -> IndexState:
+        return IndexState(None, missing=0, surplus=0)
+
+    def sync_if_stale(self, reader: Reader) -> bool:
+        return False
+
+    def refresh(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class ChromaIndex:
+    """Follows the generations of one index folder by itself. A generation's files are opened once, with the first
+    question that needs them, and closed when a newer one is there and the last question that uses them has ended."""
+
+    def __init__(self, paths: IndexPaths) -> None:
+        self._folder = paths.chroma
+        self._lock = threading.Lock()
+        self._seen: object = None
+        self._opened: _OpenGeneration | None = None
+
+    def nearest(self, reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
+        published = Nearest([], "exact")
+        through = 0
+        try:
+            opened = self._current(reader)
+        except OSError as error:
+            published = Nearest([], "exact", f"the collections cannot be looked at ({error})")
+        else:
+            if opened is not None and opened.generation.records_in(collection):
+                published = opened.nearest(reader, vector.tolist(), count, collection)
+                through = opened.generation.through(collection) if published.served_by != "exact" else 0
+        later = _compared(reader, collection, through, vector)
+        return Nearest(_best_pages([*published.pairs, *later], count), published.served_by, published.problem)
+
+    def generation(self, reader: Reader) -> Generation | None:
+        """The published generation that this reader's questions are answered from."""
+        opened = self._current(reader)
+        return None if opened is None else opened.generation
+
+    def state(self, reader: Reader) -> IndexState:
+        return generations.compare(reader, self.generation(reader))
+
+    def sync_if_stale(self, reader: Reader) -> bool:
+        try:
+            state = self.state(reader)
+        except OSError:
+            return False
+        if not state.behind or (state.generation is None and state.missing == 0):
+            return False
+        from research.store.vectors.catch_up import publish_if_possible
+
+        return publish_if_possible(reader.paths, state)
+
+    def refresh(self) -> None:
+        with self._lock:
+            self._seen = self._opened = None
+
+    def close(self) -> None:
+        self.refresh()
+
+    def _current(self, reader: Reader) -> _OpenGeneration | None:
+        catalog_id, last = reader.meta("catalog_id"), vectors.last_sequence(reader)
+        with self._lock:
+            newest_name, manifest = _look(self._folder)
+            if self._seen != (catalog_id, newest_name, manifest):
+                newest = generations.newest(self._folder, catalog_id)
+                if newest is None or self._opened is None or self._opened.generation != newest:
+                    self._opened = None if newest is None else _OpenGeneration(newest)
+                # Where the newest on the disk is not usable, the next question looks again.
+                known = newest is not None and newest.path.name == newest_name
+                self._seen = (catalog_id, newest_name, manifest) if known else None
+            opened = self._opened
+        if opened is None or opened.generation.through_seq <= last:
+            return opened
+        # Published after this reader's moment, or the catalog was set back: the generation before may fit.
+        older = generations.newest(self._folder, catalog_id, through=last)
+        return None if older is None else _OpenGeneration(older)
+
+
+class _OpenGeneration:
+    """A generation with the readers open on it. They close when nobody refers to them any more."""
+
+    def __init__(self, generation: Generation) -> None:
+        self.generation = generation
+        self._core = RetriedReader(lambda: CoreReader(generation.path))
+        self._client = RetriedReader(lambda: ClientReader(generation.path))
+        self._checked = False
+
+    def nearest(self, reader: Reader, vector: list[float], count: int, collection: str) -> Nearest:
+        """The published pages; "exact" and none if neither the core nor the client can be asked."""
+        records = self.generation.records_in(collection)
+        asked = min(records, max(1, int(count * _RECORDS_A_PAGE[collection])))
+        while True:
+            found, served_by, problem = self._ask(collection, vector, asked)
+            pages = _pages_of(reader, collection, found, self.generation)
+            if len(pages) >= count or asked >= records or served_by == "exact":
+                return Nearest(pages, served_by, problem)
+            asked = min(records, asked * 2)
+
+    def _ask(self, collection: str, vector: list[float], count: int) -> tuple[list[tuple[str, float]], ServedBy, str]:
+        found = self._core.nearest(collection, vector, count)
+        if found is not None:
+            return found, "core", ""
+        found = self._client.nearest(collection, vector, count)
+        if found is not None:
+            return found, "client", f"Chroma's core failed ({self._core.problem}); its public client was asked"
+        self._invalidate_if_damaged()
+        reasons = dict.fromkeys((self._core.problem, self._client.problem))
+        return [], "exact", f"the collections cannot be read ({'; '.join(reasons)}); every vector was compared"
+
+    def _invalidate_if_damaged(self) -> None:
+        """What others may read is only taken from them if it is surely broken: a reader can fail for reasons of its
+        own, such as too many open files. Compared once, it is every byte."""
+        if not self._checked and generations.is_damaged(self.generation):
+            generations.invalidate(self.generation)
+        self._checked = True
+
+
+def _look(folder: Path) -> tuple[str, tuple[int, ...]]:
+    """What changes when a generation is published, invalidated or replaced: the newest one's name, and its manifest's
+    identity. A listing and a stat, because every question pays for it."""
+    try:
+        newest = max((name for name in os.listdir(folder) if name.startswith("gen-")), default="")  # noqa: PTH208
+        found = os.stat(folder / newest / MANIFEST)  # noqa: PTH116
+    except OSError:
+        return "", ()
+    return newest, (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def _pages_of(
+    reader: Reader, collection: str, found: Sequence[tuple[str, float]], generation: Generation
+) -> list[tuple[int, float]]:
+    """The pages of records, best first, that this reader still has as they were published."""
+    if collection == VISUAL:
+        pages = _page_ids(reader, [key for key, _ in found], generation.visual_through_seq)
+        return [(pages[key], similarity) for key, similarity in found if key in pages]
+    by_page: dict[str, list[tuple[str, float]]] = {}
+    for record in found:
+        by_page.setdefault(record[0].rpartition(":")[0], []).append(record)
+    best = [records[0] for records in by_page.values()]
+    current = vectors.page_ids_of_chunks(reader, [key for key, _ in best], upto=generation.through_seq)
+    # A page whose best record is outdated may have others that are not; that is rare.
+    rest = [key for records in by_page.values() if records[0][0] not in current for key, _ in records[1:]]
+    current |= vectors.page_ids_of_chunks(reader, rest, upto=generation.through_seq) if rest else {}
+    candidates = (next(((k, s) for k, s in records if k in current), None) for records in by_page.values())
+    return sorted(((current[k], s) for k, s in filter(None, candidates)), key=lambda pair: -pair[1])
+
+
+def _page_ids(reader: Reader, keys: Sequence[str], through: int) -> dict[str, int]:
+    """ "doc_id:page" → page_id, of pages whose visual vectors were written by a sequence number and are still there."""
+    found: dict[str, int] = {}
+    for part in slices(keys):
+        pairs = [key.rsplit(":", 1) for key in part]
+        rows = reader.connection.execute(
+            "SELECT doc_id, page, page_id FROM pages JOIN page_vectors USING (page_id)"
+            f" WHERE (doc_id, page) IN (VALUES {','.join(['(?, ?)'] * len(pairs))}) AND seq <= ?",
+            (*(value for doc_id, page in pairs for value in (doc_id, int(page))), through),
+        )
+        found.update((f"{doc_id}:{page}", int(page_id)) for doc_id, page, page_id in rows)
+    return found
+
+
+def _compared(reader: Reader, collection: str, after: int, vector: NDArray[np.float32]) -> Iterator[tuple[int, float]]:
+    """page_id and cosine of every vector of the catalog that was written after a sequence number."""
+    import numpy as np
+
+    size = 2 * len(vector)
+    while rows := reader.connection.execute(_AFTER[collection], (after, _BLOCK)).fetchall():
+        fitting = [(int(page_id), blob) for _, page_id, blob in rows if len(blob) == size]
+        if fitting:
+            matrix = np.frombuffer(b"".join(blob for _, blob in fitting), dtype="<f2").reshape(len(fitting), -1)
+            similarities = vectors.cosines(matrix.astype(np.float32), vector).tolist()
+            yield from zip((page_id for page_id, _ in fitting), similarities, strict=True)
+        if len(rows) < _BLOCK:
+            return
+        after = int(rows[-1][0])
+
+
+def _best_pages(scored: Iterable[tuple[int, float]], count: int) -> list[tuple[int, float]]:
+    best: dict[int, float] = {}
+    for page_id, similarity in scored:
+        if similarity > best.get(page_id, -2.0):
+            best[page_id] = similarity
+    ranked = sorted(best.items(), key=lambda pair: -pair[1])[:count]
+    return [(page_id, min(1.0, similarity)) for page_id, similarity in ranked]  # rounding may go beyond
