@@ -55,6 +55,9 @@ def ingest(ctx: FaultyCtx, docs: Path, *options: str) -> Said:
     return said
 
 
+TEXT_ALONE = ("--no-images", "--ocr", "off")  # where only reading is to die
+
+
 def failures(said: Said, part: str = "failed_pages") -> list[tuple[str, int, str, str]]:
     return [(Path(p["path"]).name, p["page"], p["stage"], p["code"]) for p in said.document[part]]
 
@@ -160,14 +163,14 @@ def test_what_waits_goes_on_waiting_while_another_page_is_tried_again(ctx: Fault
 def test_a_file_that_hangs_as_a_whole_costs_its_time_once(ctx: FaultyCtx, docs: Path, index: Path) -> None:
     path = docs / "single.pdf"
     ctx.set(read_1="hang")
-    said = ingest(ctx, path)
+    said = ingest(ctx, path, *TEXT_ALONE)
     assert (said.code, said.document["files"][0]["code"], ctx.met()) == (4, "timeout", 2)
-    later = ingest(ctx, path)
+    later = ingest(ctx, path, *TEXT_ALONE)
     assert (later.code, later.document["files"][0]["code"], ctx.met()) == (4, "timeout", 2), "not tried"
     assert "it was not tried again" in later.err
     assert "given up     1 file (single.pdf); try again with: ctx ingest PATH --retry\n" in ctx.run("status").out
     ctx.set(read_1="hang once")
-    retried = ingest(ctx, path, "--retry")
+    retried = ingest(ctx, path, "--retry", *TEXT_ALONE)
     assert (retried.code, retried.document["added"], ctx.met()) == (0, 1, 3), retried.err
     assert ctx.run("status", "--json").document["given_up"] == []
 
@@ -175,20 +178,20 @@ def test_a_file_that_hangs_as_a_whole_costs_its_time_once(ctx: FaultyCtx, docs: 
 def test_a_file_that_hung_is_tried_again_once_it_changes(ctx: FaultyCtx, docs: Path) -> None:
     path = docs / "single.pdf"
     ctx.set(read_1="hang")
-    assert ingest(ctx, path).code == 4
+    assert ingest(ctx, path, *TEXT_ALONE).code == 4
     ctx.clear()
     write_pdf(path, ["Another page."])
-    assert ingest(ctx, path).code == 0
+    assert ingest(ctx, path, *TEXT_ALONE).code == 0
     assert ctx.run("status", "--json").document["given_up"] == []
 
 
 def test_a_page_that_crashes_is_tried_in_two_runs_and_then_waits(ctx: FaultyCtx, docs: Path) -> None:
     ctx.set(read_2="crash")
     for tries in (2, 4):
-        said = ingest(ctx, docs)
+        said = ingest(ctx, docs, *TEXT_ALONE)
         assert (said.code, ctx.met()) == (4, tries)
         assert said.document["failed_pages"][0]["reason"] == "the PDF library crashed on it (SIGSEGV)"
-    waiting = ingest(ctx, docs)
+    waiting = ingest(ctx, docs, *TEXT_ALONE)
     assert (waiting.code, ctx.met(), failures(waiting, "waiting_pages")) == (
         0,
         4,
@@ -226,7 +229,7 @@ def test_mistakes_of_ours_are_told_as_ours(ctx: FaultyCtx, docs: Path, index: Pa
 
 def test_a_mistake_of_ours_on_the_only_page_fails_the_file_as_ours(ctx: FaultyCtx, docs: Path) -> None:
     ctx.set(read_1="bug")
-    said = ingest(ctx, docs / "single.pdf")
+    said = ingest(ctx, docs / "single.pdf", *TEXT_ALONE)
     [file] = said.document["files"]
     assert (said.code, file["result"], file["code"]) == (4, "failed", "internal")
     assert file["reason"].startswith("a bug in ctx, not in the file: KeyError")
@@ -263,17 +266,17 @@ def test_pages_that_ocr_fails_on_are_told_with_how_many_it_read(ctx: FaultyCtx, 
 def test_a_mistake_of_ours_on_many_pages_costs_only_those(ctx: FaultyCtx, tmp_path: Path) -> None:
     path = write_pdf(tmp_path / "long.pdf", [f"Page {n}" for n in range(1, 9)])
     ctx.set(**{f"read_{page}": "bug" for page in range(2, 8)})
-    said = ingest(ctx, path)
+    said = ingest(ctx, path, *TEXT_ALONE)
     assert (said.code, said.document["added"], len(said.document["failed_pages"])) == (4, 1, 6)
 
 
 def test_four_pages_that_die_cost_the_document_until_the_next_run(ctx: FaultyCtx, tmp_path: Path, index: Path) -> None:
     path = write_pdf(tmp_path / "long.pdf", [f"Page {n}" for n in range(1, 9)])
     ctx.set(**{f"read_{page}": "kill" for page in range(2, 6)})
-    said = ingest(ctx, path)
+    said = ingest(ctx, path, *TEXT_ALONE)
     assert (said.code, said.document["files"][0]["code"], ctx.met()) == (4, "killed", 8)
     ctx.clear()
-    assert ingest(ctx, path).code == 0
+    assert ingest(ctx, path, *TEXT_ALONE).code == 0
 
 
 def test_a_copy_keeps_its_name_when_the_document_is_read_again(ctx: FaultyCtx, docs: Path, index: Path) -> None:
