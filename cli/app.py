@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli.options import Common, DebugOption, IndexOption, LogFileOption, LogLevelOption, QuietOption, everywhere
+from cli.options import (
+    Common,
+    DebugOption,
+    IndexOption,
+    LogFileOption,
+    LogLevelOption,
+    QuietOption,
+    convert_lightly,
+    everywhere,
+)
 from cli.output import complain, write
-from cli.values import convert_lightly
 from research.errors import CtxError, StoppedError, UsageError
 
 if TYPE_CHECKING:
@@ -157,7 +165,21 @@ def run(args: Sequence[str]) -> int:
     options = list(takewhile(lambda arg: arg != "--", args))
     try:
         with _log(options) as log:
-            code = _call(args, options, log)
+            try:
+                group = typer.main.get_command(app)
+                convert_lightly(group, root)
+                result = group.main(list(args), prog_name="ctx", standalone_mode=False, obj=log)
+                code = result if isinstance(result, int) else 0
+            except CtxError as error:
+                code = _fail(error, options, log)
+            except _WrongUsage as error:
+                code = _fail(_usage_error(error), options, log)
+            except MemoryError:
+                code = _fail(CtxError("out of memory"), options, log)
+            except Exception as error:  # noqa: BLE001  the outermost handler: a person gets a sentence, no traceback
+                if log is not None:
+                    log.unexpected(error)
+                code = _fail(_unforeseen(error, log.file if log is not None else None), options)
             if log is not None:
                 log.ends(code)
             return code
@@ -172,24 +194,6 @@ def _log(options: Sequence[str]) -> AbstractContextManager[Log | None]:
     from cli.log import started
 
     return started(options, os.environ)
-
-
-def _call(args: Sequence[str], options: Sequence[str], log: Log | None) -> int:
-    try:
-        group = typer.main.get_command(app)
-        convert_lightly(group, root)
-        result = group.main(list(args), prog_name="ctx", standalone_mode=False, obj=log)
-    except CtxError as error:
-        return _fail(error, options, log)
-    except _WrongUsage as error:
-        return _fail(_usage_error(error), options, log)
-    except MemoryError:
-        return _fail(CtxError("out of memory"), options, log)
-    except Exception as error:  # noqa: BLE001  the outermost handler: a person gets a sentence, not a traceback
-        if log is not None:
-            log.unexpected(error)
-        return _fail(_unforeseen(error, log.file if log is not None else None), options)
-    return result if isinstance(result, int) else 0
 
 
 def _fail(error: CtxError, options: Sequence[str], log: Log | None = None) -> int:
@@ -217,12 +221,12 @@ def _usage_error(error: Any) -> UsageError:
 def _unforeseen(error: Exception, log: Path | None) -> CtxError:
     hint = f"where it happened stands in {log}" if log else "run again with --debug, or --log-file FILE, to see where"
     if type(error).__module__ == "sqlite3":  # by name, because not every command has loaded it
-        from research.store.error_hints import CHECK, FREE_SPACE
+        from research.errors import CHECK, FREE_SPACE
 
         step = FREE_SPACE if "full" in str(error) else CHECK
         return CtxError(f"the index cannot be read: {error}", hint=step)
     if isinstance(error, OSError) and error.strerror:
-        from research.store.error_hints import next_step
+        from research.errors import next_step
 
         hint = next_step(error) or hint
         return CtxError(f"{error.strerror}: {error.filename}" if error.filename else error.strerror, hint=hint)

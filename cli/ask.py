@@ -66,8 +66,8 @@ def command(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
+    from cli.options import check_legs, opened, read_question, tell
     from cli.output import on_terminal, paint, write_document
-    from cli.question import check_legs, open_index, read_question
 
     given = common(ctx, index, quiet)
     asked = read_question(question)
@@ -78,8 +78,9 @@ def command(
         num_results=num_results,
         mode=mode.value if mode else None,
     )
-    with open_index(given, settings) as opened:
-        context = opened.ask(asked, num_results=num_results, documents=doc, highlights=as_json)
+    with opened(settings) as found:
+        tell(found.prepare(), given)
+        context = found.ask(asked, num_results=num_results, documents=doc, highlights=as_json)
     check_legs(context.coverage)
     if as_json:
         write_document("ctx.ask/1", context.to_dict())
@@ -93,8 +94,7 @@ def command(
 
 
 def _write_plain(context: ResearchContext, *, explain: bool) -> None:
-    from cli.output import say, write
-    from cli.terminal import block
+    from cli.output import block, say, write
 
     if context.formatted_text:
         write(block(context.formatted_text) + "\n")
@@ -107,8 +107,8 @@ def _write_plain(context: ResearchContext, *, explain: bool) -> None:
 
 def _talk(context: ResearchContext, *, quiet: bool, on_stderr: bool) -> int:
     """Notes for a reader who does not see the rendering, and the exit code."""
+    from cli.options import notes_on
     from cli.output import complain, say
-    from cli.question import notes_on
     from research.errors import NothingFoundError
 
     if on_stderr and not quiet:
@@ -125,7 +125,7 @@ def _talk(context: ResearchContext, *, quiet: bool, on_stderr: bool) -> int:
 
 def _budget_notes(context: ResearchContext) -> list[str]:
     """What the budget cost."""
-    from cli.terminal import one_line
+    from cli.output import one_line
 
     notes = []
     cut = [number for number, source in context.get_citation_map().items() if source.cut]
@@ -149,7 +149,7 @@ def _warn(context: ResearchContext) -> None:
 
 
 def _suspicions(context: ResearchContext) -> list[str]:
-    from cli.terminal import one_line
+    from cli.output import one_line
     from cli.views import suspicion_note
 
     return [
@@ -162,8 +162,8 @@ def _suspicions(context: ResearchContext) -> list[str]:
 def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[RenderableType]:
     from rich.rule import Rule
 
-    from cli.question import notes_on
-    from cli.terminal import phrase
+    from cli.options import notes_on
+    from cli.output import phrase
     from cli.views import context_text, explain_table, plain, rewrite_lines, sources_table
 
     question = phrase(context.query)

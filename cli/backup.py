@@ -38,14 +38,13 @@ def command(
 ) -> int:
     from cli.output import say, write_document, write_line
     from cli.signals import orderly_end
-    from research.store.upkeep.backup import backup
 
     given = common(ctx, index, quiet)
-    paths = index_for(given)
+    opened = index_for(given)
     with orderly_end():
-        done = backup(paths, file.expanduser().absolute(), images=not no_images, force=force)
+        done = opened.backup(file.expanduser().absolute(), images=not no_images, force=force)
     if as_json:
-        write_document("ctx.backup/1", {"index": str(paths.root), **asdict(done)})
+        write_document("ctx.backup/1", {"index": str(opened.root), **asdict(done)})
         return 0
     write_line(done.file)
     if not given.quiet:

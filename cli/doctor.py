@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
+from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from cli.checks import Check
-    from research.store.files.paths import IndexPaths
-    from research.store.upkeep.repair import Repair
+    from research.reports import Check
 
 DETAILS = """
 With --fix it repairs first what can be repaired (damaged or lost collections, full-text search, the ledger, what
@@ -31,7 +29,9 @@ Examples:
   ctx doctor --json | jq '.checks[] | select(.severity != "ok")'
 """
 
-_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+# The words of ctx.doctor/1, which scripts know.
+_WORDS = {"ok": "ok", "warning": "warn", "error": "fail"}
+_STYLES = {"ok": "green", "fixed": "green", "warn": "yellow", "fail": "bold red", "unfixed": "bold red"}
 
 
 def command(
@@ -43,65 +43,48 @@ def command(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
-    from cli.checks import run_checks
     from cli.location import locate
-    from cli.output import on_terminal, paint, write_document
+    from cli.output import on_terminal, paint, write_line
+    from cli.signals import orderly_end
 
     given = common(ctx, index, quiet)
-    paths = locate(given).paths
-    repairs = _mend(paths) if fix else []
-    checks = run_checks(paths, settings_for(given).named_encoders)
-    if as_json:
-        counts = Counter(check.severity for check in checks)
-        summary = {severity: counts[severity] for severity in ("ok", "warn", "fail")}
-        told = {"repairs": [asdict(repair) for repair in repairs]} if fix else {}
-        write_document("ctx.doctor/1", {"summary": summary, **told, "checks": [asdict(check) for check in checks]})
-    elif on_terminal():
-        paint([*(_repair_line(repair) for repair in repairs), *(_line(check) for check in checks)])
-    else:
-        _write_plain(repairs, checks)
-    unmended = any(not repair.fixed for repair in repairs)
-    return 1 if unmended or any(check.severity == "fail" for check in checks) else 0
-
-
-def _mend(paths: IndexPaths) -> list[Repair]:
-    from cli.signals import orderly_end
-    from research.store.upkeep.repair import repair
-
+    index_ = locate(given).index
     with orderly_end():
-        return repair(paths) if paths.exists else []
+        repairs = index_.repair() if fix else []
+    checks = index_.check()
+    lines = [("fixed" if done.severity == "ok" else "unfixed", done) for done in repairs]
+    lines += [(_WORDS[check.severity], check) for check in checks]
+    if as_json:
+        _write_document(repairs if fix else None, checks)
+    elif on_terminal():
+        paint(_line(word, check) for word, check in lines)
+    else:
+        for word, check in lines:
+            write_line(word, check.name, check.message, *([check.remedy] if check.remedy else []))
+    return 1 if any(check.severity == "error" for check in (*repairs, *checks)) else 0
 
 
-def _write_plain(repairs: list[Repair], checks: list[Check]) -> None:
-    from cli.output import write_line
+def _write_document(repairs: list[Check] | None, checks: list[Check]) -> None:
+    from cli.output import write_document
 
-    for repair in repairs:
-        said = "fixed" if repair.fixed else "unfixed"
-        write_line(said, repair.name, repair.message, *([repair.remedy] if repair.remedy else []))
-    for check in checks:
-        write_line(check.severity, check.name, check.message, *([check.remedy] if check.remedy else []))
+    counts = Counter(_WORDS[check.severity] for check in checks)
+    document: dict[str, Any] = {"summary": {word: counts[word] for word in _WORDS.values()}}
+    if repairs is not None:
+        document["repairs"] = [
+            {"name": done.name, "message": done.message, "fixed": done.severity == "ok", "remedy": done.remedy}
+            for done in repairs
+        ]
+    document["checks"] = [{**asdict(check), "severity": _WORDS[check.severity]} for check in checks]
+    write_document("ctx.doctor/1", document)
 
 
-def _repair_line(repair: Repair) -> Text:
+def _line(word: str, check: Check) -> Text:
     from rich.text import Text
 
-    from cli.terminal import one_line
+    from cli.output import one_line
 
     return Text.assemble(
-        ("fixed " if repair.fixed else "unfixed ", "green" if repair.fixed else "bold red"),
-        (f"{repair.name:<13}", "bold"),
-        one_line(repair.message),
-        (f"\n{'':<18}→ {one_line(repair.remedy)}" if repair.remedy else "", "dim"),
-    )
-
-
-def _line(check: Check) -> Text:
-    from rich.text import Text
-
-    from cli.terminal import one_line
-
-    return Text.assemble(
-        (f"{check.severity:<5}", _STYLES[check.severity]),
+        (f"{word:<4} ", _STYLES[word]),
         (f"{check.name:<13}", "bold"),
         one_line(check.message),
         (f"\n{'':<18}→ {one_line(check.remedy)}" if check.remedy else "", "dim"),

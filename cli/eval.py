@@ -129,19 +129,20 @@ def command(
 def _ask(
     given: Common, settings: Settings, questions: list[Question], *, per_doc: bool
 ) -> tuple[GoldCheck, list[Asked]]:
+    from cli.options import check_legs, opened, tell
     from cli.progress import counted
-    from cli.question import check_legs, open_index
     from research.errors import NothingFoundError
     from research.evaluation.gold import look_up
     from research.evaluation.run import ask_all
 
-    with open_index(given, settings) as opened:
-        check = look_up(opened.catalog, questions)
+    with opened(settings) as asked_of:
+        tell(asked_of.prepare(), given)
+        check = look_up(asked_of.catalog, questions)
         if not check.askable:
             names = _listed(list(check.missing))
             raise NothingFoundError(f"no gold document is indexed: {names}", hint="add them: ctx ingest PATH")
         asked: list[Asked] = []
-        running = ask_all(opened, check.askable, settings.mode, per_doc=per_doc)
+        running = ask_all(asked_of, check.askable, settings.mode, per_doc=per_doc)
         for one in counted(running, len(check.askable), "asking", "questions", quiet=given.quiet):
             check_legs(one.coverage)
             asked.append(one)
@@ -162,7 +163,7 @@ def _worst(asked: list[Asked]) -> Asked:
 
 
 def _notes(check: GoldCheck, asked: list[Asked]) -> list[str]:
-    from cli.question import notes_on
+    from cli.options import notes_on
 
     notes = []
     if check.missing:

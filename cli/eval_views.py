@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.terminal import one_line, phrase
+from cli.output import one_line, phrase
 from research.evaluation.metrics import METRICS
 
 if TYPE_CHECKING:

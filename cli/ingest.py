@@ -147,7 +147,7 @@ def command(
 
 def _write_summary(summary: IngestSummary) -> None:
     from cli.output import write
-    from cli.terminal import amount
+    from research.reports import amount
 
     counts = {
         "added": summary.count("added"),
@@ -168,7 +168,7 @@ def _write_summary(summary: IngestSummary) -> None:
 
 def _notes(summary: IngestSummary, *, told: bool) -> Iterator[str]:
     """What else there is to say, once: where warnings and failures were `told` as they came, only the rest."""
-    from research.given_up import page_line
+    from research.reports import page_line
 
     if not told:
         for outcome in summary.files:
@@ -198,7 +198,7 @@ def _first_of(names: list[str]) -> str:
 
 
 def _waiting(pages: list[PageOutcome]) -> str:
-    from research.given_up import places
+    from research.reports import places
 
     return f"{places(pages)} given up earlier, not tried in this run; --retry tries again"
 
@@ -213,9 +213,8 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     import shlex
 
     from cli.output import complain
-    from cli.terminal import amount
     from research.errors import CtxError, SomeFilesFailedError, StoppedError
-    from research.given_up import places
+    from research.reports import amount, places
 
     error: CtxError | None = None
     again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cli.options import DebugOption, JsonOption, QuietOption, common
-from research.errors import IndexUnusableError
-from research.folders import PROJECT_FOLDER
-from research.store.files.paths import IndexPaths
+from research.errors import CtxError
+from research.folders import PROJECT_FILE, PROJECT_FOLDER, index_folder, user_config
+from research.settings import load_settings
 
 DETAILS = "Makes DIR/.ctx, readable by you alone. Commands run in DIR or below it then use that index."
 
@@ -21,8 +21,6 @@ Examples:
   ctx init
   ctx init ~/papers
 """
-
-_PRIVATE = 0o700
 
 
 def command(
@@ -36,28 +34,35 @@ def command(
     debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document, write_line
-    from research.store.files.paths import refuse_link
+    from research.index import Index
 
     given = common(ctx, None, quiet)
-    paths = IndexPaths(folder.expanduser().absolute() / PROJECT_FOLDER)
-    refuse_link(paths.root)
-    existed = paths.root.is_dir()
-    paths.create()
-    _make_private(paths.root)
+    made = Index(folder.expanduser().absolute() / PROJECT_FOLDER)
+    existed = not made.create()
     if as_json:
-        write_document("ctx.init/1", {"index": str(paths.root), "created": not existed})
+        write_document("ctx.init/1", {"index": str(made.root), "created": not existed})
     else:
-        write_line(paths.root)
+        write_line(made.root)
     if not given.quiet:
         say("ctx: this index was there already" if existed else "ctx: made; add documents with: ctx ingest PATH")
+        note = _other_index(made.root)
+        if note:
+            say(f"ctx: note: {note}")
     return 0
 
 
-def _make_private(folder: Path) -> None:
+def _other_index(made: Path) -> str:
+    """Which index commands use in this project, or beside it, though this one was made."""
+    folder = made.parent
     try:
-        if folder.stat().st_mode & 0o077:
-            folder.chmod(_PRIVATE)
-    except OSError as error:
-        raise IndexUnusableError(
-            f"cannot make {folder} private: {error.strerror or error}", hint=f"chmod 700 {shlex.quote(str(folder))}"
-        ) from error
+        settings = load_settings(folder=folder)
+        used = index_folder(settings, folder)
+        outer = index_folder(settings, folder.parent)
+    except CtxError:  # whatever it is, the next command tells it
+        return ""
+    if used != made:
+        why = "CTX_INDEX is set" if os.environ.get("CTX_INDEX") else f"set in {PROJECT_FILE} or {user_config()}"
+        return f"commands here use {used}, not this one ({why})"
+    if outer != made and outer.name == PROJECT_FOLDER:
+        return f"it lies inside another project, whose index {outer} stays in use outside {folder}"
+    return ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.options import Common, DebugOption, IndexOption, JsonOption, QuietOption, common, index_for
+from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,11 +35,11 @@ def command(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
-    from cli.output import complain, on_terminal, paint, write_document, write_line
-    from cli.terminal import phrase
-    from research.errors import NothingFoundError
+    from cli.output import on_terminal, paint, phrase, say, write_document, write_line
 
-    documents = _documents(common(ctx, index, quiet))
+    given = common(ctx, index, quiet)
+    opened = index_for(given)
+    documents = opened.documents() if opened.exists else []
     if as_json:
         write_document("ctx.list/1", {"documents": [asdict(document) for document in documents]})
     elif on_terminal() and documents:
@@ -47,29 +47,17 @@ def command(
     else:
         for d in documents:
             write_line(d.doc_id, d.filename, d.num_pages, phrase(d.title), d.timestamp)
-    if documents:
-        return 0
-    nothing = NothingFoundError("the index has no documents", hint="add some: ctx ingest PATH")
-    complain(nothing, as_json=False)
-    return nothing.exit_code
-
-
-def _documents(given: Common) -> list[DocumentInfo]:
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.documents import all_documents
-
-    paths = index_for(given)
-    if not paths.exists:
-        return []
-    with Catalog(paths) as catalog:
-        return all_documents(catalog)
+    if not documents and not given.quiet:
+        nothing = opened.nothing_found()
+        say(f"ctx: note: {nothing.message}; {nothing.hint}")
+    return 0
 
 
 def _table(documents: Iterable[DocumentInfo]) -> Table:
     from rich import box
     from rich.table import Table
 
-    from cli.terminal import one_line, phrase
+    from cli.output import one_line, phrase
     from cli.views import plain
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.options import LogLevel
-from cli.output import say
-from cli.terminal import one_line
+from cli.output import one_line, say
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.observe.log import NAME, frames_of, full_text, in_full, logger_of
 

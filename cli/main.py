@@ -6,10 +6,15 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 
-def main(args: Sequence[str] | None = None, *, system: str = os.name) -> int:
-    """Run one command line and return its exit code. Never raises, unless `--debug` asks for the traceback."""
+def main(args: Sequence[str] | None = None, *, system: str = os.name, leave: bool = False) -> int:
+    """Run one command line and return its exit code. Never raises, unless `--debug` asks for the traceback.
+
+    `leave` ends the process at once instead. All that matters is written, flushed and closed by then, and to take the
+    interpreter and its libraries apart would cost a cold question another tenth of a second.
+    """
     args = list(sys.argv[1:] if args is None else args)
     if system != "posix":  # before anything is imported that is not there
         sys.stderr.write("ctx: error: ctx needs a POSIX system: Linux, macOS, or on Windows the Linux of WSL\n")
@@ -24,24 +29,24 @@ def main(args: Sequence[str] | None = None, *, system: str = os.name) -> int:
             from cli.version import version_line
 
             write(version_line())
-            return 0
-        from cli.app import run
+            code = 0
+        else:
+            from cli.app import run
 
-        return run(args)
+            code = run(args)
     except KeyboardInterrupt:
         sys.stderr.write("ctx: interrupted\n")
-        return 130
+        code = 130
+    if leave:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # a reader that went away, a stream that was closed
+                stream.flush()
+        os._exit(code)
+    return code
 
 
-def run_and_leave() -> None:
-    """`main`, and out at once. All that matters is written, flushed and closed by then, and to take the interpreter
-    and its libraries apart would cost a cold question another tenth of a second."""
-    code = main()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # a reader that went away, a stream that was closed
-            stream.flush()
-    os._exit(code)
-
+run_and_leave = partial(main, leave=True)
+"""The console script."""
 
 if __name__ == "__main__":
     run_and_leave()

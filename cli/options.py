@@ -1,21 +1,32 @@
-"""Options that several commands share, and what they amount to.
+"""Options that several commands share, and what they amount to: settings, the index, the question.
 
 Options that set a setting have no bounds of their own: `load_settings` holds flags, variables and files to the same.
+
+Typer builds a pydantic adapter for every parameter it parses, used or not: 0.1 s of CPU before `ctx ask` has done
+anything. The handful of types we use need none of that, so `convert_lightly` turns words into values, in words of ours.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, Any
+from enum import Enum, StrEnum
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 from cli.output import say
-from research.errors import UsageError
+from research.errors import CtxError, UsageError
 from research.folders import index_folder
 from research.settings import Mode, Settings, load_settings, misspelt_variables
-from research.store.files.paths import IndexPaths
+
+if TYPE_CHECKING:
+    from research.index import Index
+    from research.models import Coverage
 
 
 class LogLevel(StrEnum):
@@ -101,13 +112,155 @@ def settings_for(given: Common, **flags: Any) -> Settings:
     return load_settings({"index": given.index, **flags})
 
 
-def index_of(settings: Settings) -> IndexPaths:
-    """The index these settings mean, whether it exists yet or not."""
+def index_of(settings: Settings) -> Index:
+    """The index these settings mean, whether it exists yet or not. Nothing is opened."""
+    from research.index import Index
+
     root = index_folder(settings)
     if root.exists() and not root.is_dir():
         raise UsageError(f"{root} is a file, not an index folder", hint="ctx status tells which index is used")
-    return IndexPaths(root)
+    return Index(root, settings)
 
 
-def index_for(given: Common) -> IndexPaths:
+def index_for(given: Common) -> Index:
     return index_of(settings_for(given))
+
+
+# Collections are let go with the process: to take a large one apart takes longer than to search it.
+_held: list[Index] = []
+
+
+def read_question(given: Sequence[str]) -> str:
+    """The words of the command line joined, or stdin for a single `-`. Bytes that are no text are replaced."""
+    if list(given) == ["-"]:
+        stream = getattr(sys.stdin, "buffer", None)
+        text = stream.read().decode("utf-8", "replace") if stream is not None else sys.stdin.read()
+    else:
+        # Arguments that are no valid text arrive as lone surrogates, which no database or tokenizer takes.
+        text = " ".join(given).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if not text.strip():
+        raise UsageError("the question is empty", hint='ask something: ctx ask "What caused the crisis?"')
+    return text.strip()
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Index]:
+    """The index of these settings, to be asked: its collections stay open until the process ends."""
+    index = index_of(settings)
+    _held.append(index)
+    try:
+        yield index
+    finally:
+        index.close(collections=False)
+
+
+def tell(published: bool, given: Common) -> None:
+    """Say why a question took so long, if it had the collections to publish first."""
+    if published and not given.quiet:
+        say("ctx: the collections were behind and have been brought up to date")
+
+
+def check_legs(coverage: Coverage) -> None:
+    """Raise if no leg could search at all: that is a failure, not an empty answer."""
+    if coverage.legs and all(leg.status == "failed" for leg in coverage.legs):
+        reasons = "; ".join(f"{leg.name}: {leg.reason}" for leg in coverage.legs)
+        raise CtxError(f"the search failed: {reasons}", hint="check the index with: ctx doctor")
+
+
+def notes_on(coverage: Coverage) -> list[str]:
+    """What the answer could not see, a line each, with what to do about it."""
+    failed: dict[str, list[str]] = {}
+    for leg in coverage.legs:
+        if leg.status == "failed":
+            failed.setdefault(leg.reason, []).append(leg.name)
+    notes = [
+        f"the {' and '.join(names)} {'legs' if len(names) > 1 else 'leg'} failed ({reason}); the answer rests on the"
+        " others; see: ctx doctor"
+        for reason, names in failed.items()
+    ]
+    notes += coverage.notes
+    if coverage.pages_without_vectors:
+        notes.append(
+            f"{coverage.pages_without_vectors} of {coverage.pages} pages are searched by their words only, until"
+            " they are embedded; finish with: ctx ingest PATH"
+        )
+    if coverage.pages_without_visual:
+        notes.append(
+            f"{coverage.pages_without_visual} of {coverage.pages} pages have not been seen by the visual model;"
+            " finish with: ctx ingest PATH"
+        )
+    return notes
+
+
+def convert_lightly(command: Any, *functions: Callable[..., Any]) -> None:
+    """Give each parameter of a command a converter for its annotated type; other types keep Typer's."""
+    hints = {name: hint for function in functions for name, hint in get_type_hints(function).items()}
+    all_parameters = command.get_params  # the help option, too, which is made late
+
+    def get_params(ctx: Any) -> Any:
+        parameters = all_parameters(ctx)
+        for parameter in parameters:
+            if "process_value" not in vars(parameter):
+                parameter.process_value = _processor(parameter, _bare(hints.get(parameter.name)))
+        return parameters
+
+    command.get_params = get_params
+
+
+def _bare(hint: Any) -> Any:
+    """`str` of `str`, `str | None` and `list[str]`."""
+    if get_origin(hint) is list:
+        return get_args(hint)[0]
+    kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+    return _bare(kinds[0]) if len(kinds) == 1 else hint
+
+
+def _processor(parameter: Any, wanted: Any) -> Callable[[Any, Any], Any]:
+    thorough = parameter.process_value
+    several = getattr(parameter, "multiple", False) or parameter.nargs != 1
+    known = wanted in (str, int, float, Path) or (isinstance(wanted, type) and issubclass(wanted, Enum))
+
+    def process(ctx: Any, value: Any) -> Any:
+        absent = value is None or (several and not value)
+        if (absent and parameter.required) or not (absent or known):
+            return thorough(ctx, value)
+        try:
+            value = _converted(value, wanted, parameter, several=several, absent=absent)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), ctx=ctx, param=parameter) from error
+        return value if parameter.callback is None else parameter.callback(ctx, parameter, value)
+
+    return process
+
+
+def _converted(value: Any, wanted: Any, parameter: Any, *, several: bool, absent: bool) -> Any:
+    if absent:
+        return () if several else None
+    if several:
+        return tuple(_one(item, wanted, parameter) for item in value)
+    return _one(value, wanted, parameter)
+
+
+def _one(value: Any, wanted: Any, parameter: Any) -> Any:
+    if issubclass(wanted, Enum):
+        choices = [str(choice.value) for choice in wanted]
+        if str(value) not in choices:
+            raise ValueError(f"{value!r} is not one of {', '.join(choices)}")
+        return wanted(str(value))
+    if wanted in (int, float):
+        return _number(value, wanted, parameter)
+    return wanted(value)
+
+
+def _number(value: Any, wanted: Any, parameter: Any) -> Any:
+    try:
+        number = wanted(value)
+    except ValueError:
+        kind = "whole number" if wanted is int else "number"
+        raise ValueError(f"{value!r} is not a {kind}") from None
+    least, most = getattr(parameter, "min", None), getattr(parameter, "max", None)
+    if least is not None and not number >= least:
+        raise ValueError(f"{number} is too small; the least is {least}")
+    if most is not None and not number <= most:
+        raise ValueError(f"{number} is too large; the most is {most}")
+    return number

@@ -63,7 +63,7 @@ class LogObserver(SilentObserver):
             say(f"ctx: warning: {path}: {message}")
 
     def on_failed_page(self, page: PageOutcome) -> None:
-        from research.given_up import page_line
+        from research.reports import page_line
 
         say(f"ctx: given up: {page_line(page)}")
 
@@ -112,7 +112,7 @@ class BarObserver(SilentObserver):
         self._step("visual", done, total, "pages")
 
     def on_note(self, message: str) -> None:
-        from cli.terminal import one_line
+        from cli.output import one_line
 
         self._progress.console.print(f"ctx: {one_line(message)}", markup=False, highlight=False)
 
@@ -170,7 +170,7 @@ def _size(path: str) -> int:
 
 
 def _short(path: str) -> str:
-    from cli.terminal import one_line
+    from cli.output import one_line
 
     name = one_line(os.path.basename(path))  # noqa: PTH119  a name from anywhere, no path of ours
     return name if len(name) <= 40 else f"{name[:20]}…{name[-19:]}"

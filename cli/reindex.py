@@ -36,16 +36,15 @@ def command(
 ) -> int:
     from cli.output import write, write_document
     from cli.signals import orderly_end
-    from research.store.upkeep.reindex import reindex
 
     given = common(ctx, index, quiet)
-    paths = index_for(given)
+    opened = index_for(given)
     started = time.monotonic()
     with orderly_end():
-        done = reindex(paths, wait=wait)
+        done = opened.reindex(wait=wait)
     seconds = time.monotonic() - started
     if as_json:
-        fields = {"index": str(paths.root), **asdict(done), "seconds": round(seconds, 3)}
+        fields = {"index": str(opened.root), **asdict(done), "seconds": round(seconds, 3)}
         write_document("ctx.reindex/1", fields)
     elif not given.quiet:
         write(f"full text of {done.pages:,} pages, {done.text_records:,} chunks and {done.visual_records:,} pages")

@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_for
-from research.errors import NothingFoundError, UsageError
+from research.errors import UsageError
 
 if TYPE_CHECKING:
-    from research.records import DocumentInfo
-    from research.store.catalog.catalog import Catalog
-    from research.store.files.paths import IndexPaths
+    from collections.abc import Sequence
 
-DETAILS = "Only the index forgets them; the files stay where they are. On a terminal it asks first."
+    from research.records import DocumentInfo
+
+DETAILS = """
+Only the index forgets them; the files stay where they are. On a terminal it asks first; elsewhere a pattern that means
+several documents needs --yes.
+"""
 
 EPILOG = """
 \b
 Examples:
   ctx remove old-report.pdf
+  ctx remove 'draft-*.pdf' --dry-run
   ctx remove 'draft-*.pdf' --yes
 """
+
+_MOST_SHOWN = 20  # before the question
 
 
 def command(
@@ -30,68 +36,54 @@ def command(
     *,
     doc: Annotated[list[str], typer.Argument(metavar="DOC...", help="Names, patterns or ids.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
     as_json: JsonOption = False,
     index: IndexOption = None,
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
-    from cli.output import say, write_document, write_line
-    from research.store.catalog.catalog import Catalog
+    from cli.output import say
 
     given = common(ctx, index, quiet)
-    paths = index_for(given)
-    with Catalog(paths) as catalog:
-        documents = _documents(catalog, doc)
-    if not yes and sys.stdin.isatty() and not _confirmed(documents):
-        say("ctx: nothing was removed")
-        return 1
-    _remove(paths, documents)
-    if as_json:
-        removed = [{"doc_id": d.doc_id, "filename": d.filename, "pages": d.num_pages} for d in documents]
-        write_document("ctx.remove/1", {"removed": removed})
-    else:
-        for document in documents:
-            write_line("removed", document.filename, document.doc_id)
+    opened = index_for(given)
+    planned = opened.plan_removal(*doc)
+    if dry_run:
+        _report(planned.documents, as_json=as_json, dry_run=True)
+        return 0
+    if not yes and sys.stdin.isatty():
+        if not _confirmed(planned.documents):
+            say("ctx: nothing was removed")
+            return 1
+    elif not yes and planned.pattern:
+        raise UsageError(
+            f"{planned.pattern!r} means several documents, {len(planned.documents)} would go; nothing was removed",
+            hint="see them with --dry-run, remove them with --yes",
+        )
+    removed = opened.remove(*(document.doc_id for document in planned.documents))
+    _report(removed.documents, as_json=as_json)
+    if not removed.published and not given.quiet:
+        say("ctx: note: the collections still hold them; the next ctx ask brings them up to date")
     return 0
 
 
-def _documents(catalog: Catalog, names: list[str]) -> list[DocumentInfo]:
-    """What the names mean. Only a pattern may mean several, so that a short name cannot take a shelf with it."""
-    from research.store.catalog.documents import find_documents
+def _report(documents: Sequence[DocumentInfo], *, as_json: bool, dry_run: bool = False) -> None:
+    from cli.output import write_document, write_line
 
-    chosen: dict[str, DocumentInfo] = {}
-    for name in names:
-        if not name.strip():
-            raise UsageError("a document's name is empty", hint="see them all with: ctx list")
-        found = find_documents(catalog, name)
-        if len(found) > 1 and not any(mark in name for mark in "*?["):
-            known = ", ".join(f"{document.filename} ({document.doc_id})" for document in found)
-            raise UsageError(f"{name!r} matches {len(found)} documents: {known}", hint="name one by its id")
-        chosen.update((document.doc_id, document) for document in found)
-    return list(chosen.values())
+    if as_json:
+        listed = [{"doc_id": d.doc_id, "filename": d.filename, "pages": d.num_pages} for d in documents]
+        write_document("ctx.remove/1", {"removed": [], "would_remove": listed} if dry_run else {"removed": listed})
+        return
+    for document in documents:
+        write_line("would remove" if dry_run else "removed", document.filename, document.doc_id)
 
 
-def _confirmed(documents: list[DocumentInfo]) -> bool:
+def _confirmed(documents: Sequence[DocumentInfo]) -> bool:
     from cli.output import say
 
-    for document in documents:
-        say(f"  {document.filename}  ({document.num_pages} pages, {document.doc_id})")
-    return typer.confirm(f"Remove {len(documents)} from the index?", err=True)
-
-
-def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.documents import get_document, remove_document
-    from research.store.files.lock import write_lock
-    from research.store.vectors import generations
-    from research.store.vectors.process import publish_in_subprocess
-
-    with write_lock(paths), Catalog(paths, writable=True) as catalog:
-        gone = [d.filename for d in documents if get_document(catalog, d.doc_id) is None]
-        if gone:  # another process was quicker
-            raise NothingFoundError(f"{', '.join(gone)} is no longer in the index", hint="see: ctx list")
-        for document in documents:
-            remove_document(catalog, document.doc_id)
-        # Collections that were never built have nothing to forget.
-        if generations.state_of(catalog).generation is not None:
-            publish_in_subprocess(paths)
+    for document in documents[:_MOST_SHOWN]:
+        pages = f"{document.num_pages} page{'s' if document.num_pages != 1 else ''}"
+        say(f"  {document.filename}  ({pages}, {document.doc_id})")
+    if len(documents) > _MOST_SHOWN:
+        say(f"  … and {len(documents) - _MOST_SHOWN} more")
+    number = "1 document" if len(documents) == 1 else f"{len(documents)} documents"
+    return typer.confirm(f"Remove {number} from the index?", err=True)

@@ -12,7 +12,7 @@ from cli.ingest import WaitCommand
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, WaitOption, common, index_for
 
 if TYPE_CHECKING:
-    from research.store.upkeep.restore import Restored
+    pass
 
 DETAILS = """
 The backup is checked as a whole before anything is put in place, and what was there stays until it is replaced in one
@@ -44,30 +44,20 @@ def command(
 ) -> int:
     from cli.output import say, write_document, write_line
     from cli.signals import orderly_end
-    from research.store.upkeep.restore import restore
 
     given = common(ctx, index, quiet)
-    paths = index_for(given)
+    opened = index_for(given)
     with orderly_end():
-        done = restore(paths, file.expanduser().absolute(), force=force, wait=wait)
+        done = opened.restore(file.expanduser().absolute(), force=force, wait=wait)
     if as_json:
-        write_document("ctx.restore/1", {"index": str(paths.root), **asdict(done)})
+        write_document("ctx.restore/1", {"index": str(opened.root), **asdict(done)})
     else:
-        write_line(paths.root)
+        write_line(opened.root)
     if not given.quiet:
         say(f"ctx: {done.documents:,} documents, {done.pages:,} pages, {done.chunks:,} chunks are back")
         if done.kept_aside:
             say(f"ctx: the damaged catalog was kept as {done.kept_aside}")
-        for name in _foreign_encoders(done):
+        for name in done.foreign_encoders:
             say(f"ctx: it was filled by {name}, which is not part of ctx and is used only if you allow it")
     return 0
 
-
-def _foreign_encoders(done: Restored) -> list[str]:
-    """The encoders of the backup that this ctx does not carry inside."""
-    from research.encoders.registry import DEFAULT
-
-    visual = done.visual_encoder
-    shared = visual in ("", "off") or visual == f"regions:{done.text_encoder}"
-    text = [done.text_encoder] if done.text_encoder not in ("", DEFAULT) else []
-    return text if shared else [*text, visual]

@@ -53,15 +53,16 @@ def command(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
+    from cli.options import check_legs, notes_on, opened, read_question, tell
     from cli.output import complain, on_terminal, paint, say, write_document
-    from cli.question import check_legs, notes_on, open_index, read_question
     from research.errors import NothingFoundError
 
     given = common(ctx, index, quiet)
     asked = read_question(question)
     settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
-    with open_index(given, settings) as opened:
-        found = opened.search(asked, documents=doc, highlights=as_json)
+    with opened(settings) as asked_of:
+        tell(asked_of.prepare(), given)
+        found = asked_of.search(asked, documents=doc, highlights=as_json)
     check_legs(found.coverage)
     if as_json:
         write_document("ctx.search/1", found.to_dict())
@@ -82,7 +83,7 @@ def command(
 
 
 def _suspicions(results: list[PageResult]) -> list[str]:
-    from cli.terminal import one_line
+    from cli.output import one_line
     from cli.views import suspicion_note
 
     return [
@@ -93,8 +94,7 @@ def _suspicions(results: list[PageResult]) -> list[str]:
 
 
 def _write_plain(found: SearchResults, *, explain: bool) -> None:
-    from cli.output import say, write_line
-    from cli.terminal import phrase
+    from cli.output import phrase, say, write_line
 
     for result in found.results:
         write_line(result.rank, f"{result.score:.3f}", f"{result.filename}:{result.page}", phrase(result.snippet))
@@ -109,7 +109,7 @@ def _rendering(found: SearchResults, *, explain: bool) -> Iterator[RenderableTyp
     from rich.padding import Padding
     from rich.text import Text
 
-    from cli.terminal import one_line, phrase
+    from cli.output import one_line, phrase
     from cli.views import explain_table, page_name, plain, rewrite_lines
 
     for result in found.results:

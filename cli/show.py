@@ -45,12 +45,10 @@ def command(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> int:
-    from cli.output import on_terminal, paint, say, write, write_document
+    from cli.options import read_question
+    from cli.output import block, on_terminal, one_line, paint, say, write, write_document
     from cli.picture import check_format, write_picture
-    from cli.question import read_question
-    from cli.terminal import block, one_line
     from cli.views import suspicion_note
-    from research.index import Index
 
     given = common(ctx, index, quiet)
     settings = settings_for(given)
@@ -58,7 +56,7 @@ def command(
         check_format(image)
     elif question is not None and not as_json:
         raise UsageError("--for marks places on an image", hint="name one with --image OUT.png, or use --json")
-    with Index.open(index_of(settings).root, settings) as opened:
+    with index_of(settings) as opened:
         view = opened.page(doc, page, question=None if question is None else read_question([question]))
     if view.problem and not given.quiet:
         say(f"ctx: note: the visual model cannot look ({view.problem}); the places are found by text")
@@ -101,7 +99,7 @@ def _rendering(view: PageView) -> Iterator[RenderableType]:
     from rich.rule import Rule
     from rich.text import Text
 
-    from cli.terminal import block, one_line, phrase
+    from cli.output import block, one_line, phrase
     from cli.views import page_name, plain
 
     item, facts = view.item, view.item.metadata

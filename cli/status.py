@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, settings_for
-from cli.terminal import amount
+from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common
+from research.reports import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    from cli.location import Location
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.failures import GivenUp
+    from research.reports import Status
 
 DETAILS = ""
 
@@ -30,32 +26,6 @@ Examples:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The fields of the JSON document."""
-
-    index: str
-    chosen_by: str
-    exists: bool
-    documents: int = 0
-    pages: int = 0
-    pages_without_text: int = 0
-    chunks: int = 0
-    pending_chunks: int = 0
-    unfinished_documents: int = 0
-    pages_for_ocr: int = 0
-    given_up: list[GivenUp] = field(default_factory=list)
-    size_bytes: int = 0
-    text_encoder: str = ""
-    visual_encoder: str = ""
-    encoders_not_allowed: tuple[str, ...] = ()  # named by the index alone, so not loaded
-    pages_without_visual: int = 0
-    collections_behind: bool = False
-    collections_missing: int = 0
-    collections_surplus: int = 0
-    writer_pid: int | None = None
-
-
 def command(
     ctx: typer.Context,
     *,
@@ -65,107 +35,23 @@ def command(
     debug: DebugOption = False,
 ) -> int:
     from cli.location import locate
-    from cli.output import write, write_document
-    from cli.terminal import one_line
+    from cli.output import one_line, write, write_document
 
     given = common(ctx, index, quiet)
-    status = _status(locate(given), settings_for(given).named_encoders)
+    location = locate(given)
+    status = location.index.status()
     if as_json:
-        write_document("ctx.status/1", asdict(status))
+        write_document("ctx.status/1", {"index": status.index, "chosen_by": location.why, **asdict(status)})
     else:
-        for name, value in _lines(status):
+        for name, value in _lines(status, location.why):
             write(f"{name:<13}{one_line(value)}\n")
     return 0
 
 
-def writer_of(lock: Path) -> int | None:
-    """The process writing the index now. A note left by one that was killed does not count."""
-    from research.store.files.lock import holder
+def _lines(status: Status, chosen_by: str) -> Iterator[tuple[str, str]]:
+    from research.reports import places, remedy
 
-    pid = holder(lock)
-    if pid is None:
-        return None
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except OSError:  # somebody else's process
-        return pid
-    return pid
-
-
-def size_of(folder: Path) -> int:
-    """Bytes of all files below; those that vanish meanwhile count nothing."""
-    total = 0
-    for current, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(current, name)).st_size  # noqa: PTH118  a hot loop over bare names
-            except OSError:
-                continue
-    return total
-
-
-def _status(location: Location, named_encoders: Sequence[str]) -> Status:
-    from research.search.coverage import measure
-    from research.store.catalog import page_vectors, vectors
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.documents import all_documents, unfinished
-    from research.store.catalog.failures import given_up
-    from research.store.catalog.ledger import STAGE_OCR
-    from research.store.catalog.page_writes import count_for_ocr
-    from research.store.vectors import generations
-
-    paths = location.paths
-    if not paths.exists:
-        return Status(str(paths.root), location.why, exists=False)
-    with Catalog(paths) as catalog:
-        state = generations.state_of(catalog)
-        coverage = measure(catalog, [])
-        return Status(
-            index=str(paths.root),
-            chosen_by=location.why,
-            exists=True,
-            documents=len(all_documents(catalog)),
-            pages=coverage.pages,
-            pages_without_text=coverage.pages_without_text,
-            chunks=vectors.count_chunks(catalog),
-            pending_chunks=vectors.count_pending(catalog),
-            unfinished_documents=len(
-                {doc for stage, ids in unfinished(catalog).items() for doc in ids if stage != STAGE_OCR}
-            ),
-            pages_for_ocr=count_for_ocr(catalog),
-            given_up=given_up(catalog),
-            size_bytes=size_of(paths.root),
-            text_encoder=vectors.encoder_of(catalog),
-            visual_encoder=page_vectors.encoder_of(catalog),
-            encoders_not_allowed=_not_allowed(catalog, named_encoders),
-            pages_without_visual=coverage.pages_without_visual,
-            collections_behind=state.behind and (state.generation is not None or state.missing > 0),
-            collections_missing=state.missing,
-            collections_surplus=state.surplus,
-            writer_pid=writer_of(paths.lock),
-        )
-
-
-def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
-    from research.encoders.allowed import check_allowed
-    from research.errors import EncoderNotAllowed
-    from research.store.catalog import page_vectors, vectors
-
-    found = []
-    for name in (vectors.encoder_of(catalog), page_vectors.encoder_of(catalog)):
-        try:
-            check_allowed(name, named)
-        except EncoderNotAllowed:
-            found.append(name.removeprefix(f"{page_vectors.REGIONS}:"))
-    return tuple(dict.fromkeys(found))
-
-
-def _lines(status: Status) -> Iterator[tuple[str, str]]:
-    from research.given_up import places, remedy
-
-    yield "index", f"{status.index}  ({status.chosen_by})"
+    yield "index", f"{status.index}  ({chosen_by})"
     if not status.exists:
         yield "state", "nothing there yet; make it with: ctx ingest PATH"
         return
@@ -199,5 +85,5 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
         )
     else:
         yield "collections", "up to date"
-    if status.writer_pid is not None:
-        yield "writing", f"process {status.writer_pid}"
+    if status.writing:
+        yield "writing", f"process {status.writer_pid}" if status.writer_pid else "another process"

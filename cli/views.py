@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cli.terminal import block, one_line, phrase
+from cli.output import block, one_line, phrase
 from research.models import LegScore, Rewrite
 
 if TYPE_CHECKING:

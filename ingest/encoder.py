@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +13,13 @@ from research.encoders.base import TextEncoder
 from research.encoders.counting import hand_over, is_light
 from research.encoders.registry import DEFAULT, identify_text_encoder, load_text_encoder
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
+from research.observe.log import logger_of
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import make_folder
 
-log = logging.getLogger("ctx.ingest")
+log = logger_of("ingest")
 
 
 class RunEncoder:

@@ -17,10 +17,9 @@ from dataclasses import dataclass, field, replace
 from ingest.exit_reasons import ExitReason, document_timeout, exit_reason, page_timeout
 from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcrDone, PageStarted, Task, event_of
 from ingest.stopwatch import Stopwatch
-from research.errors import IndexUnusableError
+from research.errors import FREE_SPACE, RUN_AGAIN, IndexUnusableError
 from research.observe.log import in_full, logger_of
 from research.process import start_helper
-from research.store.error_hints import FREE_SPACE, RUN_AGAIN
 
 _TRIES = 2  # of a page that a process ended on, before it is given up
 _PAGES_GIVEN_UP = 3  # pages of one document that may be given up before the document is

@@ -26,6 +26,7 @@ from ingest.stages.ocr import OcrStage
 from ingest.stages.publish import PublishStage
 from ingest.stages.render import RenderStage
 from ingest.stages.visual import RegionsStage, VisualStage, choose_visual, is_by_model
+from research.errors import unusable
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
@@ -33,7 +34,6 @@ from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import given_up, reopen
 from research.store.catalog.ledger import STAGE_READ
 from research.store.catalog.page_writes import ask_for_images, count_for_ocr
-from research.store.error_hints import unusable
 from research.store.files import images
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths

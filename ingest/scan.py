@@ -12,8 +12,7 @@ from pathlib import Path
 
 from research.errors import DocumentError, NothingFoundError, UsageError
 from research.store.catalog.documents import FileStamp
-from research.store.files.marker import MARKER
-from research.store.files.paths import CATALOG, is_own_name
+from research.store.files.paths import CATALOG, MARKER, is_own_name
 
 _SUFFIX = ".pdf"
 _HASH_PART = 1 << 20

@@ -25,11 +25,10 @@ from ingest.pdf import PdfReader, open_pdf
 from ingest.serialize import encode_lines, encode_page
 from research.encoders.base import TokenCounter
 from research.encoders.counting import is_light, token_counter
-from research.errors import CtxError, DocumentError
+from research.errors import CtxError, DocumentError, is_full
 from research.process import die_with_parent
 from research.records import Chunk, Line, Page
 from research.store.catalog.failures import INTERNAL
-from research.store.error_hints import is_full
 from research.telemetry import switch_off
 
 if TYPE_CHECKING:

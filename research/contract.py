@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from research.context import budget
+from research.context.pipeline import fit
 from research.context.render.cited import CitedPages, item_of, source_of
 from research.context.tokens import TokenCounter
 from research.errors import NothingFoundError, UsageError
@@ -52,7 +52,7 @@ class SearchEngine:
         and so allows to be loaded, beside those named to an earlier ingest."""
         self.client = chroma_client
         settings = Settings(device=device, allowed_encoders=tuple(named_encoders))
-        self.index = Index(chroma_client.catalog, chroma_client.vectors, settings, encoder=encoder)
+        self.index = Index.of(chroma_client, settings, encoder)
 
     async def search(self, query: str, num_results: int = 10, search_mode: str = "hybrid") -> list[SearchResult]:
         """Ranked pages. Modes: hybrid, text, visual; lexical and dense for one leg alone."""
@@ -160,7 +160,7 @@ class ContextBuilder:
 
     def truncate_to_budget(self, sources: Sequence[SourceDocument], max_tokens: int) -> list[SourceDocument]:
         """The sources that fit, in order; the last one may be cut (`cut` says so)."""
-        fitted = budget.fit([item_of(source) for source in sources], max_tokens, CitedPages(), self._counter)
+        fitted = fit([item_of(source) for source in sources], max_tokens, CitedPages(), self._counter)
         return [
             replace(source, markdown_content=item.text, cut=item.cut)
             for source, item in zip(sources, fitted.items, strict=False)

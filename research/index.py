@@ -17,11 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from research.errors import NothingFoundError, UsageError
+from research.errors import NothingFoundError
 from research.models import Coverage, PageResult, PageView, Question, ResearchContext, SearchResults
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents, find_documents
+from research.store.catalog.documents import all_documents, select_documents, select_one
 from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
 from research.store.files.paths import IndexPaths
 from research.store.vectors.index import ChromaIndex, VectorIndex
@@ -31,46 +31,109 @@ if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
     from research.observe.recorder import Recorder
     from research.records import DocumentInfo
+    from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
     from research.search.engine import SearchOutcome
     from research.sources.documents import DocumentsSource
     from research.store.catalog.reader import Reader
+    from research.store.client import ChromaClient
 
 
 class Index:
-    """An open index. `Index.open` makes one; close it, or use it in a `with`."""
+    """An index in a folder. Nothing of it is opened before it is needed; `Index.open` does so at once.
+
+    Reading is safe from many threads. Methods that change the index take its write lock; `wait` is how many seconds
+    another writer is waited for, and BusyError what comes then.
+    """
 
     def __init__(
         self,
-        catalog: Catalog,
-        vectors: VectorIndex,
+        folder: str | Path,
         settings: Settings | None = None,
         *,
         encoder: TextEncoder | None = None,
         recorder: Recorder | None = None,
     ) -> None:
         """`encoder` stands in for the one that filled the index; `recorder` hears of times and counts."""
-        self.paths = catalog.paths
+        self.paths = IndexPaths(Path(folder))
         self.settings = settings or Settings()
-        self.catalog = catalog
-        self.vectors = vectors
         self.recorder = recorder
         self._encoder = encoder
+        self._opening = threading.Lock()
+        self._catalog: Catalog | None = None
+        self._vectors: VectorIndex | None = None
         self._source: DocumentsSource | None = None
-        self._making = threading.Lock()
 
     @classmethod
     def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Index:
-        """The index in this folder. Raises NothingFoundError if there is none."""
-        paths = IndexPaths(Path(folder))
-        return cls(Catalog(paths), ChromaIndex(paths), settings, recorder=recorder)
+        """The index in this folder, ready to be asked. Raises NothingFoundError if there is none."""
+        index = cls(folder, settings, recorder=recorder)
+        index.catalog  # noqa: B018  opens it
+        return index
+
+    @classmethod
+    def of(cls, client: ChromaClient, settings: Settings, encoder: TextEncoder | None = None) -> Index:
+        """The index that a client of the contract has open; it is the client's to close."""
+        index = cls(client.paths.root, settings, encoder=encoder)
+        index._catalog, index._vectors = client.catalog, client.vectors
+        return index
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        return self.paths.root
+
+    @property
+    def exists(self) -> bool:
+        return self.paths.exists
+
+    def nothing_found(self) -> NothingFoundError:
+        """What there is to say of an index without documents."""
+        return self.paths.nothing_found()
+
+    def create(self) -> bool:
+        """Make the folder, readable by its owner alone. False if it was there already."""
+        return self.paths.make_private()
+
+    @property
+    def catalog(self) -> Catalog:
+        with self._opening:
+            if self._catalog is None:
+                self._catalog = Catalog(self.paths)
+            return self._catalog
+
+    @property
+    def vectors(self) -> VectorIndex:
+        with self._opening:
+            if self._vectors is None:
+                self._vectors = ChromaIndex(self.paths)
+            return self._vectors
+
+    @property
+    def source(self) -> DocumentsSource:
+        """Documents as a source, made with the first question: what it imports is not needed by everything else."""
+        if self._source is None:
+            from research.sources.documents import DocumentsSource
+
+            made = DocumentsSource(self.vectors, self.settings, self._encoder)
+            with self._opening:
+                self._source = self._source or made
+        return self._source
 
     def refresh(self) -> None:
         """Let go of what was read before, so that the next question sees the index as it is now."""
-        self.vectors.refresh()
+        with self._opening:
+            if self._vectors is not None:
+                self._vectors.refresh()
 
-    def close(self) -> None:
-        self.vectors.close()
-        self.catalog.close()
+    def close(self, *, collections: bool = True) -> None:
+        """Without `collections` they stay open: to take large ones apart takes long, and an ending process need not."""
+        with self._opening:
+            if self._catalog is not None:
+                self._catalog.close()
+            self._catalog = None
+            if collections and self._vectors is not None:
+                self._vectors.close()
+                self._vectors = self._source = None
 
     def __enter__(self) -> Index:
         return self
@@ -78,19 +141,14 @@ class Index:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def check_not_empty(self) -> None:
-        """Raise NothingFoundError if there is nothing to search."""
+    def prepare(self) -> bool:
+        """Make ready for a question: raise NothingFoundError if there is nothing to search, and publish what the
+        collections lack, if nobody else is writing. True if that was done; without it a question compares the missing
+        vectors one by one."""
         with self.catalog.snapshot() as reader:
             if totals(reader).pages == 0:
-                raise NothingFoundError(
-                    f"the index {self.paths.root} is empty, so there is nothing to search",
-                    hint="add documents: ctx ingest PATH",
-                )
-
-    def catch_up(self) -> bool:
-        """Publish what the collections lack, if nobody else is writing. True if that was done; without it a question
-        compares the missing vectors one by one."""
-        return self.vectors.sync_if_stale(self.catalog)
+                raise self.nothing_found()
+            return self.vectors.sync_if_stale(reader)
 
     def ask(
         self,
@@ -108,8 +166,7 @@ class Index:
 
         `documents` restricts it to names, patterns or ids. `highlights` also finds the places on the pages.
         """
-        from research.context.budget import Budget
-        from research.context.pipeline import build
+        from research.context.pipeline import Budget, build
         from research.context.render.cited import CitedPages, research_context
         from research.context.tokens import TokenCounter
 
@@ -177,7 +234,7 @@ class Index:
         from research.sources.documents import page_item
 
         with self.catalog.snapshot() as reader:
-            info = _only(document, find_documents(reader, document))
+            info = select_one(reader, document)
             stored = get_page(reader, info.doc_id, page)
             if stored is None:
                 raise NothingFoundError(
@@ -192,10 +249,7 @@ class Index:
     def documents(self, *names: str) -> list[DocumentInfo]:
         """All documents, or those that names, patterns or ids mean. A name that means none raises NothingFoundError."""
         with self.catalog.snapshot() as reader:
-            if not names:
-                return all_documents(reader)
-            found = {info.doc_id: info for name in names for info in find_documents(reader, name)}
-        return list(found.values())
+            return select_documents(reader, names) if names else all_documents(reader)
 
     def markdown(self, doc_id: str) -> str | None:
         """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
@@ -203,27 +257,60 @@ class Index:
             pages = document_markdown(reader, doc_id)
         return "\f".join(text for _, text in pages) if pages else None
 
-    @property
-    def source(self) -> DocumentsSource:
-        """Documents as a source, made with the first question: what it imports is not needed by everything else."""
-        with self._making:
-            if self._source is None:
-                from research.sources.documents import DocumentsSource
+    def remove(self, *names: str, wait: float = 0.0) -> Removal:
+        """Take the documents out that these names, patterns or ids mean. Their files are never touched."""
+        from research.store.upkeep.removal import plan_removal, remove
 
-                self._source = DocumentsSource(self.vectors, self.settings, self._encoder)
-            return self._source
+        return remove(self.paths, plan_removal(self.paths, names).documents, wait=wait)
+
+    def plan_removal(self, *names: str) -> Removal:
+        """What `remove` would take."""
+        from research.store.upkeep.removal import plan_removal
+
+        return plan_removal(self.paths, names)
+
+    def status(self) -> Status:
+        """What is in the index and how it stands; also of one that does not exist."""
+        from research.store.upkeep.status import status_of
+
+        return status_of(self.paths, self.settings.named_encoders)
+
+    def check(self) -> list[Check]:
+        """What is well and what is not, of the installation and of this index, each with its remedy."""
+        from research.installation import check_installation
+        from research.store.upkeep.checks import check_index
+
+        return [*check_installation(), *check_index(self.paths, self.settings.named_encoders)]
+
+    def repair(self) -> list[Check]:
+        """Mend what can be mended: what was wrong, and whether it is well now. Empty: nothing was."""
+        from research.store.upkeep.repair import repair
+
+        return repair(self.paths)
+
+    def reindex(self, *, wait: float = 0.0) -> Reindexed:
+        """Build full text and collections anew from the catalog. Nothing is read or embedded again."""
+        from research.store.upkeep.reindex import reindex
+
+        return reindex(self.paths, wait=wait)
+
+    def backup(self, file: Path, *, images: bool = True, force: bool = False) -> Backup:
+        """Write the index into one file, even while it is in use."""
+        from research.store.upkeep.backup import backup
+
+        return backup(self.paths, file, images=images, force=force)
+
+    def restore(self, file: Path, *, force: bool = False, wait: float = 0.0) -> Restored:
+        """Bring the index back from a backup."""
+        from research.store.upkeep.restore import restore
+
+        return restore(self.paths, file, force=force, wait=wait)
 
     def _question(
         self, reader: Reader, text: str, mode: str | None, documents: Sequence[str] | None
     ) -> Question:
         ids = None
         if documents is not None:
-            ids = tuple(sorted({info.doc_id for name in documents for info in find_documents(reader, name)}))
+            ids = tuple(sorted(info.doc_id for info in select_documents(reader, documents)))
         return Question(text, mode=mode or self.settings.mode, documents=ids)
 
-
-def _only(name: str, found: Sequence[DocumentInfo]) -> DocumentInfo:
-    if len(found) > 1:
-        names = ", ".join(f"{document.filename} ({document.doc_id})" for document in found)
-        raise UsageError(f"{name!r} matches {len(found)} documents: {names}", hint="name one by its id")
-    return found[0]

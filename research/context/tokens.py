@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 DEFAULT_ENCODING = "o200k_base"
 
 FOLDER = Path(__file__).parent / "tables"
+SHIPPED = ("o200k_base.bin", "cl100k_base.bin")
 MAGIC = 0x3142_5443  # "CTB1"
 HEADER = struct.Struct("<III")
 START = struct.Struct("<I")

@@ -26,6 +26,12 @@ def logger_of(part: str) -> logging.Logger:
     return root.getChild(part)
 
 
+def log_failure(part: str, what: str, error: BaseException) -> None:
+    """A part that failed while the rest goes on. Imported where it happens: a question that fails nowhere loads no
+    logging."""
+    logger_of(part).warning("%s: %s", what, type(error).__name__, exc_info=error)
+
+
 def in_full(text: str) -> dict[str, str]:
     return {_IN_FULL: text}
 

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from research.errors import CtxError, UsageError
 from research.models import Coverage, LegCoverage, LegScore, Question, Rewrite
@@ -21,6 +22,8 @@ from research.search.legs import Booster, Hits, Leg, Ranked, Rewriters
 from research.store.catalog.page_vectors import count_unseen
 from research.store.catalog.pages import StoredPage, get_pages, get_pages_with_text, page_ids_of, places_of, totals
 from research.store.catalog.reader import Reader
+
+_T = TypeVar("_T")
 
 # Deep enough that a page good in both legs is seen by one of them, shallow enough to stay quick.
 _DEPTH = 100
@@ -90,6 +93,9 @@ class _LegRun:
             self.failure = error.message
         except Exception as error:  # noqa: BLE001
             self.failure = f"{type(error).__name__}: {error}"
+            from research.observe.log import log_failure
+
+            log_failure("search", f"the {self.leg.name} leg failed", error)
         self.seconds += time.perf_counter() - started
 
 
@@ -130,16 +136,20 @@ class Engine:
         if not question.text.strip() or limit <= 0:
             return SearchOutcome([], _coverage(reader, [], [], []))
         started = time.perf_counter()
-        text, rewrites = self._rewriters.before(question.text, reader)
+        plain: tuple[str, list[Rewrite]] = (question.text, [])
+        text, rewrites = _unless_it_fails(
+            question, "rewriting", plain, lambda: self._rewriters.before(question.text, reader)
+        )
         question = question.searching(text)
         ranking = self._rank(reader, question, legs, max(_DEPTH, limit))
         ranked: Sequence[Ranked] = ranking.ranked
         moved: dict[int, str] = {}
         if len(legs) > 1:  # a leg alone shows what it finds by itself
-            ranked, expansion = self._expanded(reader, question, legs, ranking)
-            rewrites += [expansion] if expansion else []
+            ranked = _unless_it_fails(
+                question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, rewrites)
+            )
             for booster in self._boosters:
-                ranked, pages = booster.boost(text, reader, ranked)
+                ranked, pages = _boosted(booster, text, reader, ranked, question)
                 moved.update(dict.fromkeys(pages, booster.name))
         candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, moved)
         timings = {run.leg.name: run.seconds for run in ranking.runs} | {"search": time.perf_counter() - started}
@@ -184,16 +194,16 @@ class Engine:
         found = {run.leg.name: run.hits for run in runs if not run.failure}
         return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
 
-    def _expanded(
-        self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking
-    ) -> tuple[Sequence[Ranked], Rewrite | None]:
-        """The ranking as a rewriter's longer question changes it inside the documents it names."""
-        rewrite = self._rewriters.expand(question.wording, reader, plain.ranked)
-        if rewrite is None:
-            return plain.ranked, None
-        longer = replace(question.searching(rewrite.after), documents=rewrite.documents)
-        expanded = self._rank(reader, longer, legs, _DEPTH)
-        return self._rewriters.merge(plain.ranked, expanded.ranked, rewrite), rewrite
+    def _reranked(
+        self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking, rewrites: list[Rewrite]
+    ) -> Sequence[Ranked]:
+        """With the pages of some documents ranked by another text, where a rewriter has one. Adds to `rewrites`."""
+        ranked: Sequence[Ranked] = plain.ranked
+        for reranking in self._rewriters.rerankings(question.wording, list(rewrites), reader, ranked):
+            other = replace(question.searching(reranking.question), documents=reranking.documents)
+            ranked = self._rewriters.merge(ranked, self._rank(reader, other, legs, _DEPTH).ranked, reranking)
+            rewrites += [reranking.rewrite] if reranking.rewrite else []
+        return ranked
 
 
 def _chains(runs: Sequence[_LegRun]) -> list[list[_LegRun]]:

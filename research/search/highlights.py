@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from research.boxes import Box, area, contains, rounded, touches, union, unpack_boxes
 from research.errors import CtxError
 from research.models import Passage, Question
-from research.search.dense import QuestionEncoder
-from research.search.visual import VisualLeg, lines_match_encoder
+from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
 from research.store.fulltext.analyzer import words

@@ -61,6 +61,16 @@ class Ranked(NamedTuple):
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """Another text by which to rank the pages of these documents among themselves."""
+
+    question: str
+    documents: tuple[str, ...]
+    keep_best: bool  # by the search before: a page that stands out stays, and none of the first falls far
+    rewrite: Rewrite | None = None  # what is to be told of it
+
+
 class Rewriters(Protocol):
     """What changes the text that is searched, and says so."""
 
@@ -68,12 +78,14 @@ class Rewriters(Protocol):
         """The text to search, and what was done to make it of the question."""
         ...
 
-    def expand(self, text: str, reader: Reader, ranked: Sequence[Ranked], /) -> Rewrite | None:
-        """A longer question by which to rank the pages inside some of the documents that the plain one found."""
+    def rerankings(
+        self, text: str, rewrites: Sequence[Rewrite], reader: Reader, ranked: Sequence[Ranked], /
+    ) -> Sequence[Reranking]:
+        """What to rank anew after the text made by `rewrites` was searched."""
         ...
 
-    def merge(self, plain: Sequence[Ranked], expanded: Sequence[Ranked], rewrite: Rewrite) -> list[Ranked]:
-        """The plain ranking with those documents' pages in the order of the expanded one."""
+    def merge(self, plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> Sequence[Ranked]:
+        """The plain ranking with the pages of the reranking's documents in the order of the other one."""
         ...
 
 

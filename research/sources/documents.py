@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from research.context.injection.detector import signals_of
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
 from research.search.boosters.page_references import PageReferencesBooster
-from research.search.dense import DenseLeg, QuestionEncoder
 from research.search.engine import DEFAULT_WEIGHTS, Engine, Found, SearchOutcome
 from research.search.lexical import LexicalLeg
 from research.search.rewriters.base import Rewriters
-from research.search.visual import VisualLeg
+from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.sources.base import Retrieved
 from research.store.catalog.pages import page_ids_at
 
@@ -77,6 +76,9 @@ class DocumentsSource:
             passages = self._highlighter().passages(reader, question, page_ids)
         except Exception as error:  # noqa: BLE001  a damaged chunk, a model that will not load: the answer stands
             question.notes.append(f"the places on the pages could not be found: {type(error).__name__}: {error}")
+            from research.observe.log import log_failure
+
+            log_failure("search", "the places on the pages could not be found", error)
             return list(items)
         return [
             replace(item, passages=tuple(passages[page_id])) for item, page_id in zip(items, page_ids, strict=True)

@@ -75,10 +75,17 @@ def test_list_on_a_terminal(on_terminal, filled: Path) -> None:
     assert "2026-01-02" in ran.out
 
 
-def test_list_of_nothing(call, tmp_path: Path) -> None:
-    ran = call("list", "--json", "--index", str(tmp_path))
-    assert ran.code == 3
-    assert ran.document["documents"] == []
+def test_list_of_nothing_is_a_list(call, tmp_path: Path) -> None:
+    """`set -e` in a script: an index without documents is no failure."""
+    made, none = str(tmp_path / "made/.ctx"), str(tmp_path / "none")
+    assert call("init", str(tmp_path / "made")).code == 0
+    for index, words in ((made, f"the index {made} is empty"), (none, f"there is no index at {none}")):
+        ran = call("list", "--json", "--index", index)
+        assert (ran.code, ran.document) == (0, {"schema": "ctx.list/1", "documents": []})
+        assert ran.err == f"ctx: note: {words}; add documents first: ctx ingest PATH\n"
+        plain = call("list", "--index", index)
+        assert (plain.code, plain.out, plain.err) == (0, "", ran.err)
+        assert call("list", "--quiet", "--index", index).err == ""
 
 
 def test_remove_takes_it_out_everywhere(spawn, call, copied: Path) -> None:
@@ -104,13 +111,52 @@ def test_remove_without_collections(call, words_only: Path, tmp_path: Path) -> N
     import shutil
 
     copy = Path(shutil.copytree(words_only, tmp_path / "words"))
-    ran = call("remove", "crisis*", "--index", str(copy))
+    ran = call("remove", "crisis*", "--yes", "--index", str(copy))
     assert ran.code == 0
     assert ran.out.splitlines() == [
         "removed\tcrisis-annex.pdf\tdddd000000000004",
         "removed\tcrisis.pdf\taaaa000000000001",
     ]
     assert not (copy / "chroma").exists()
+
+
+def _names(call, index: Path) -> set[str]:
+    return {d["doc_id"][:4] for d in call("list", "--json", "--index", str(index)).document["documents"]}
+
+
+def test_a_pattern_that_means_several_wants_a_yes(call, copied: Path) -> None:
+    for pattern in ("*", "crisis*", "[c]risis*.pdf"):
+        ran = call("remove", pattern, "--json", "--index", str(copied))
+        assert ran.code == 2
+        assert f"{pattern!r} means several documents" in ran.document["error"]
+        assert "--dry-run" in ran.document["hint"]
+        assert "--yes" in ran.document["hint"]
+    assert len(_names(call, copied)) == 4
+    assert call("remove", "garden*", "--index", str(copied)).code == 0, "one document is one, however it is named"
+    assert call("remove", "crisis.pdf", "dddd000000000004", "--index", str(copied)).code == 0, "two that are named"
+    assert _names(call, copied) == {"cccc"}
+
+
+def test_a_dry_run_lists_what_would_go(call, copied: Path) -> None:
+    ran = call("remove", "crisis*", "gardening.pdf", "--dry-run", "--index", str(copied))
+    assert ran.code == 0
+    assert [line.split("\t")[:2] for line in ran.out.splitlines()] == [
+        ["would remove", "crisis-annex.pdf"],
+        ["would remove", "crisis.pdf"],
+        ["would remove", "gardening.pdf"],
+    ]
+    document = call("remove", "*", "--dry-run", "--json", "--index", str(copied)).document
+    assert document["removed"] == []
+    assert [entry["doc_id"][:4] for entry in document["would_remove"]] == ["dddd", "aaaa", "cccc", "bbbb"]
+    assert call("remove", "nope", "--dry-run", "--index", str(copied)).code == 3
+    assert len(_names(call, copied)) == 4
+
+
+def test_everything_at_once_is_asked_for_on_a_terminal(call, on_terminal, copied: Path) -> None:
+    ran = on_terminal(["remove", "*", "--index", str(copied)], typed=b"\n")
+    assert "Remove 4 documents from the index? [y/N]" in ran.out
+    assert ran.code == 1
+    assert len(_names(call, copied)) == 4
 
 
 def test_remove_waits_for_nobody(call, copied: Path) -> None:
@@ -124,7 +170,7 @@ def test_remove_waits_for_nobody(call, copied: Path) -> None:
 def test_remove_asks_on_a_terminal(call, on_terminal, copied: Path, typed: bytes, ends: tuple[int, int]) -> None:
     left, code = ends
     ran = on_terminal(["remove", "gardening.pdf", "--index", str(copied)], typed=typed)
-    assert "gardening.pdf  (1 pages, bbbb000000000002)" in ran.out
-    assert "Remove 1 from the index?" in ran.out
+    assert "gardening.pdf  (1 page, bbbb000000000002)" in ran.out
+    assert "Remove 1 document from the index? [y/N]" in ran.out
     assert ran.code == code
     assert len(call("list", "--json", "--index", str(copied)).document["documents"]) == left

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import resource
+import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from cli.log import started
+from research import __version__
 from research.observe.log import in_full, logger_of
 
 QUESTION = "zanzibar housing"
@@ -42,7 +45,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_log_before_or_after_the_command(call, log: Path, args: str) -> None:
     assert call(*args.format(log).split()).code == 0
     first, last = log.read_text().splitlines()
-    assert first.endswith(f"INFO ctx.cli[{os.getpid()}]: ctx 0.1.0 begins: status")
+    assert first.endswith(f"INFO ctx.cli[{os.getpid()}]: ctx {__version__} begins: status")
     assert "INFO ctx.cli" in last
     assert "ends: exit code 0, " in last
 
@@ -130,6 +133,20 @@ def test_no_question_and_no_page_below_debug(call, log: Path, filled: Path) -> N
     assert "UsageError\n" in told
     call(QUESTION, "--log-level", "debug", *asking)
     assert f"UsageError: there is no command '{QUESTION}'" in log.read_text()
+
+
+def test_a_leg_that_fails_leaves_its_traceback(call, log: Path, copied: Path) -> None:
+    with closing(sqlite3.connect(copied / "catalog.sqlite3")) as catalog, catalog:
+        catalog.execute("DELETE FROM page_words_data")
+    ran = call("ask", QUESTION, "--index", str(copied), "--mode", "text", "--log-file", str(log))
+    assert ran.code == 0, "the others answer"
+    assert "the lexical leg failed" in ran.err
+    assert "rewriting failed (DatabaseError)" in ran.err
+    told = log.read_text()
+    assert ": the lexical leg failed: DatabaseError\n" in told
+    assert "WARNING ctx.search" in told
+    assert "    Traceback (most recent call last):\n" in told
+    assert QUESTION not in told
 
 
 @pytest.mark.usefixtures("broken")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.terminal import block, one_line, phrase
+from cli.output import block, one_line, phrase
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates included
 

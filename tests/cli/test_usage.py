@@ -127,7 +127,7 @@ def test_every_command_has_the_options_of_the_log(call, name: str) -> None:
     assert "--log-level" in ran.out
 
 
-@pytest.mark.parametrize("args", [["status"], ["doctor"], ["list"], ["search", "housing"]])
+@pytest.mark.parametrize("args", [["status"], ["list"], ["search", "housing"]])
 def test_a_misspelt_variable_is_told_once(call, filled: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]) -> None:
     monkeypatch.setenv("CTX_MAX_TOKEN", "5")
     monkeypatch.setenv("CTX_SOMETHING_ELSE", "5")

@@ -12,7 +12,8 @@ import hashlib
 from importlib.resources import files
 from zlib import crc32
 
-from research.context.tokens import FOLDER, HEADER, MAGIC, RANK_BYTES, START
+from research.checksums import write_list
+from research.context.tokens import FOLDER, HEADER, MAGIC, RANK_BYTES, SHIPPED, START
 
 # As in tiktoken_ext/openai_public.py.
 SHA256 = {
@@ -50,3 +51,4 @@ def packed(ranks: dict[bytes, int]) -> bytes:
 if __name__ == "__main__":
     for encoding in SHA256:
         (FOLDER / f"{encoding}.bin").write_bytes(packed(published(encoding)))
+    write_list(FOLDER, SHIPPED)

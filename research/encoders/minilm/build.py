@@ -17,8 +17,9 @@ from onnx.external_data_helper import set_external_data
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
+from research.checksums import sha256, write_list
 from research.encoders.minilm.encoder import CLS, SEP, load_tokenizer
-from research.encoders.minilm.files import CHECKSUMS, FOLDER, MODEL, VOCABULARY, WEIGHTS, sha256
+from research.encoders.minilm.files import FOLDER, MODEL, VOCABULARY, WEIGHTS
 from research.encoders.minilm.graph import WINDOW, GraphBuilder, Weights, smoothing_sites
 from research.encoders.minilm.quantize import smoothing_factors
 from research.telemetry import import_onnxruntime
@@ -48,9 +49,9 @@ def build(folder: Path) -> None:
         for site, matrices in smoothing_sites()
     }
     write_model(GraphBuilder(weights, smoothing).build(), folder / MODEL.name, folder / WEIGHTS.name)
-    sums = {name: sha256(folder / name) for name in (MODEL.name, WEIGHTS.name, VOCABULARY.name)}
-    (folder / CHECKSUMS.name).write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()), "utf-8")
-    (folder / ORIGIN.name).write_text(origin(sums), "utf-8")
+    shipped = (MODEL.name, WEIGHTS.name, VOCABULARY.name)
+    write_list(folder, shipped)
+    (folder / ORIGIN.name).write_text(origin({name: sha256(folder / name) for name in shipped}), "utf-8")
 
 
 def activation_peaks(weights: Weights, tokenizer: Tokenizer) -> dict[str, NDArray[np.float32]]:

@@ -1,8 +1,8 @@
 """Rewriters: what changes the text that is searched. Each has a name, can be switched off, and says what it did.
 
-There are two kinds of moments. *Before* the search a rewriter may change the text that the legs get. *After* it, once
-the plain question has chosen its documents, a rewriter may have the pages inside some of them ranked by a longer
-question: the documents keep the places that the plain question gave them.
+A rewriter may change the text that the legs get (`before`). Once that has been searched, it may have the pages inside
+some of the documents found ranked by another text (`rerankings`): they share the places that their document has, so no
+other document moves.
 
 A rewriter is imported when a question holds a word that could concern it, so that other questions pay nothing.
 """
@@ -15,12 +15,19 @@ from typing import TYPE_CHECKING
 
 from research.errors import UsageError
 from research.models import Rewrite
-from research.search.legs import Ranked
+from research.search.legs import Ranked, Reranking
 from research.settings import REWRITERS
 
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
 
+
+# Up to so many first pages of a document stand out, if the score falls by so much after them. On filings, where nearly
+# all answers are in the statements, the longer question agrees about such pages.
+_STANDING_OUT = 3
+_GAP = 0.03
+# So many pages of the other text may come before the best one kept; then they take turns.
+_AHEAD = 5
 
 # Pieces of words, one of which a question must hold before the rewriter is loaded. A test holds them against what the
 # rewriters look for.
@@ -52,26 +59,53 @@ class Rewriters:
                 question = done.after
         return question, rewrites
 
-    def may_expand(self, question: str) -> bool:
-        """Whether `expand` is worth asking; where not, nothing beyond the best pages need be ranked."""
+    def _may_name_a_ratio(self, question: str) -> bool:
         if "finance" not in self.names:
             return False
         text = f"{question} {question.lower()}"
         return bool(self.vocabulary) or any(hint in text for hint in FINANCE_HINTS)
 
-    def expand(self, question: str, reader: Reader, ranked: Sequence[Ranked]) -> Rewrite | None:
-        """A longer question by which to rank the pages of some of the documents found, best page first."""
-        if not self.may_expand(question):
-            return None
-        from research.search.rewriters.finance import expand
+    def rerankings(
+        self, question: str, rewrites: Sequence[Rewrite], reader: Reader, ranked: Sequence[Ranked]
+    ) -> list[Reranking]:
+        """What to rank anew after `question`, the text made by `rewrites`, was searched. Best page first."""
+        found: list[Reranking | None] = []
+        corrected = next((done for done in rewrites if done.name == "names"), None)
+        if corrected is not None:
+            from research.search.rewriters.names import as_written
 
-        return expand(question, reader, ranked, self.vocabulary)
+            found.append(as_written(corrected, reader, ranked))
+        if self._may_name_a_ratio(question):
+            from research.search.rewriters.finance import expand
 
-    def merge(self, plain: Sequence[Ranked], expanded: Sequence[Ranked], rewrite: Rewrite) -> list[Ranked]:
-        """The plain ranking, in which the pages of the rewrite's documents stand in the order of the expanded one."""
-        from research.search.rewriters.finance import merge
+            found.append(expand(question, reader, ranked, self.vocabulary))
+        return [reranking for reranking in found if reranking is not None]
 
-        return merge(plain, expanded, rewrite.documents)
+    def merge(self, plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> list[Ranked]:
+        """The plain ranking, in which the pages of each document reranked stand in the order of the other one.
+
+        A page takes the score of the place it comes to. Pages that only the other text found push the last ones of their
+        document to the end.
+        """
+        places = {doc_id: iter(_order(doc_id, plain, other, reranking.keep_best)) for doc_id in reranking.documents}
+        merged = [
+            Ranked(next(places[page.doc_id]), page.doc_id, page.score) if page.doc_id in places else page for page in plain
+        ]
+        least = min((page.score for page in plain), default=0.0)
+        return merged + [Ranked(page_id, doc_id, least) for doc_id, rest in places.items() for page_id in rest]
+
+
+def _order(doc_id: str, plain: Sequence[Ranked], other: Sequence[Ranked], keep_best: bool) -> list[int]:
+    """The pages of one document: those that stand out, then by the better of two ranks, the plain one with a delay."""
+    own = [page for page in plain if page.doc_id == doc_id]
+    fall = {n: own[n - 1].score - own[n].score for n in range(1, min(len(own), _STANDING_OUT + 1))}
+    staying = max((n for n, gap in fall.items() if gap >= _GAP), default=0) if keep_best else 0
+    delay = _AHEAD - 0.5 if keep_best else len(other)
+    rank = {page.page_id: n + delay for n, page in enumerate(own, start=1)}
+    found = (page.page_id for page in other if page.doc_id == doc_id)
+    rank.update((page_id, min(n, rank.get(page_id, n))) for n, page_id in enumerate(found, start=1))
+    rank.update((page.page_id, n - staying) for n, page in enumerate(own[:staying]))
+    return sorted(rank, key=lambda page_id: rank[page_id])
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from research.models import Rewrite
+from research.search.legs import Ranked, Reranking
 from research.store.catalog.reader import Reader
-from research.store.fulltext.analyzer import fold
-from research.store.fulltext.search import name_stems, share_of_named, written_names
+from research.store.fulltext.analyzer import fold, words
+from research.store.fulltext.search import name_matches, name_stems, share_of_named, written_names
 
 NAME = "names"
 
@@ -24,6 +25,8 @@ _LETTERS_FOR_TWO_EDITS = 8
 _MOST_WORDS = 4
 # The share of a word's pages that are in documents named so, from which on it is a name.
 _A_NAME = 0.8
+# Whose pages are scored again. A name that more documents share says little.
+_DOCUMENTS_RANKED = 5
 # Names that share a stem are written in few ways.
 _DOCUMENTS = 20
 
@@ -44,6 +47,15 @@ def with_corrections(question: str, reader: Reader, unknown: Sequence[str]) -> R
     return Rewrite(NAME, question, after, why)
 
 
+def as_written(done: Rewrite, reader: Reader, ranked: Sequence[Ranked]) -> Reranking | None:
+    """A name chooses a document; which of its pages come first is left to the question as it was written."""
+    added = set(words(done.after)) - set(words(done.before))
+    named = name_matches(reader, sorted(added))
+    documents = dict.fromkeys(page.doc_id for page in ranked if page.doc_id in named)
+    chosen = tuple(documents)[:_DOCUMENTS_RANKED]
+    return Reranking(done.before, chosen, keep_best=False) if chosen else None
+
+
 def _name_meant(word: str, reader: Reader) -> str | None:
     """The one word of names and titles that is a slip away from this one."""
     if len(word) < _LEAST_LETTERS or _is_a_word(word):
@@ -60,8 +72,9 @@ def _candidates(word: str, most: int, reader: Reader) -> Iterator[str]:
     """Names that may be meant, as they are written. Their stems are stored, which are the beginnings of words."""
     from rapidfuzz.distance import OSA
 
+    [own_stem] = words(word)
     for stem in name_stems(reader, word[0]):
-        beginnings = (word[: len(stem) + change] for change in (-1, 0, 1))
+        beginnings = (own_stem, *(word[: len(stem) + change] for change in (-1, 0, 1)))
         if min(OSA.distance(stem, beginning) for beginning in beginnings) <= most:
             names = [n for n in written_names(reader, stem, documents=_DOCUMENTS) if len(n) >= _LEAST_LETTERS]
             if names and share_of_named(reader, stem) >= _A_NAME:

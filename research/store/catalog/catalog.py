@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from research.errors import BusyError, IndexUnusableError, NothingFoundError
+from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable_catalog
 from research.store.catalog.reader import Connection, Reader, Rows
-from research.store.error_hints import RUN_AGAIN, unusable_catalog
 from research.store.files.paths import IndexPaths
 
 SCHEMA_VERSION = 5  # that of `schema.VERSION`, which a question on a current index need not load
@@ -59,10 +58,7 @@ class Catalog:
         else:
             paths.refuse_links()
         if not writable and not paths.exists:
-            raise NothingFoundError(
-                f"there is no index at {paths.root}",
-                hint="add documents first: ctx ingest PATH",
-            )
+            raise paths.nothing_found()
         try:
             self.connection.refresh()
             if not self.connection.meta.get("catalog_id"):

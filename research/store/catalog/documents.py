@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePath
 
-from research.errors import DocumentError, NothingFoundError
+from research.errors import DocumentError, NothingFoundError, UsageError
 from research.records import Chunk, DocumentInfo, FailedPage, Page
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import record
@@ -21,6 +21,8 @@ from research.store.catalog.tags import write_tags
 from research.store.catalog.vectors import touch_vectors
 from research.store.files import images
 from research.store.fulltext.write import forget_document, index_name
+
+_MOST_NAMED = 10  # documents in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,35 @@ def find_documents(reader: Reader, wanted: str) -> list[DocumentInfo]:
     close = get_close_matches(wanted, names, n=1)
     meant = f"did you mean {close[0]}? " if close else ""
     raise NothingFoundError(f"no document matches {wanted!r}", hint=f"{meant}see them all with: ctx list")
+
+
+def select_documents(reader: Reader, names: Iterable[str]) -> list[DocumentInfo]:
+    """All that these names, patterns and ids mean, each document once. Raises for one that means none."""
+    chosen: dict[str, DocumentInfo] = {}
+    for name in names:
+        if not name.strip():
+            raise UsageError("a document's name is empty", hint="see them all with: ctx list")
+        chosen.update((document.doc_id, document) for document in find_documents(reader, name))
+    return list(chosen.values())
+
+
+def select_one(reader: Reader, name: str) -> DocumentInfo:
+    """The one document that is meant. Raises if several are."""
+    found = select_documents(reader, [name])
+    if len(found) > 1:
+        raise ambiguous(name, found)
+    return found[0]
+
+
+def ambiguous(name: str, found: Sequence[DocumentInfo]) -> UsageError:
+    known = ", ".join(f"{document.filename} ({document.doc_id})" for document in found[:_MOST_NAMED])
+    more = " …" if len(found) > _MOST_NAMED else ""
+    return UsageError(f"{name!r} matches {len(found)} documents: {known}{more}", hint="name one by its id")
+
+
+def is_pattern(name: str, found: Sequence[DocumentInfo]) -> bool:
+    """Whether these were found because the name is a pattern; a file may be called `notes [1].pdf`."""
+    return any(mark in name for mark in "*?[") and not any(name in {d.filename, d.source_path} for d in found)
 
 
 def document_of_hash(reader: Reader, sha256: str) -> tuple[DocumentInfo, int] | None:

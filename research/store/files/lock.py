@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from research.errors import BusyError
-from research.store.error_hints import unusable
+from research.errors import BusyError, unusable
 from research.store.files.paths import IndexPaths, create_file, refuse_link, remove_file
 from research.store.files.private import private_files
 

@@ -15,9 +15,8 @@ from urllib.parse import quote
 
 from research.errors import IndexUnusableError, UsageError
 from research.store.catalog import schema
-from research.store.files.paths import create_file, read_file
+from research.store.files.paths import MARKER, create_file, read_file
 
-MARKER = "ctx-index.json"
 FORMAT = "ctx.index/1"
 _NOTE = "This folder is an index of ctx, which removes and rewrites files of its own in here."
 _MOST = 4096

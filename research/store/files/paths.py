@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from research.errors import IndexUnusableError
-from research.store.error_hints import next_step
+from research.errors import IndexUnusableError, NothingFoundError, next_step
 
 CATALOG = "catalog.sqlite3"
+MARKER = "ctx-index.json"
 # Every name that ctx, SQLite or the lock makes directly in the folder.
 _OWN_NAMES = frozenset(
     {
-        "ctx-index.json",
+        MARKER,
         ".gitignore",
         "write.lock",
         "write.pid",
@@ -89,7 +90,14 @@ class IndexPaths:
 
     @property
     def exists(self) -> bool:
-        return self.catalog.is_file()
+        """Whether there is a catalog, or a link in its place, which whoever opens it is told of."""
+        return self.catalog.is_file() or self.catalog.is_symlink()
+
+    def nothing_found(self) -> NothingFoundError:
+        """There is nothing to search or to list, and why: the folder is an index without documents, or none at all."""
+        made = self.exists or (self.root / MARKER).is_file()
+        what = f"the index {self.root} is empty" if made else f"there is no index at {self.root}"
+        return NothingFoundError(what, hint="add documents first: ctx ingest PATH")
 
     def refuse_links(self) -> None:
         """Raise if a name of ours in the folder is a link. SQLite and Chroma would follow it without a word."""
@@ -143,6 +151,21 @@ class IndexPaths:
                 ignore_for_git(self.root)
         except OSError as error:
             raise self._unusable("cannot use" if self.root.is_dir() else "cannot create", error) from error
+
+    def make_private(self) -> bool:
+        """`create`, and shut a folder that was there for everybody else. False if it was."""
+        refuse_link(self.root)
+        existed = self.root.is_dir()
+        self.create()
+        try:
+            if self.root.stat().st_mode & 0o077:
+                self.root.chmod(0o700)
+        except OSError as error:
+            raise IndexUnusableError(
+                f"cannot make {self.root} private: {error.strerror or error}",
+                hint=f"chmod 700 {shlex.quote(str(self.root))}",
+            ) from error
+        return not existed
 
     def _unusable(self, what: str, error: OSError) -> IndexUnusableError:
         hint = next_step(error) or "name another folder with --index DIR or CTX_INDEX"

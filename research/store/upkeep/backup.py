@@ -7,15 +7,14 @@ import sqlite3
 import stat
 import zipfile
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from research.errors import CtxError, IndexUnusableError, UsageError
+from research.errors import DAMAGED, MEND, CtxError, IndexUnusableError, UsageError, is_full
+from research.reports import Backup
 from research.store.catalog import schema
 from research.store.catalog.catalog import Catalog
-from research.store.error_hints import DAMAGED, MEND, is_full
 from research.store.files.images import forget_images
 from research.store.files.paths import IndexPaths, image_name, sync, thumbnail_name
 from research.store.upkeep import archive
@@ -28,17 +27,6 @@ _ARCHIVE = "archive"
 # A pipe in an image's place is opened without waiting for its other end. Windows has neither flag.
 _NO_FOLLOWING = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _FILES = frozenset({_ARCHIVE, *(archive.CATALOG + ending for ending in ("", "-journal", "-wal", "-shm"))})
-
-
-@dataclass(frozen=True, slots=True)
-class Backup:
-    """The file that was written."""
-
-    file: str
-    documents: int
-    pages: int
-    images: int
-    size_bytes: int
 
 
 def backup(paths: IndexPaths, target: Path, *, images: bool = True, force: bool = False) -> Backup:

@@ -5,33 +5,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-from research.errors import CtxError, IndexUnusableError, NewerIndexError, UsageError
+from research.encoders.registry import is_embedded
+from research.errors import CtxError, IndexUnusableError, NewerIndexError, UsageError, unusable, unusable_catalog
+from research.reports import Restored
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import count_pages
-from research.store.error_hints import unusable, unusable_catalog
 from research.store.files import images
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths, make_folder, refuse_link, remove_tree, sync
 from research.store.upkeep.archive import open_archive
 from research.store.upkeep.staging import Staged, stage
 from research.store.vectors import generations
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """What the index holds now. `kept_aside`: where a damaged catalog was put that stood in the way."""
-
-    documents: int
-    pages: int
-    chunks: int
-    images: int
-    kept_aside: str = ""
-    text_encoder: str = ""
-    visual_encoder: str = ""
 
 
 def restore(paths: IndexPaths, file: Path, *, force: bool = False, wait: float = 0.0) -> Restored:
@@ -62,7 +49,14 @@ def _clean_up(paths: IndexPaths, image_files: int, kept_aside: str) -> Restored:
             kept_aside=kept_aside,
             text_encoder=vectors.encoder_of(catalog),
             visual_encoder=page_vectors.encoder_of(catalog),
+            foreign_encoders=_foreign_encoders(catalog),
         )
+
+
+def _foreign_encoders(catalog: Catalog) -> tuple[str, ...]:
+    text, side = vectors.encoder_of(catalog), page_vectors.visual_side(catalog)
+    foreign = [text] if text and not is_embedded(text) else []
+    return (*foreign, side.name) if side.kind == "model" else tuple(foreign)
 
 
 @contextmanager

@@ -13,9 +13,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from research.errors import IndexUnusableError
+from research.errors import IndexUnusableError, is_machine_trouble, unusable_catalog
 from research.store.catalog import schema
-from research.store.error_hints import is_machine_trouble, unusable_catalog
 from research.store.files.paths import IndexPaths, StagedPaths, image_name, remove_tree, thumbnail_name
 from research.store.fulltext.rebuild import fill_words
 from research.store.upkeep import archive

@@ -7,8 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from research.errors import CtxError, IndexUnusableError
-from research.store.error_hints import FREE_SPACE
+from research.errors import FREE_SPACE, CtxError, IndexUnusableError
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths, create_file, read_file, remove_file
 from research.store.vectors.generations import IndexState

@@ -16,7 +16,7 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -219,7 +219,7 @@ def _read(path: Path, number: int) -> Generation | None:
         )
         stamps = [Stamp(**entry) for entry in manifest["files"]]
         whole = {stamp.name for stamp in stamps} <= set(_plain_files(path))
-        sound = whole and all(_unchanged(path, stamp) for stamp in stamps)
+        sound = whole and _unchanged(path, stamps)
         sound = sound and _has_database(path / DATABASE, int(manifest.get("database_size", 0)))
     except OSError as error:
         if error.errno in _TRANSIENT:
@@ -243,12 +243,15 @@ def _plain_files(folder: Path, below: str = "") -> Iterator[str]:
                 raise OSError(f"{entry.name} is no file")
 
 
-def _unchanged(path: Path, stamp: Stamp) -> bool:
-    # A torn neighbour file can crash the process that opens it, so it is checked before, not after.
-    found = (path / stamp.name).stat()
-    if found.st_size != stamp.size:
-        return False
-    return found.st_mtime_ns == stamp.mtime_ns or crc_of(path / stamp.name) == stamp.crc
+def _unchanged(path: Path, stamps: Sequence[Stamp]) -> bool:
+    """A torn neighbour file can crash the process that opens it, so files are checked before, not after."""
+    for stamp in stamps:
+        found = (path / stamp.name).stat()
+        if found.st_size != stamp.size:
+            return False
+        if found.st_mtime_ns != stamp.mtime_ns and crc_of(path / stamp.name) != stamp.crc:
+            return False
+    return True
 
 
 def _has_database(path: Path, size: int) -> bool:

@@ -119,7 +119,8 @@ class ChromaIndex:
 
     def sync_if_stale(self, reader: Reader) -> bool:
         try:
-            state = self.state(reader)
+            opened = self._current(reader)
+            state = generations.compare(reader, None if opened is None else opened.generation)
         except OSError:
             return False
         if not state.behind or (state.generation is None and state.missing == 0):

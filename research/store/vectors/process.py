@@ -13,9 +13,8 @@ import sys
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from research.errors import CtxError, IndexUnusableError
+from research.errors import FREE_SPACE, CtxError, IndexUnusableError, unusable
 from research.process import die_with_parent, start_helper
-from research.store.error_hints import FREE_SPACE, unusable
 from research.store.files.paths import IndexPaths, StagedPaths
 from research.store.vectors import drafts
 from research.telemetry import switch_off

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from research.context.budget import CUT_MARK, fit
+from research.context.pipeline import CUT_MARK, fit
 from research.context.render.cited import CitedPages, item_of, one_line
 from research.context.tokens import TokenCounter
 from research.models import Item, SourceDocument

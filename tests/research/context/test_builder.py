@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from research.context.budget import Budget
-from research.context.pipeline import Context, build
+from research.context.pipeline import Budget, Context, build
 from research.context.render.cited import CitedPages
 from research.context.tokens import TokenCounter
 from research.contract import ContextBuilder, SearchEngine

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from research.context.budget import fit
 from research.context.injection.headers import forges_header, neutralize_headers
+from research.context.pipeline import fit
 from research.context.render.cited import CitedPages, item_of, one_line
 from research.context.tokens import TokenCounter
 from research.models import SourceDocument

@@ -10,8 +10,7 @@ from research.encoders.base import TextEncoder
 from research.encoders.registry import ALIASES
 from research.errors import CtxError
 from research.models import Question
-from research.search.dense import DenseLeg, QuestionEncoder
-from research.search.visual import VisualLeg
+from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import remove_document

@@ -13,8 +13,8 @@ from small_index import add, embed
 from research.encoders.base import TextEncoder
 from research.errors import UsageError
 from research.search.engine import SearchEngine
-from research.search.rewriters.base import ALL, FINANCE_HINTS, Ranked, Rewriters
-from research.search.rewriters.finance import TABLE, expand, matches, merge
+from research.search.rewriters.base import FINANCE_HINTS, Ranked, Reranking, Rewrite, Rewriters, merge
+from research.search.rewriters.finance import TABLE, matches
 from research.search.rewriters.vocabulary import MOST_BYTES, read_table
 from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
@@ -22,10 +22,16 @@ from research.store.vectors import writer
 
 BUILT_IN = read_table(TABLE)
 REPORT = [
-    *(f"The quick reader finds the ratio of orders of region {name} here." for name in ("north", "south", "east", "west")),
+    *(f"The quick reader finds the ratio of orders of the {name} here." for name in ("north", "south", "east", "west")),
     "Cash 120. Receivables 340. Inventories 90. Total current assets 550. Total current liabilities 410. Total assets"
     " 900. Total liabilities 700.",
 ]
+
+
+def expand(question: str, catalog: Catalog, ranked: Sequence[Ranked], *own_tables: str) -> Rewrite | None:
+    rerankings = Rewriters(["finance"], own_tables).rerankings(question, [], catalog, ranked)
+    assert all(reranking.keep_best for reranking in rerankings)
+    return rerankings[0].rewrite if rerankings else None
 
 
 def names_in(question: str) -> list[str]:
@@ -47,7 +53,6 @@ def names_in(question: str) -> list[str]:
     ],
 )
 def test_a_ratio_brings_its_lines(question: str, line: str) -> None:
-    assert ALL.may_expand(question)
     added = {word for _, entry in matches(question, BUILT_IN) for word in entry.lines}
     assert set(line.split()) <= added
 
@@ -75,6 +80,7 @@ def test_words_inside_other_words_and_lower_case_names_do_not_match(question: st
 
 def test_every_name_of_the_table_is_behind_a_hint() -> None:
     names = [name for entry in BUILT_IN.entries for name in (*entry.names, *entry.capitals)]
+    assert names
     assert [name for name in names if not any(hint in name for hint in FINANCE_HINTS)] == []
 
 
@@ -121,12 +127,16 @@ def ranking(pages: Sequence[tuple[int, str, float]]) -> list[Ranked]:
     return sorted((Ranked(n, "ABCD"[n % 4], score) for n, _, score in pages), key=lambda page: -page.score)
 
 
-@given(PAGES, PAGES, st.sets(st.sampled_from("ABCD")))
+@given(PAGES, PAGES, st.sets(st.sampled_from("ABCD")), st.booleans())
 def test_other_documents_never_move(
-    plain: list[tuple[int, str, float]], longer: list[tuple[int, str, float]], chosen: set[str]
+    plain: list[tuple[int, str, float]], longer: list[tuple[int, str, float]], chosen: set[str], keep_best: bool
 ) -> None:
     before, expanded = ranking(plain), ranking(longer)
-    after = merge(before, [page for page in expanded if page.doc_id in chosen], sorted(chosen))
+    after = merge(
+        before,
+        [page for page in expanded if page.doc_id in chosen],
+        Reranking("", tuple(sorted(chosen)), keep_best),
+    )
     assert [page.doc_id for page in after[: len(before)]] == [page.doc_id for page in before]
     assert [page.score for page in after[: len(before)]] == [page.score for page in before]
     assert all(new == old for new, old in zip(after, before, strict=False) if old.doc_id not in chosen)
@@ -135,13 +145,16 @@ def test_other_documents_never_move(
     for doc_id in chosen:  # the best page by the plain question stays among the first six of its document
         own = [page.page_id for page in before if page.doc_id == doc_id]
         new = [page.page_id for page in after if page.doc_id == doc_id]
-        assert not own or new.index(own[0]) <= 5
+        assert not own or not keep_best or new.index(own[0]) <= 5
+        if not keep_best:
+            wanted = [page.page_id for page in expanded if page.doc_id == doc_id]
+            assert new == list(dict.fromkeys([*wanted, *own]))
 
 
 def test_a_page_that_stands_out_stays() -> None:
     plain = [Ranked(1, "A", 0.9), Ranked(2, "A", 0.8), Ranked(3, "A", 0.5), Ranked(4, "A", 0.49)]
     longer = [Ranked(4, "A", 0.9), Ranked(3, "A", 0.8), Ranked(2, "A", 0.7), Ranked(1, "A", 0.6)]
-    assert [page.page_id for page in merge(plain, longer, ["A"])] == [1, 2, 4, 3]
+    assert [page.page_id for page in merge(plain, longer, Reranking("", ("A",), keep_best=True))] == [1, 2, 4, 3]
 
 
 OWN = """
@@ -164,12 +177,11 @@ def test_a_table_of_the_users_own_is_added(catalog: Catalog, tmp_path: Path) -> 
     table.write_text(OWN)
     ids = add(catalog, {"/x/lab.pdf": ["Specimen: serum. Sodium 140. Reference range 135 to 145."]})
     ranked = [Ranked(1, ids["/x/lab.pdf"], 0.5)]
-    own = Rewriters(["finance"], [str(table)])
-    done = own.expand("How large is the anion gap?", catalog, ranked)
+    done = expand("How large is the anion gap?", catalog, ranked, str(table))
     assert done is not None
     assert done.after.endswith("sodium chloride bicarbonate")
-    assert own.expand("What is the EBITX?", catalog, ranked) is None  # no income statement there
-    assert Rewriters(["finance"]).expand("How large is the anion gap?", catalog, ranked) is None
+    assert expand("What is the EBITX?", catalog, ranked, str(table)) is None  # no income statement there
+    assert expand("How large is the anion gap?", catalog, ranked) is None
 
 
 @pytest.mark.parametrize(

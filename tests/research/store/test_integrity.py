@@ -97,7 +97,7 @@ def test_an_incomplete_document_is_read_again(filled: Making) -> None:
     [sha256] = [r[0] for r in filled.catalog.connection.execute("SELECT sha256 FROM documents WHERE num_pages = 3")]
     _execute("DELETE FROM pages WHERE page = 3")(filled)
     [done] = [done for done in repair(filled.paths) if done.name == "documents"]
-    assert done.fixed
+    assert done.severity == "ok"
     assert "ctx ingest" in done.remedy
     known = document_of_hash(filled.catalog, sha256)
     assert known is not None
@@ -113,8 +113,8 @@ def test_collections_are_compared_record_by_record(filled: Making) -> None:
     client.close()
     assert not generations.state_of(filled.catalog).behind, "no quick look sees it"
     filled.paths.root.chmod(0o755)
-    repairs = {done.name: done.fixed for done in repair(filled.paths)}
-    assert repairs == {"folder": True, "collections": True}
+    repairs = {done.name: done.severity for done in repair(filled.paths)}
+    assert repairs == {"folder": "ok", "collections": "ok"}
     assert verify.holds_everything(filled.catalog)
     assert last_sequence(filled.catalog) == 3, "nothing was embedded again"
 
@@ -123,7 +123,7 @@ def test_what_cannot_be_mended_is_said(filled: Making) -> None:
     filled.catalog.close()
     filled.paths.catalog.write_bytes(b"no database at all" * 500)
     [done] = repair(filled.paths)
-    assert (done.name, done.fixed) == ("catalog", False)
+    assert (done.name, done.severity) == ("catalog", "error")
     assert "ctx restore" in done.remedy
 
 
@@ -134,7 +134,7 @@ def test_a_torn_catalog_is_told_and_not_made_worse(filled: Making) -> None:
     data[8 * 4096 :] = b"\xee" * (len(data) - 8 * 4096)
     filled.paths.catalog.write_bytes(data)
     repairs = repair(filled.paths)
-    assert not all(done.fixed for done in repairs)
+    assert any(done.severity == "error" for done in repairs)
     assert filled.paths.catalog.stat().st_size >= len(data)
 
 

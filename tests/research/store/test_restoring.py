@@ -176,7 +176,7 @@ def test_killed_on_the_way(whole: Whole, other: Making, point: str, left: list[s
     assert killed.returncode == -9
     assert names(other.paths) == left
     assert is_whole(other.paths)
-    assert all(done.fixed for done in repair(other.paths))
+    assert all(done.severity == "ok" for done in repair(other.paths))
     assert is_whole(other.paths)
     assert repair(other.paths) == []
     restore(other.paths, whole.file, force=True)

@@ -1,0 +1,190 @@
+"""The checks of an index, each with its remedy. A check never raises: what goes wrong is what it reports."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from research.errors import CHECK, DAMAGED, MEND, CtxError
+from research.reports import Check, places, remedy
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import unfinished
+from research.store.catalog.failures import given_up
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
+from research.store.files.lock import is_locked
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.gone_files import describe_gone, gone_documents, remedy_for_gone
+from research.store.upkeep.integrity import QUICK, check_structure_quickly
+from research.store.vectors.generations import state_of
+
+FIX = "ctx doctor --fix"
+
+
+def check_index(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> list[Check]:
+    """All quick checks of an index, in order. `named_encoders` are those the user allows."""
+    if not paths.exists:
+        return [Check("index", "warning", paths.nothing_found().message, "ctx ingest PATH")]
+    found = guarded("folder", lambda: _folder(paths))
+    found += guarded("catalog", lambda: _with_catalog(paths, _catalog))
+    if found[-1].severity == "error":
+        return found  # whatever stands on it would only say the same again
+    checks: dict[str, Callable[[Catalog], Iterable[Check]]] = {
+        "collections": _collections,
+        "text": lambda catalog: _text(catalog, named_encoders),
+        "visual": lambda catalog: _visual(catalog, named_encoders),
+        "unfinished": _unfinished,
+        "given up": _given_up,
+        "consistency": _consistency,
+        "files": _files,
+    }
+    for name, check in checks.items():
+        found += guarded(name, lambda check=check: _with_catalog(paths, check))  # type: ignore[misc]
+    return found
+
+
+def guarded(name: str, check: Callable[[], Iterable[Check]], trouble: str = DAMAGED) -> list[Check]:
+    """What a check reports, or what kept it from that. `trouble`: what to do about a failure that nobody explains."""
+    try:
+        return list(check())
+    except CtxError as error:
+        return [Check(name, "error", error.message, remedy_of(error))]
+    except (OSError, ImportError, ValueError, RuntimeError, sqlite3.Error) as error:
+        return [Check(name, "error", f"{type(error).__name__}: {error}", trouble)]
+
+
+def remedy_of(error: CtxError) -> str:
+    """What the error advises; whoever asks here is in `ctx doctor` already."""
+    return DAMAGED if error.hint in {CHECK, MEND} else error.hint
+
+
+def _with_catalog(paths: IndexPaths, check: Callable[[Catalog], Iterable[Check]]) -> Iterator[Check]:
+    with Catalog(paths) as catalog:
+        yield from check(catalog)
+
+
+def _folder(paths: IndexPaths) -> Iterator[Check]:
+    mode, name = paths.root.stat().st_mode & 0o777, shlex.quote(str(paths.root))
+    if not os.access(paths.root, os.W_OK):
+        yield Check("folder", "warning", f"{paths.root} cannot be written", f"chmod u+w {name}")
+    elif mode & 0o077:
+        message = f"{paths.root} can be read by others ({mode:o})"
+        yield Check("folder", "warning", message, f"chmod 700 {name}", fixable=True)
+    else:
+        yield Check("folder", "ok", f"{paths.root} is writable and private")
+
+
+def _catalog(catalog: Catalog) -> Iterator[Check]:
+    problems = list(check_structure_quickly(catalog))
+    for problem in problems:
+        yield Check("catalog", "error", problem.message, f"{FIX}; or {DAMAGED}", fixable=True)
+    if not problems:
+        yield Check("catalog", "ok", "sound")
+
+
+def _collections(catalog: Catalog) -> Iterator[Check]:
+    state = state_of(catalog)
+    if state.generation is None and state.missing == 0:
+        yield Check("collections", "ok", "nothing to hold yet")
+    elif state.generation is None:
+        step = "the next ctx ask builds them again; or: ctx reindex"
+        yield Check("collections", "warning", "not built, or damaged", step, fixable=True)
+    elif state.behind:
+        lag = f"behind the catalog: {state.missing} missing, {state.surplus} too many"
+        message = lag if state.missing or state.surplus else "have older names or images"
+        yield Check("collections", "warning", message, "the next ctx ask brings them up to date", fixable=True)
+    else:
+        records = f"{state.generation.text_records} chunks, {state.generation.visual_records} pages"
+        yield Check("collections", "ok", f"sound and up to date ({records})")
+
+
+def _consistency(catalog: Catalog) -> Iterator[Check]:
+    if is_locked(catalog.paths):
+        yield Check("consistency", "ok", "not looked at while another process writes")
+        return
+    problems = [problem for check in QUICK for problem in check(catalog)]
+    for problem in problems:
+        yield Check("consistency", "warning", problem.message, FIX, fixable=True)
+    if not problems:
+        yield Check("consistency", "ok", "pages, words, images and ledger agree; nothing was left behind")
+
+
+def _text(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
+    """Whether what filled the text side may and can still be asked, told without loading it."""
+    from research.encoders.allowed import check_allowed
+    from research.encoders.registry import check_text_encoder
+
+    name = vectors.encoder_of(catalog)
+    try:
+        check_allowed(name, named_encoders)
+        check_text_encoder(name)
+    except CtxError as error:
+        yield Check("text", "warning", error.message, error.hint)
+    else:
+        yield Check("text", "ok", name or "nothing has filled it yet")
+
+
+def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
+    """Whether what filled the visual side may and can still be asked, told without loading it."""
+    from research.encoders import hub
+    from research.encoders.allowed import check_allowed
+    from research.encoders.visual.loading import INSTALL, installed
+    from research.encoders.visual.registry import checkpoint_of
+    from research.errors import EncoderNotAllowed
+
+    name, problem = page_vectors.encoder_of(catalog), page_vectors.problem_of(catalog)
+    if problem:
+        step = "ctx ingest PATH --visual regions, or another model"
+        yield Check("visual", "warning", f"left as it was: {problem}", step)
+        return
+    if name in ("", page_vectors.OFF) or name.startswith(page_vectors.REGIONS):
+        yield Check("visual", "ok", name or "nothing has filled it yet")
+        return
+    try:
+        check_allowed(name, named_encoders)
+    except EncoderNotAllowed as error:
+        yield Check("visual", "warning", error.message, error.hint)
+        return
+    if not installed():
+        message = f"{name} filled it, and the packages behind it are not installed"
+        yield Check("visual", "warning", message, INSTALL)
+    elif not hub.at_hand(checkpoint_of(name)):
+        message = f"the weights of {name} are not on this machine"
+        yield Check("visual", "warning", message, "ctx ingest PATH --visual MODEL")
+    else:
+        yield Check("visual", "ok", name)
+
+
+def _unfinished(catalog: Catalog) -> Iterator[Check]:
+    waiting = unfinished(catalog)
+    if STAGE_VECTORS in waiting:
+        message = f"{len(waiting[STAGE_VECTORS])} documents are not embedded yet and are found by their words only"
+        yield Check("unfinished", "warning", message, "ctx ingest PATH")
+    elif STAGE_IMAGES in waiting:
+        message = f"{len(waiting[STAGE_IMAGES])} documents have no page images yet"
+        yield Check("unfinished", "warning", message, "ctx ingest PATH")
+    else:
+        yield Check("unfinished", "ok", "every document is complete")
+    if STAGE_OCR in waiting:
+        message = f"{len(waiting[STAGE_OCR])} documents have pages that only OCR can read"
+        yield Check("ocr", "ok", message, "ctx ingest PATH --ocr auto")
+
+
+def _given_up(catalog: Catalog) -> Iterator[Check]:
+    found = given_up(catalog)
+    if found:
+        reasons = "; ".join(sorted({page.reason for page in found}))
+        yield Check("given up", "warning", f"{places(found)}: {reasons}", remedy(found))
+    else:
+        yield Check("given up", "ok", "no page was given up")
+
+
+def _files(catalog: Catalog) -> Iterator[Check]:
+    total, gone = gone_documents(catalog)
+    if gone:
+        message = f"{len(gone)} of {total} files are gone: {describe_gone(gone)}"
+        yield Check("files", "warning", message, remedy_for_gone(gone))
+    else:
+        yield Check("files", "ok", f"all {total} files are where they were")

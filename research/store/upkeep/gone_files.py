@@ -1,0 +1,121 @@
+"""Documents whose files are no longer where they were, and where a moved one is found.
+
+Only the folders that documents came from are looked through, and not without end; a file is compared byte by byte only
+if it has the right size.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from research.checksums import sha256
+from research.records import DocumentInfo
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, paths_of
+
+_MOST_ENTRIES = 20_000  # of folders, looked at by name
+_DEEPEST = 3  # folders below one that a document came from
+_MOST_READ = 50  # files of the right size
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GoneFile:
+    """A document without its file; `moved_to` is a file with the same content, empty if none was found."""
+
+    document: DocumentInfo
+    moved_to: str = ""
+
+
+def gone_documents(catalog: Catalog) -> tuple[int, list[GoneFile]]:
+    """How many documents there are, and those of which no file is left at any place it was seen."""
+    documents = all_documents(catalog)
+    places = {document.doc_id: paths_of(catalog, document.doc_id) for document in documents}
+    gone = [d for d in documents if not any(map(_is_there, places[d.doc_id]))]
+    folders = {os.path.dirname(path) for paths in places.values() for path in paths}  # noqa: PTH120  text, no path of ours
+    moved = _moved(gone, folders) if gone else {}
+    return len(documents), [GoneFile(document, moved.get(document.doc_id, "")) for document in gone]
+
+
+def describe_gone(gone: Sequence[GoneFile]) -> str:
+    """`a.pdf (now /docs/old/a.pdf), b.pdf …`"""
+    ordered = sorted(gone, key=lambda file: not file.moved_to)
+    names = [f.document.filename + (f" (now {f.moved_to})" if f.moved_to else "") for f in ordered[:_SHOWN]]
+    return ", ".join(names) + (" …" if len(gone) > _SHOWN else "")
+
+
+def remedy_for_gone(gone: Sequence[GoneFile]) -> str:
+    """The commands for files that moved, and for those that were deleted."""
+    moved = [file.moved_to for file in gone if file.moved_to]
+    if not moved:
+        lost = gone[0].document.doc_id if len(gone) == 1 else "DOC"
+        return f"moved? ctx ingest NEWPLACE (it keeps its id); deleted? ctx remove {lost}"
+    new = moved[0] if len(moved) == 1 else os.path.commonpath([os.path.dirname(path) for path in moved])  # noqa: PTH120
+    rest = "; the others moved? ctx ingest NEWPLACE; deleted? ctx remove DOC" if len(moved) < len(gone) else ""
+    return f"ctx ingest {shlex.quote(new)}{rest}"
+
+
+def _is_there(path: str) -> bool:
+    if Path(path).exists():
+        return True
+    # A name whose bytes are no valid text is kept with those escaped.
+    folder, name = os.path.split(path)
+    return "\\x" in name and any(_as_stored(entry) == name for entry in _names(folder))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208  names are all that is wanted
+    except OSError:
+        return []
+
+
+def _as_stored(name: str) -> str:
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _moved(gone: Sequence[DocumentInfo], folders: set[str]) -> dict[str, str]:
+    """Document → a file with its content. Files of the same name are compared first."""
+    sizes, names = {document.size_bytes for document in gone}, {document.filename for document in gone}
+    candidates = [entry for entry in _files_below(folders) if _size_of(entry) in sizes]
+    candidates.sort(key=lambda entry: entry.name not in names)
+    wanted = {document.sha256: document.doc_id for document in gone}
+    found: dict[str, str] = {}
+    for entry in candidates[:_MOST_READ]:
+        with suppress(OSError):
+            doc_id = wanted.get(sha256(Path(entry)))
+            if doc_id is not None:
+                found.setdefault(doc_id, _as_stored(entry.path))
+    return found
+
+
+def _files_below(folders: set[str]) -> Iterator[os.DirEntry[str]]:
+    """The files in these folders, the uppermost first. Links and hidden folders are left alone."""
+    waiting = deque((folder, 0) for folder in sorted(folders))
+    seen: set[str] = set()
+    looked_at = 0
+    while waiting and looked_at < _MOST_ENTRIES:
+        folder, depth = waiting.popleft()
+        if folder in seen:
+            continue
+        seen.add(folder)
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                looked_at += 1
+                if entry.is_file(follow_symlinks=False):
+                    yield entry
+                elif depth < _DEEPEST and entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                    waiting.append((entry.path, depth + 1))
+
+
+def _size_of(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_size
+    except OSError:
+        return -1

@@ -1,0 +1,86 @@
+"""What is in an index and how it stands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from research.records import DocumentInfo
+from research.reports import Status
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, unfinished
+from research.store.catalog.failures import given_up
+from research.store.catalog.ledger import STAGE_OCR
+from research.store.catalog.page_writes import count_for_ocr
+from research.store.catalog.pages import totals
+from research.store.files.lock import holder, is_locked
+from research.store.files.paths import IndexPaths
+from research.store.vectors import generations
+
+
+def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
+    """Look without changing anything. `named_encoders` are those the user allows."""
+    writing = is_locked(paths)
+    writer = holder(paths.lock) if writing else None
+    if not paths.exists:
+        return Status(str(paths.root), writing=writing, writer_pid=writer)
+    with Catalog(paths) as catalog:
+        state = generations.state_of(catalog)
+        waiting, counted = unfinished(catalog), totals(catalog)
+        return Status(
+            index=str(paths.root),
+            exists=True,
+            documents=counted.documents,
+            pages=counted.pages,
+            pages_without_text=counted.pages_without_text,
+            chunks=vectors.count_chunks(catalog),
+            pending_chunks=vectors.count_pending(catalog),
+            unfinished_documents=len({doc for stage, ids in waiting.items() if stage != STAGE_OCR for doc in ids}),
+            pages_for_ocr=count_for_ocr(catalog),
+            given_up=tuple(given_up(catalog)),
+            size_bytes=size_of(paths.root),
+            text_encoder=vectors.encoder_of(catalog),
+            visual_encoder=page_vectors.encoder_of(catalog),
+            encoders_not_allowed=_not_allowed(catalog, named_encoders),
+            pages_without_visual=page_vectors.count_unseen(catalog),
+            collections_behind=state.behind and (state.generation is not None or state.missing > 0),
+            collections_missing=state.missing,
+            collections_surplus=state.surplus,
+            writing=writing,
+            writer_pid=writer,
+        )
+
+
+def documents_in(paths: IndexPaths) -> list[DocumentInfo]:
+    """All documents by name; none where there is no index."""
+    if not paths.exists:
+        return []
+    with Catalog(paths) as catalog:
+        return all_documents(catalog)
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files below; those that vanish meanwhile count nothing."""
+    total = 0
+    for current, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(current, name)).st_size  # noqa: PTH118  a hot loop over bare names
+            except OSError:
+                continue
+    return total
+
+
+def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
+    from research.encoders.allowed import check_allowed
+    from research.errors import EncoderNotAllowed
+
+    found = []
+    for name in (vectors.encoder_of(catalog), page_vectors.encoder_of(catalog)):
+        try:
+            check_allowed(name, named)
+        except EncoderNotAllowed:
+            found.append(name.removeprefix(f"{page_vectors.REGIONS}:"))
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,62 @@
+"""Which documents a name means, and what is left of one that was removed."""
+
+from __future__ import annotations
+
+import pytest
+from index_making import Making
+
+from research.errors import NothingFoundError, UsageError
+from research.store.catalog.documents import select_documents, select_one
+from research.store.upkeep.removal import plan_removal, remove
+from research.store.vectors import sync_state, writer
+from research.store.vectors.catch_up import repair_if_behind
+
+
+@pytest.fixture
+def filled(making: Making) -> Making:
+    making.add("walrus.pdf", ["walrus"])
+    making.add("walrus-annex.pdf", ["annex"])
+    making.add("notes [1].pdf", ["one"], folder="/docs")
+    making.add("notes [1].pdf", ["another"], folder="/other")
+    making.embed()
+    return making
+
+
+def test_names_mean_each_document_once(filled: Making) -> None:
+    names = [d.filename for d in select_documents(filled.catalog, ["walrus*", "walrus.pdf", "WALRUS-annex"])]
+    assert names == ["walrus-annex.pdf", "walrus.pdf"]
+    assert select_one(filled.catalog, "walrus").filename == "walrus.pdf"
+    for name, error in (("walr", UsageError), ("*", UsageError), (" ", UsageError), ("orca", NothingFoundError)):
+        with pytest.raises(error):
+            select_one(filled.catalog, name)
+
+
+def test_only_a_pattern_may_mean_several(filled: Making) -> None:
+    assert plan_removal(filled.paths, ["walrus*"]).pattern == "walrus*"
+    assert plan_removal(filled.paths, ["walrus-*"]).pattern == ""
+    assert len(plan_removal(filled.paths, ["walrus", "/other/notes [1].pdf"]).documents) == 2
+    # A name with brackets that two files have is a name, and does not say which.
+    with pytest.raises(UsageError, match="matches 2 documents"):
+        plan_removal(filled.paths, ["notes [1].pdf"])
+
+
+def test_what_is_removed_is_gone_from_the_collections_too(filled: Making) -> None:
+    writer.publish(filled.catalog)
+    removed = remove(filled.paths, plan_removal(filled.paths, ["walrus"]).documents)
+    assert ([d.filename for d in removed.documents], removed.published) == (["walrus.pdf"], True)
+    assert not sync_state.state_of(filled.catalog).behind
+    with pytest.raises(NothingFoundError, match="no longer in the index"):
+        remove(filled.paths, removed.documents)
+
+
+def test_collections_that_cannot_be_written_are_left_for_later(filled: Making) -> None:
+    generation = writer.publish(filled.catalog)
+    blocked = filled.paths.chroma / "draft"
+    blocked.write_text("in the way of the next copy")
+    removed = remove(filled.paths, plan_removal(filled.paths, ["walrus"]).documents)
+    assert not removed.published
+    assert filled.count("documents") == 3, "the catalog has forgotten it all the same"
+    assert generation.path.exists()
+    blocked.unlink()
+    assert repair_if_behind(filled.paths)
+    assert not sync_state.state_of(filled.catalog).behind
