@@ -42,8 +42,13 @@ def index(tmp_path: Path) -> IndexPaths:
     return IndexPaths(tmp_path / "index")
 
 
-def _run(path: Path, index: IndexPaths, observer: Observer | None = None) -> IngestSummary:
-    summary = ingest(index, [path], settings=Settings(), observer=observer or SilentObserver())
+TEXT = Settings(images=False)  # page images are tested with the stages after the text
+
+
+def _run(
+    path: Path, index: IndexPaths, observer: Observer | None = None, settings: Settings = TEXT
+) -> IngestSummary:
+    summary = ingest(index, [path], settings=settings, observer=observer or SilentObserver())
     assert not summary.interrupted
     assert summary.pending_chunks == 0
     with Catalog(index) as catalog:
@@ -285,7 +290,7 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
             heard.append(("publishing",))
 
     make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
-    _run(docs, index, Hearing())
+    _run(docs, index, Hearing(), Settings())
     assert heard == [
         ("planned", 1, True),
         ("finished", "added"),
@@ -295,7 +300,7 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
         ("publishing",),
     ]
     heard.clear()
-    _run(docs, index, Hearing())
+    _run(docs, index, Hearing(), Settings())
     assert heard == [("finished", "unchanged")]
 
 
