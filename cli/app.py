@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from itertools import takewhile
@@ -22,6 +22,7 @@ from cli.options import (
     QuietOption,
     convert_lightly,
     everywhere,
+    keep,
 )
 from cli.output import complain, write
 from research.errors import CtxError, StoppedError, UsageError
@@ -105,19 +106,20 @@ def load_command(name: str) -> Any:
         context_settings=_HELP_NAMES,
     )(module.command)
     loaded = typer.main.get_command(single)
-    loaded.params += _everywhere()
+    loaded.params += _everywhere(getattr(module, "WITHOUT", ()))
     convert_lightly(loaded, module.command, everywhere)
     return loaded
 
 
-def _everywhere() -> list[Any]:
-    """The options that all commands have, for their help and to be parsed; no command is handed their values."""
+def _everywhere(left_out: Collection[str]) -> list[Any]:
+    """The options that all commands have, for their help and to be parsed. They are kept for `common`, so that no
+    command need name them."""
     single = typer.Typer(add_completion=False)
     single.command()(everywhere)
-    options = typer.main.get_command(single).params
+    options = [option for option in typer.main.get_command(single).params if option.name not in left_out]
     for option in options:
-        option.expose_value = False
-    return list(options)
+        option.expose_value, option.callback = False, keep
+    return options
 
 
 app = typer.Typer(

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.options import (
-    DebugOption,
     DocOption,
     ExplainOption,
-    IndexOption,
-    JsonOption,
     ModeOption,
     QuestionArgument,
-    QuietOption,
     ResultsOption,
     SourcesOption,
     TokensOption,
@@ -61,15 +57,11 @@ def command(
     mode: ModeOption = None,
     doc: DocOption = None,
     explain: ExplainOption = False,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.options import check_legs, opened, read_question, tell
     from cli.output import on_terminal, paint, write_document
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     asked = read_question(question)
     settings = settings_for(
         given,
@@ -80,17 +72,17 @@ def command(
     )
     with opened(settings) as found:
         tell(found.prepare(), given)
-        context = found.ask(asked, num_results=num_results, documents=doc, highlights=as_json)
+        context = found.ask(asked, num_results=num_results, documents=doc, highlights=given.as_json)
     check_legs(context.coverage)
-    if as_json:
+    if given.as_json:
         write_document("ctx.ask/1", context.to_dict())
     elif on_terminal():
         paint(_rendering(context, explain=explain))
     else:
         _write_plain(context, explain=explain)
-    if not (as_json or on_terminal() or given.quiet):
+    if not (given.as_json or on_terminal() or given.quiet):
         _warn(context)
-    return _talk(context, quiet=given.quiet, on_stderr=as_json or not on_terminal())
+    return _talk(context, quiet=given.quiet, on_stderr=given.as_json or not on_terminal())
 
 
 def _write_plain(context: ResearchContext, *, explain: bool) -> None:
@@ -101,7 +93,7 @@ def _write_plain(context: ResearchContext, *, explain: bool) -> None:
     if explain:
         from cli.views import explain_lines, rewrite_lines
 
-        for line in (*rewrite_lines(context.rewrites), *explain_lines(_scored(context))):
+        for line in (*rewrite_lines(context.searched, context.rewrites), *explain_lines(_scored(context))):
             say(line)
 
 
@@ -172,7 +164,7 @@ def _rendering(context: ResearchContext, *, explain: bool) -> Iterator[Renderabl
         return
     yield sources_table(_scored(context))
     if explain:
-        yield from (plain(line, "dim") for line in rewrite_lines(context.rewrites))
+        yield from (plain(line, "dim") for line in rewrite_lines(context.searched, context.rewrites))
         yield explain_table(_scored(context))
     yield Rule(style="dim")
     yield context_text(context.formatted_text)

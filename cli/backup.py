@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_for
+from cli.options import common, index_for
 
 DETAILS = """
 The file is a plain zip: the catalog with every page, chunk and vector, and the page images. Chroma's files are not in
@@ -31,19 +31,15 @@ def command(
         bool, typer.Option("--no-images", help="Leave out the page images; the next ingest draws them again.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document, write_line
     from cli.signals import orderly_end
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     opened = index_for(given)
     with orderly_end():
         done = opened.backup(file.expanduser().absolute(), images=not no_images, force=force)
-    if as_json:
+    if given.as_json:
         write_document("ctx.backup/1", {"index": str(opened.root), **asdict(done)})
         return 0
     write_line(done.file)

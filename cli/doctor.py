@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common
+from cli.options import common
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -38,23 +38,19 @@ def command(
     ctx: typer.Context,
     *,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired, then check.")] = False,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.location import locate
     from cli.output import on_terminal, paint, write_line
     from cli.signals import orderly_end
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     index_ = locate(given).index
     with orderly_end():
         repairs = index_.repair() if fix else []
     checks = index_.check()
     lines = [("fixed" if done.severity == "ok" else "unfixed", done) for done in repairs]
     lines += [(_WORDS[check.severity], check) for check in checks]
-    if as_json:
+    if given.as_json:
         _write_document(repairs if fix else None, checks)
     elif on_terminal():
         paint(_line(word, check) for word, check in lines)

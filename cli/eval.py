@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.options import (
-    DebugOption,
-    IndexOption,
-    JsonOption,
     ModeOption,
-    QuietOption,
     common,
     settings_for,
 )
@@ -73,16 +69,12 @@ def command(
     per_doc: PerDocOption = False,
     run: RunOption = None,
     mode: ModeOption = None,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.output import on_terminal, paint, say, write_document, write_line
     from research.evaluation.questions import check_field, read_questions
     from research.evaluation.report import summarise
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     settings = settings_for(given, mode=mode.value if mode else None)
     read = read_questions(questions)
     if by is not None:
@@ -94,7 +86,7 @@ def command(
 
         write_run(run, asked)
     report = summarise(asked, settings.mode, field=by, among=top)
-    if as_json:
+    if given.as_json:
         document = {
             "file": str(questions),
             "mode": settings.mode,

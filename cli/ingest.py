@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_of, settings_for
+from cli.options import common, index_of, settings_for
+from cli.waiting import WaitCommand
 from research.settings import Ocr, OcrEngine
 
 if TYPE_CHECKING:
@@ -33,36 +32,13 @@ Examples:
   ctx ingest ./docs --wait 60
   ctx ingest ./docs --retry
   ctx ingest ./scans --ocr-engine rapidocr
+  ctx ingest ./scans --ocr-language deu+eng
   ctx ingest ./slides --visual ModernVBERT/colmodernvbert
 """
 
-FOR_EVER = -1.0
 _KINDS = 6  # of files that were passed over, named in a line
 
-
-_NUMBER = re.compile(r"-?\d+(\.\d*)?")
-
-
-class WaitCommand(TyperCommand):
-    """Lets `--wait` stand without a number, which Typer's options cannot."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, spell_out_wait(args))
-
-
 COMMAND_CLASS = WaitCommand
-
-
-def spell_out_wait(args: list[str]) -> list[str]:
-    """`--wait` without a number after it becomes `--wait=-1`."""
-    spelled: list[str] = []
-    for position, arg in enumerate(args):
-        if arg == "--":
-            return spelled + args[position:]
-        follower = args[position + 1] if position + 1 < len(args) else ""
-        bare = arg == "--wait" and not _NUMBER.fullmatch(follower)
-        spelled.append(f"--wait={FOR_EVER}" if bare else arg)
-    return spelled
 
 
 def command(
@@ -90,6 +66,15 @@ def command(
         OcrEngine | None,
         typer.Option("--ocr-engine", help="What reads them. Default: auto, tesseract if it is installed."),
     ] = None,
+    ocr_language: Annotated[
+        str | None,
+        typer.Option(
+            "--ocr-language",
+            metavar="LANGUAGE",
+            help="What the pages are written in, as tesseract names it: deu, deu+eng. Default: eng.",
+            show_default=False,
+        ),
+    ] = None,
     visual: Annotated[
         str | None,
         typer.Option(
@@ -111,31 +96,28 @@ def command(
         bool, typer.Option("--retry", help="Try again the pages and files that were given up and wait.")
     ] = False,
     no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document
     from cli.progress import LogObserver, observer_for
     from cli.signals import orderly_end
     from ingest.run import ingest
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     settings = settings_for(
         given,
         ocr=ocr.value if ocr else None,
         ocr_engine=ocr_engine.value if ocr_engine else None,
+        ocr_language=ocr_language,
         visual=visual,
         device=device,
         images=False if no_images else None,
     )
     folder = index_of(settings)
-    with orderly_end(), observer_for(quiet=given.quiet, as_json=as_json) as observer:
+    with orderly_end(), observer_for(quiet=given.quiet, as_json=given.as_json) as observer:
         summary = ingest(
             folder, path, settings=settings, observer=observer, wait=wait, follow_links=follow_links, retry=retry
         )
-    if as_json:
+    if given.as_json:
         write_document("ctx.ingest/1", {"index": str(folder.root), **summary.to_dict()})
     elif not given.quiet:
         _write_summary(summary)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DebugOption, JsonOption, QuietOption, common
+from cli.options import common
 from research.errors import CtxError
 from research.folders import PROJECT_FILE, PROJECT_FOLDER, index_folder, user_config
 from research.settings import load_settings
@@ -22,6 +22,8 @@ Examples:
   ctx init ~/papers
 """
 
+WITHOUT = ("index",)  # it makes one, and is told where by DIR
+
 
 def command(
     ctx: typer.Context,
@@ -29,17 +31,14 @@ def command(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="The project's folder. Default: this one.", show_default=False)
     ] = Path(),
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document, write_line
     from research.index import Index
 
-    given = common(ctx, None, quiet)
+    given = common(ctx)
     made = Index(folder.expanduser().absolute() / PROJECT_FOLDER)
     existed = not made.create()
-    if as_json:
+    if given.as_json:
         write_document("ctx.init/1", {"index": str(made.root), "created": not existed})
     else:
         write_line(made.root)

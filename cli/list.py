@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_for
+from cli.options import common, index_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,20 +27,13 @@ Examples:
 """
 
 
-def command(
-    ctx: typer.Context,
-    *,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
-) -> int:
+def command(ctx: typer.Context) -> int:
     from cli.output import on_terminal, paint, phrase, say, write_document, write_line
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     opened = index_for(given)
     documents = opened.documents() if opened.exists else []
-    if as_json:
+    if given.as_json:
         write_document("ctx.list/1", {"documents": [asdict(document) for document in documents]})
     elif on_terminal() and documents:
         paint([_table(documents)])

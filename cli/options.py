@@ -83,26 +83,46 @@ QuestionArgument = Annotated[
 ]
 
 
+_KEPT = "ctx."  # before the names of options in Click's own store
+
+
 @dataclass(frozen=True, slots=True)
 class Common:
     """What may stand before or after the command's name."""
 
     index: str | None = None
     quiet: bool = False
+    as_json: bool = False
 
 
-def common(ctx: typer.Context, index: str | None, quiet: bool) -> Common:
+def common(ctx: typer.Context) -> Common:
     """The options after the command's name over those before it. Every command asks once, so this is also where a
     variable is told that is probably misspelt."""
     before = ctx.obj if isinstance(ctx.obj, Common) else Common()
-    given = Common(index if index is not None else before.index, quiet or before.quiet)
+    index, quiet, as_json = (ctx.meta.get(f"{_KEPT}{name}") for name in ("index", "quiet", "as_json"))
+    given = Common(index if index is not None else before.index, bool(quiet) or before.quiet, bool(as_json))
     for name, meant in ({} if given.quiet else misspelt_variables()).items():
         say(f"ctx: note: {name} is no setting; did you mean {meant}?")
     return given
 
 
-def everywhere(log_file: LogFileOption = None, log_level: LogLevelOption = None) -> None:
-    """Options that every command has without naming them: `cli.log` reads them before anything is parsed."""
+def everywhere(
+    *,
+    as_json: JsonOption = False,
+    index: IndexOption = None,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+    log_file: LogFileOption = None,
+    log_level: LogLevelOption = None,
+) -> None:
+    """Options that every command has without naming them. `common` gives the values of the first three; `cli.app` and
+    `cli.log` read the others before anything is parsed."""
+
+
+def keep(ctx: Any, parameter: Any, value: Any) -> Any:
+    """Put an option of `everywhere` where `common` finds it."""
+    ctx.meta[f"{_KEPT}{parameter.name}"] = value
+    return value
 
 
 def settings_for(given: Common, **flags: Any) -> Settings:

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import typer
 
-from cli.ingest import WaitCommand
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, WaitOption, common, index_for
+from cli.options import WaitOption, common, index_for
+from cli.waiting import WaitCommand
 
 DETAILS = """
 Full-text search and the Chroma collections are rebuilt from what the catalog holds: no file is read and nothing is
@@ -29,21 +29,17 @@ def command(
     ctx: typer.Context,
     *,
     wait: WaitOption = 0.0,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.output import write, write_document
     from cli.signals import orderly_end
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     opened = index_for(given)
     started = time.monotonic()
     with orderly_end():
         done = opened.reindex(wait=wait)
     seconds = time.monotonic() - started
-    if as_json:
+    if given.as_json:
         fields = {"index": str(opened.root), **asdict(done), "seconds": round(seconds, 3)}
         write_document("ctx.reindex/1", fields)
     elif not given.quiet:

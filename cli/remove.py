@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_for
+from cli.options import common, index_for
 from research.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,18 +37,14 @@ def command(
     doc: Annotated[list[str], typer.Argument(metavar="DOC...", help="Names, patterns or ids.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.output import say
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     opened = index_for(given)
     planned = opened.plan_removal(*doc)
     if dry_run:
-        _report(planned.documents, as_json=as_json, dry_run=True)
+        _report(planned.documents, as_json=given.as_json, dry_run=True)
         return 0
     if not yes and sys.stdin.isatty():
         if not _confirmed(planned.documents):
@@ -60,7 +56,7 @@ def command(
             hint="see them with --dry-run, remove them with --yes",
         )
     removed = opened.remove(*(document.doc_id for document in planned.documents))
-    _report(removed.documents, as_json=as_json)
+    _report(removed.documents, as_json=given.as_json)
     if not removed.published and not given.quiet:
         say("ctx: note: the collections still hold them; the next ctx ask brings them up to date")
     return 0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.ingest import WaitCommand
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, WaitOption, common, index_for
+from cli.options import WaitOption, common, index_for
+from cli.waiting import WaitCommand
 
 if TYPE_CHECKING:
     pass
@@ -37,19 +37,15 @@ def command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by ctx backup.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the documents of a filled index.")] = False,
     wait: WaitOption = 0.0,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document, write_line
     from cli.signals import orderly_end
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     opened = index_for(given)
     with orderly_end():
         done = opened.restore(file.expanduser().absolute(), force=force, wait=wait)
-    if as_json:
+    if given.as_json:
         write_document("ctx.restore/1", {"index": str(opened.root), **asdict(done)})
     else:
         write_line(opened.root)

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.options import (
-    DebugOption,
     DocOption,
     ExplainOption,
-    IndexOption,
-    JsonOption,
     ModeOption,
     QuestionArgument,
-    QuietOption,
     ResultsOption,
     common,
     settings_for,
@@ -48,23 +44,19 @@ def command(
     mode: ModeOption = None,
     doc: DocOption = None,
     explain: ExplainOption = False,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.options import check_legs, notes_on, opened, read_question, tell
     from cli.output import complain, on_terminal, paint, say, write_document
     from research.errors import NothingFoundError
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     asked = read_question(question)
     settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
     with opened(settings) as asked_of:
         tell(asked_of.prepare(), given)
-        found = asked_of.search(asked, documents=doc, highlights=as_json)
+        found = asked_of.search(asked, documents=doc, highlights=given.as_json)
     check_legs(found.coverage)
-    if as_json:
+    if given.as_json:
         write_document("ctx.search/1", found.to_dict())
     elif on_terminal():
         paint(_rendering(found, explain=explain))
@@ -73,7 +65,7 @@ def command(
     if not given.quiet:
         for note in notes_on(found.coverage):
             say(f"ctx: note: {note}")
-        for note in [] if as_json else _suspicions(found.results):
+        for note in [] if given.as_json else _suspicions(found.results):
             say(f"ctx: note: {note}")
     if found.results:
         return 0
@@ -101,7 +93,7 @@ def _write_plain(found: SearchResults, *, explain: bool) -> None:
     if explain:
         from cli.views import explain_lines, rewrite_lines
 
-        for line in (*rewrite_lines(found.rewrites), *explain_lines(_scored(found.results))):
+        for line in (*rewrite_lines(found.searched, found.rewrites), *explain_lines(_scored(found.results))):
             say(line)
 
 
@@ -123,7 +115,7 @@ def _rendering(found: SearchResults, *, explain: bool) -> Iterator[RenderableTyp
             yield Padding(plain(phrase(result.section_path), "dim"), (0, 0, 0, 4))
         yield Padding(plain(phrase(result.snippet)), (0, 0, 1, 4))
     if explain:
-        yield from (plain(line, "dim") for line in rewrite_lines(found.rewrites))
+        yield from (plain(line, "dim") for line in rewrite_lines(found.searched, found.rewrites))
     if explain and found.results:
         yield explain_table(_scored(found.results))
 

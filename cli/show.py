@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common, index_of, settings_for
+from cli.options import common, index_of, settings_for
 from research.errors import NothingFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -40,21 +40,17 @@ def command(
         str | None,
         typer.Option("--for", metavar="QUESTION", help="Mark the places that match this question on the image."),
     ] = None,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
 ) -> int:
     from cli.options import read_question
     from cli.output import block, on_terminal, one_line, paint, say, write, write_document
     from cli.picture import check_format, write_picture
     from cli.views import suspicion_note
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     settings = settings_for(given)
     if image is not None:
         check_format(image)
-    elif question is not None and not as_json:
+    elif question is not None and not given.as_json:
         raise UsageError("--for marks places on an image", hint="name one with --image OUT.png, or use --json")
     with index_of(settings) as opened:
         view = opened.page(doc, page, question=None if question is None else read_question([question]))
@@ -62,7 +58,7 @@ def command(
         say(f"ctx: note: the visual model cannot look ({view.problem}); the places are found by text")
     if image is not None:
         write_picture(_image(view.item), image, view.item.regions)
-    if as_json:
+    if given.as_json:
         write_document("ctx.show/1", view.to_dict())
     elif image is not None:
         write(f"{one_line(str(image))}\n")
@@ -71,7 +67,7 @@ def command(
         paint(_rendering(view))
     elif view.item.text:
         write(block(view.item.text) + "\n")
-    if view.item.signals and not (given.quiet or as_json):
+    if view.item.signals and not (given.quiet or given.as_json):
         say(f"ctx: note: {suspicion_note('this page', list(view.item.signals))}")
     return 0
 

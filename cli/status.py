@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, common
+from cli.options import common
 from research.reports import amount
 
 if TYPE_CHECKING:
@@ -26,21 +26,14 @@ Examples:
 """
 
 
-def command(
-    ctx: typer.Context,
-    *,
-    as_json: JsonOption = False,
-    index: IndexOption = None,
-    quiet: QuietOption = False,
-    debug: DebugOption = False,
-) -> int:
+def command(ctx: typer.Context) -> int:
     from cli.location import locate
     from cli.output import one_line, write, write_document
 
-    given = common(ctx, index, quiet)
+    given = common(ctx)
     location = locate(given)
     status = location.index.status()
-    if as_json:
+    if given.as_json:
         write_document("ctx.status/1", {"index": status.index, "chosen_by": location.why, **asdict(status)})
     else:
         for name, value in _lines(status, location.why):

@@ -93,10 +93,13 @@ def explain_lines(pages: Iterable[Scored]) -> Iterator[str]:
             )
 
 
-def rewrite_lines(rewrites: Iterable[Rewrite]) -> Iterator[str]:
-    """What was searched instead of the question, a line a rewriter."""
+def rewrite_lines(searched: str, rewrites: Iterable[Rewrite]) -> Iterator[str]:
+    """What was searched, and what each rewriter did to the question."""
+    yield f"searched: {phrase(searched)}"
     for rewrite in rewrites:
-        yield f"{rewrite.name}: {phrase(rewrite.why)}; searched: {phrase(rewrite.after)}"
+        yield f"rewritten by {rewrite.name}: {phrase(rewrite.why)}"
+        if rewrite.documents:
+            yield f"  ranked inside {len(rewrite.documents)} of the documents by: {phrase(rewrite.after)}"
 
 
 def context_text(formatted: str) -> Text:

@@ -39,16 +39,15 @@ def chunk_page(
     title: str,
     count: Count,
     window: int = 256,
-    target: int | None = None,
     special_tokens: int = SPECIAL_TOKENS,
 ) -> list[Chunk]:
     """The page's passages in reading order; no non-blank character of a block is left out, none is empty.
 
-    `count` gives a text's tokens without special ones. `target` caps the text of a chunk below what the window leaves.
+    `count` gives a text's tokens without special ones.
     """
     if window < MIN_WINDOW:
         raise ValueError(f"a window of {window} tokens is too small; at least {MIN_WINDOW} are needed")
-    chunker = _Chunker(page, title, count, window - special_tokens, target)
+    chunker = _Chunker(page, title, count, window - special_tokens)
     for number, block in enumerate(page.blocks or tuple(_blocks_of(page.markdown))):
         if block.text.strip():
             chunker.add_block(number, block)
@@ -131,13 +130,12 @@ class _Draft:
 
 
 class _Chunker:
-    def __init__(self, page: Page, title: str, count: Count, window: int, target: int | None) -> None:
+    def __init__(self, page: Page, title: str, count: Count, window: int) -> None:
         self._page = page.number
         self._title = title
         self._sections = [name.strip() for name in page.section_path.split(" > ") if name.strip()]
         self._count = count
         self._window = window
-        self._target = max(target or window, MIN_WINDOW // 4)
         self._heading = ""  # the latest heading above the current draft
         self._done: list[_Draft] = []
         self._draft = self._new_draft("")
@@ -221,7 +219,7 @@ class _Chunker:
     def _new_draft(self, heading: str) -> _Draft:
         sections = [*self._sections, *([heading] if heading else [])]
         context = context_line(self._title, sections, self._count, min(MAX_CONTEXT, self._window // 4))
-        return _Draft(context, min(self._window - self._count(context), self._target))
+        return _Draft(context, self._window - self._count(context))
 
     def _close(self, *, carry: bool = True) -> None:
         """Ends the draft. Headings at its end go on to the next one: they belong to what follows."""

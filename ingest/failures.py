@@ -9,9 +9,9 @@ from ingest.jobs import DocumentFailed, Job
 from ingest.report import IngestSummary, Observer, PageOutcome
 from ingest.serialize import PageWithChunks
 from research.records import FailedPage
-from research.store.catalog.failures import WHOLE, waits
-from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ
-from research.store.catalog.page_writes import ocr_error
+from research.store.catalog.document_writes import ocr_error
+from research.store.catalog.failures import waits
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ, WHOLE
 
 
 def report_failure(summary: IngestSummary, observer: Observer, path: str, failed: FailedPage) -> None:

@@ -19,9 +19,11 @@ _WEBP_QUALITY = 60
 
 
 def write_images(page: Any, number: int, folder: Path) -> bool:
-    """Draw a page into its two files. False if it cannot be drawn."""
+    """Draw a page, PyMuPDF's or None, into its two files. False if it cannot be drawn."""
     from PIL import Image
 
+    if page is None:
+        return False
     picture = raster(page, longest=_LONGEST)
     if picture is None or min(picture.size) < 1:
         return False

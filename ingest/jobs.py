@@ -29,6 +29,7 @@ class Job:
     encoder: str = ""  # whose tokens chunks are measured in, as research.encoders.counting names it
     pages: tuple[int, ...] = ()  # "ocr": which pages
     engine: str = "auto"  # "ocr": what reads them
+    language: str = ""  # "ocr": what they are written in, as tesseract names it
     force: bool = False  # OCR is to read pages whatever their text layer
     skip_pages: tuple[int, ...] = ()  # pages that broke the reader before
     failed_attempts: tuple[tuple[int, str], ...] = ()  # processes that ended on it: the page each was on, the code
@@ -44,6 +45,7 @@ class Job:
             "encoder": self.encoder,
             "pages": self.pages,
             "engine": self.engine,
+            "language": self.language,
             "force": self.force,
             "skip_pages": self.skip_pages,
         }

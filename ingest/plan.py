@@ -12,14 +12,8 @@ from ingest.scan import hash_of, stamp_of, to_utf8
 from research.errors import DocumentError
 from research.records import DocumentInfo, FailedPage
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import (
-    FileStamp,
-    document_at_path,
-    document_of_hash,
-    note_file,
-    reader_version_of,
-    rename_document,
-)
+from research.store.catalog.document_writes import note_file, rename_document
+from research.store.catalog.documents import FileStamp, document_at_path, document_of_hash, reader_version_of
 from research.store.catalog.failures import failed_file, failures_of, to_read_again
 
 

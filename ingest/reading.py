@@ -18,7 +18,8 @@ from ingest.stages.base import Work
 from research.encoders.base import usable_cores
 from research.errors import DocumentError
 from research.records import DocumentInfo, FailedPage
-from research.store.catalog.documents import add_document, get_document, note_file
+from research.store.catalog.document_writes import add_document, note_file
+from research.store.catalog.documents import get_document
 from research.store.catalog.failures import (
     TIMEOUT,
     FailedFile,

@@ -28,12 +28,11 @@ from ingest.stages.render import RenderStage
 from ingest.stages.visual import RegionsStage, VisualStage, choose_visual, is_by_model
 from research.errors import unusable
 from research.settings import Settings
-from research.store.catalog import vectors
+from research.store.catalog import ledger, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import given_up, reopen
-from research.store.catalog.ledger import STAGE_READ
-from research.store.catalog.page_writes import ask_for_images, count_for_ocr
+from research.store.catalog.ledger import STAGE_READ, ask_for_images, count_for_ocr
 from research.store.files import images
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
@@ -138,7 +137,7 @@ def _count(work: Work) -> None:
     """What the run left in the catalog, as it is now: OCR takes chunks out again."""
     summary, catalog = work.summary, work.catalog
     summary.chunks = vectors.count_embedded(catalog, work.embedded)
-    summary.pending_chunks = vectors.count_pending(catalog)
+    summary.pending_chunks = ledger.count_pending(catalog)
     summary.pending_ocr = count_for_ocr(catalog) if work.settings.ocr != "off" else 0
     told = {(page.path, page.page, page.stage) for page in summary.failed_pages}
     summary.waiting_pages = [

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ingest.chunks import chunk_page
 from ingest.faults import NOT_OURS, Fault, fault_of
 from ingest.jobs import NO_SPACE, UNREADABLE
-from ingest.ocr.detect import OcrNeed, PageFacts, ocr_need
+from ingest.ocr.detect import OcrNeed, ocr_need
 from ingest.pdf import PdfReader, open_pdf
 from ingest.serialize import encode_lines, encode_page
 from research.encoders.base import TokenCounter
@@ -121,7 +121,7 @@ class Worker:
         from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
 
         if self._engine is None:
-            self._engine = choose_engine(job["engine"])
+            self._engine = choose_engine(job["engine"], language=job["language"])
         wanted = set(job["pages"]) - set(job["skip_pages"])
         with open_pdf(path) as document:
             progress = self._progress(document.num_pages)
@@ -153,7 +153,7 @@ class Worker:
 
     @staticmethod
     def _need(page: Page, *, force: bool) -> OcrNeed | None:
-        return ocr_need(page, PageFacts(drawn=page.painted), force=force)
+        return ocr_need(page, force=force)
 
     def _chunks(self, page: Page, title: str, job: dict[str, Any]) -> list[Chunk]:
         if self._counter is None:
@@ -176,6 +176,7 @@ class Worker:
 
 def main() -> None:
     switch_off()
+    os.umask(0o077)  # pages and images lie in the index, and Pillow asks for no rights of its own
     _ignore_interrupt()
     if len(sys.argv) > 1:
         die_with_parent(int(sys.argv[1]))

@@ -17,12 +17,12 @@ from research.context.tokens import TokenCounter
 from research.errors import NothingFoundError, UsageError
 from research.index import Index
 from research.models import Item, Question, ResearchContext, SourceDocument
-from research.settings import Settings
+from research.settings import BOOSTERS, REWRITERS, Settings
 from research.store.client import ChromaClient
 
 if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
-    from research.search.engine import SearchOutcome
+    from research.search.legs import SearchOutcome
 
 R = TypeVar("R", bound=Mapping[str, Any])
 
@@ -47,11 +47,18 @@ class SearchEngine:
         encoder: TextEncoder | None = None,
         device: str = "auto",
         named_encoders: Sequence[str] = (),
+        rewriters: Sequence[str] = REWRITERS,
+        boosters: Sequence[str] = BOOSTERS,
     ) -> None:
         """`device` is where a visual model runs, if one filled the index. `named_encoders` are those the user names,
         and so allows to be loaded, beside those named to an earlier ingest."""
         self.client = chroma_client
-        settings = Settings(device=device, allowed_encoders=tuple(named_encoders))
+        settings = Settings(
+            device=device,
+            allowed_encoders=tuple(named_encoders),
+            rewriters=tuple(rewriters),
+            boosters=tuple(boosters),
+        )
         self.index = Index.of(chroma_client, settings, encoder)
 
     async def search(self, query: str, num_results: int = 10, search_mode: str = "hybrid") -> list[SearchResult]:

@@ -24,6 +24,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents, select_documents, select_one
 from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
 from research.store.files.paths import IndexPaths
+from research.store.fulltext.search import is_outdated
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from research.observe.recorder import Recorder
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
-    from research.search.engine import SearchOutcome
+    from research.search.legs import SearchOutcome
     from research.sources.documents import DocumentsSource
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
@@ -142,12 +143,16 @@ class Index:
         self.close()
 
     def prepare(self) -> bool:
-        """Make ready for a question: raise NothingFoundError if there is nothing to search, and publish what the
-        collections lack, if nobody else is writing. True if that was done; without it a question compares the missing
-        vectors one by one."""
+        """Make ready for a question: raise NothingFoundError if there is nothing to search; if nobody else is writing,
+        analyse pages again that other rules have read, and publish what the collections lack. True if the latter was
+        done; without it a question compares the missing vectors one by one."""
         with self.catalog.snapshot() as reader:
             if totals(reader).pages == 0:
                 raise self.nothing_found()
+            if is_outdated(reader):
+                from research.store.fulltext.rebuild import update_if_outdated
+
+                update_if_outdated(self.catalog)
             return self.vectors.sync_if_stale(reader)
 
     def ask(
@@ -235,7 +240,7 @@ class Index:
 
         with self.catalog.snapshot() as reader:
             info = select_one(reader, document)
-            stored = get_page(reader, info.doc_id, page)
+            stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
             if stored is None:
                 raise NothingFoundError(
                     f"{info.filename} has no page {page}", hint=f"its pages are 1 to {info.num_pages}"

@@ -42,6 +42,10 @@ class Memo:
             self._known[key] = make()
         return cast("T", self._known[key])
 
+    def put(self, key: Hashable, value: T) -> T:
+        self._known[key] = value
+        return value
+
     def known(self, key: Hashable) -> Any:
         """What is known by this key; None if nothing is."""
         return self._known.get(key)

@@ -27,11 +27,13 @@ def start_helper(
     stdin: int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
     environment: Mapping[str, str] | None = None,
+    hears_ctrl_c: bool = True,
 ) -> subprocess.Popen[bytes]:
     """`python -m module PID arguments…`, with this process's id as its first argument for `die_with_parent`.
 
     The helper runs these sources and not others: -P keeps the folder the user stands in off its module path, which
-    may hold anything, a json.py too. A crash inside compiled code leaves its place on stderr.
+    may hold anything, a json.py too. A crash inside compiled code leaves its place on stderr. One that does not hear
+    Ctrl-C is in a process group of its own: its parent hears it and ends it.
     """
     home = str(Path(research.__file__).parent.parent)
     return subprocess.Popen(
@@ -40,6 +42,7 @@ def start_helper(
         stdout=subprocess.PIPE,
         stderr=stderr,
         env={**os.environ, **(environment or {}), "PYTHONPATH": home},
+        process_group=None if hears_ctrl_c else 0,
     )
 
 
@@ -50,7 +53,7 @@ def die_with_parent(parent: int) -> None:
     """
     if kill_with_parent():
         if os.getppid() != parent:  # it ended before the kernel was asked
-            os._exit(1)
+            os.kill(os.getpid(), signal.SIGKILL)
         return
     threading.Thread(target=_look, args=(parent,), daemon=True).start()
 
@@ -63,4 +66,4 @@ def kill_with_parent() -> bool:
 def _look(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_LOOK_SECONDS)
-    os._exit(1)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -91,6 +91,8 @@ class Settings:
     images: bool = _setting(True)  # draw page images and thumbnails
     ocr: str = _setting("auto", flag=True, choices=tuple(Ocr))
     ocr_engine: str = _setting("auto", flag=True, choices=tuple(OcrEngine))
+    # tesseract's names, joined by +: deu, deu+eng; empty: English, else what is installed
+    ocr_language: str = _setting("", flag=True)
     # auto, regions, off, or a model: hub name or folder
     visual: str = _setting("auto", flag=True, users_own="it names a model to load")
     # where a visual model runs

@@ -54,10 +54,14 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: socket.socket, address: object) -> None:
+    """For Python code in this process. The commands that tests start are watched by the kernel (network_guard)."""
+
+    def refuse(*address: object) -> None:
         raise AssertionError(f"a test tried to reach the network: {address}")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
 # The variables that make a process measure its coverage.

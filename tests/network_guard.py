@@ -54,6 +54,11 @@ def forbid_network() -> None:
             raise OSError(ctypes.get_errno(), "the kernel does not take the filter")
 
 
+def guarded(*arguments: str | bytes) -> list[str | bytes]:
+    """The command line of a Python program under the guard. -I and -S: nothing but the guard itself is loaded twice."""
+    return [sys.executable, "-I", "-S", __file__, *arguments]
+
+
 if __name__ == "__main__":
     forbid_network()
     os.execv(sys.executable, [sys.executable, *sys.argv[1:]])

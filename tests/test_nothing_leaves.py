@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from research.telemetry_check import look
 from tests.conftest import SAMPLES, Tiny
+from tests.network_guard import guarded
 
 ROOT = Path(__file__).parent.parent
 GUARD = Path(__file__).with_name("network_guard.py")
@@ -128,3 +130,12 @@ def test_onnxruntime_has_one_door() -> None:
                 if any(name.partition(".")[0] == "onnxruntime" for name in names):
                     found.append(path.relative_to(ROOT).as_posix())
     assert found == ["research/telemetry.py"]
+
+
+def test_a_test_cannot_reach_the_network() -> None:
+    with pytest.raises(AssertionError, match="tried to reach the network"):
+        socket.create_connection(("name.invalid", 80))
+    with socket.socket(socket.AF_UNIX) as local, pytest.raises(AssertionError, match="tried to reach the network"):
+        local.connect_ex("/nowhere")
+    done = subprocess.run(guarded("-c", "import socket; socket.socket()"), check=False)
+    assert done.returncode == -signal.SIGSYS, "nor can the commands that tests start"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from PIL import Image
-
 from ingest.ocr.detect import OcrNeed
 from ingest.ocr.engine import OcrEngine, OcrLine
-from ingest.ocr.images import Render, image_render
+from ingest.ocr.images import Render
 from ingest.ocr.layout import on_page, regions
 from ingest.pdf.blocks import list_block, prose_block, rows_block
-from ingest.pdf.cleaning import Vocabulary
+from ingest.pdf.hyphens import Vocabulary
 from ingest.pdf.paragraphs import Draft, draft_region
 from research.boxes import Box, area, contains_center, union
 from research.records import Block, Page
@@ -33,17 +31,16 @@ class OcrResult:
     engine: str
 
 
-def read_page(page: Page, need: OcrNeed, source: Image.Image | Render, engine: OcrEngine) -> OcrResult:
+def read_page(page: Page, need: OcrNeed, render: Render, engine: OcrEngine) -> OcrResult:
     """Read what the page needs. Where nothing can be read the page comes back as it was. Raises `OcrError`."""
-    draw = image_render(source) if isinstance(source, Image.Image) else source
     if need.kind == "page":
-        image = draw(None, engine.page_side)
+        image = render(None, engine.page_side)
         lines = engine.read(image)
         read = _with_text(page, blocks_of(lines, image.size)) if lines else page
         return OcrResult(read, tuple(lines), engine.name)
     kept: list[OcrLine] = []
     for box in need.boxes:
-        image = draw(box, _picture_side(box, engine.page_side))
+        image = render(box, _picture_side(box, engine.page_side))
         lines = engine.read(image)
         placed = on_page(lines, box)
         new = [i for i, line in enumerate(placed) if not _is_known(line, page.blocks)]
@@ -58,8 +55,7 @@ def read_page(page: Page, need: OcrNeed, source: Image.Image | Render, engine: O
 def blocks_of(lines: list[OcrLine], size: tuple[int, int]) -> list[Block]:
     """Paragraphs, lists and rows of a page's lines, in reading order. `size` is the image's, in pixels."""
     vocabulary = Vocabulary()
-    for line in lines:
-        vocabulary.add(line.text)
+    vocabulary.add(line.text for line in lines)
     blocks: list[Block] = []
     for region in regions(lines, size):
         items: list[Draft] = []

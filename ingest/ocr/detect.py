@@ -27,15 +27,6 @@ Reason = Literal["no text", "broken glyphs", "pictures", "forced"]
 
 
 @dataclass(frozen=True, slots=True)
-class PageFacts:
-    """What a reader knows of a page beyond the `Page` it writes. None means it did not look."""
-
-    characters: int | None = None  # of the text layer before cleaning and before running lines were taken out
-    broken: int | None = None  # of these: U+FFFD, private use, control
-    drawn: bool | None = None  # whether anything at all is painted: pictures, masks, paths
-
-
-@dataclass(frozen=True, slots=True)
 class OcrNeed:
     """What to read of one page: the whole of it, or the pictures in `boxes`, largest first."""
 
@@ -44,20 +35,18 @@ class OcrNeed:
     boxes: tuple[Box, ...] = ()
 
 
-def ocr_need(page: Page, facts: PageFacts | None = None, *, force: bool = False) -> OcrNeed | None:
+def ocr_need(page: Page, *, force: bool = False) -> OcrNeed | None:
     """What OCR should read of a page, or None. A page that could not be read is left alone: it may hang again."""
     if page.error:
         return None
     if force:
         return OcrNeed("page", "forced")
-    facts = facts or PageFacts()
     text = "".join(block.text for block in page.blocks) or page.markdown
-    characters = facts.characters if facts.characters is not None else len("".join(text.split()))
-    broken = facts.broken if facts.broken is not None else count_broken(text)
+    characters = len("".join(text.split()))
     if characters < FEW_CHARACTERS:
         # Pictures, slices of pictures, letters drawn as outlines: what is painted may be text. Blank paper is not.
-        return None if facts.drawn is False else OcrNeed("page", "no text")
-    if characters >= _ENOUGH_TO_JUDGE and broken > _BROKEN_SHARE * characters:
+        return OcrNeed("page", "no text") if page.painted else None
+    if characters >= _ENOUGH_TO_JUDGE and count_broken(text) > _BROKEN_SHARE * characters:
         return OcrNeed("page", "broken glyphs")
     boxes = _pictures_to_read(page.blocks, characters)
     return OcrNeed("pictures", "pictures", boxes) if boxes else None

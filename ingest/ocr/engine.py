@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from research.boxes import Box
@@ -36,6 +35,6 @@ class OcrEngine(Protocol):
         """The longest side, in pixels, at which a page should be rendered for it."""
         ...
 
-    def read(self, image: Image | Path | bytes) -> list[OcrLine]:
+    def read(self, image: Image) -> list[OcrLine]:
         """The lines of an image in reading order; none where nothing can be read. Raises `OcrError`."""
         ...

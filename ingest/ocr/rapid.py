@@ -48,7 +48,7 @@ class RapidEngine:
         self._models = Path(spec.origin).parent / "models"
         self._engine: Any = None
 
-    def read(self, image: Image.Image | Path | bytes) -> list[OcrLine]:
+    def read(self, image: Image.Image) -> list[OcrLine]:
         flat = grey(image, _PAGE_SIDE)
         if not is_readable(flat):
             return []

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from pathlib import Path
 from statistics import median
 
 from PIL import Image
@@ -33,6 +32,8 @@ from research.text import is_joined_script
 _SECONDS_TO_START = 20.0
 _SECONDS_AN_IMAGE = 60.0
 _SLICE = 1.0
+_LANGUAGE_SEPARATOR = re.compile(r"[+,\s]+")
+_LANGUAGE = re.compile(r"[A-Za-z_]+")  # what may be the name of one, and part of a command to type
 _PAGE_SIDE = 2400  # measured: fewer pixels lose words, more cost time and win nothing
 _MIN_VERSION = 4
 _WORD_LEVEL = "5"
@@ -58,14 +59,14 @@ class TesseractEngine:
     def __init__(self, *, language: str = "", seconds: float = _SECONDS_AN_IMAGE) -> None:
         path = binary()
         if path is None:
-            raise CtxError("tesseract is not installed", hint=f"install it with: {install_command()}")
+            raise CtxError("tesseract is not installed", hint=f"install it with: {install_command(language)}")
         self._binary = path
         self._seconds = seconds
         self.name = f"tesseract {self._version()}"
         self.page_side = _PAGE_SIDE
         self.language = self._choose_language(language)
 
-    def read(self, image: Image.Image | Path | bytes) -> list[OcrLine]:
+    def read(self, image: Image.Image) -> list[OcrLine]:
         flat = grey(image)
         if not is_readable(flat):
             return []
@@ -99,15 +100,16 @@ class TesseractEngine:
         listed = self._run(("--list-langs",), b"", _SECONDS_TO_START).splitlines()[1:]
         self._knows_turns = "osd" in listed
         installed = [name.strip() for name in listed if name.strip() and name.strip() != "osd"]
-        missing = [name for name in wanted.split("+") if name and name not in installed]
+        names = [name for name in _LANGUAGE_SEPARATOR.split(wanted) if name]
+        missing = [name for name in names if name not in installed]
         if missing:
             raise CtxError(
                 f"tesseract has no data for the language {missing[0]!r}; it has: {', '.join(installed) or 'none'}",
-                hint=f"install it with: {install_command(missing[0])}",
+                hint=f"name one of these, or install it with: {install_command(missing[0])}",
             )
         if not installed:
             raise CtxError("tesseract has no language data", hint=f"install it with: {install_command('eng')}")
-        return wanted or ("eng" if "eng" in installed else installed[0])
+        return "+".join(names) or ("eng" if "eng" in installed else installed[0])
 
     def _run(self, arguments: tuple[str, ...], data: bytes, seconds: float) -> str:
         environment = {**os.environ, "OMP_THREAD_LIMIT": "1", "LC_ALL": "C"}
@@ -144,11 +146,12 @@ class TesseractEngine:
 
 
 def install_command(language: str = "") -> str:
-    """What to type to get tesseract, or one more of its languages."""
+    """What to type to get tesseract, or more of its languages (which bring it along)."""
+    names = [name for name in _LANGUAGE_SEPARATOR.split(language) if _LANGUAGE.fullmatch(name)]
     if sys.platform == "darwin":
-        return "brew install tesseract-lang" if language else "brew install tesseract"
-    name = f"tesseract-ocr-{language.replace('_', '-')}" if language else "tesseract-ocr"
-    return f"sudo apt install {name}"
+        return "brew install tesseract-lang" if names else "brew install tesseract"
+    packages = [f"tesseract-ocr-{name.replace('_', '-').lower()}" for name in names]
+    return f"sudo apt install {' '.join(packages or ['tesseract-ocr'])}"
 
 
 def _bytes_of(image: Image.Image) -> bytes:

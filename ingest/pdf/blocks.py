@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from statistics import median
 
-from ingest.pdf.cleaning import Vocabulary, join_lines
+from ingest.pdf.hyphens import Vocabulary, join_lines
 from ingest.pdf.paragraphs import Draft, marker_of
 from ingest.pdf.rows import Row
 from research.boxes import Box, union

@@ -15,9 +15,9 @@ from ingest.pdf.blocks import (
     prose_block,
     rows_block,
 )
-from ingest.pdf.cleaning import Vocabulary
 from ingest.pdf.document_stats import DocumentStats, Fonts
 from ingest.pdf.headings import heading_levels
+from ingest.pdf.hyphens import HYPHENS, Vocabulary
 from ingest.pdf.layout import Region, reading_order
 from ingest.pdf.lines import Line, RawPage
 from ingest.pdf.outline import Outline, Sections, advance
@@ -40,9 +40,9 @@ class Composer:
     sections: Sections = field(default_factory=Sections)
 
     def compose(self, raw: RawPage, page: Any) -> Page:
-        """The page as it will be stored. `page` is asked for ruled tables only."""
+        """The page as it will be stored. `page` is PyMuPDF's, where there may be ruled tables on it."""
         kept, _ = self.stats.headers_footers.split(raw)
-        tables = find_ruled_tables(page, kept, self.stats.vocabulary) if raw.ruled and not raw.rotated else []
+        tables = find_ruled_tables(page, kept, self.stats.vocabulary) if page is not None and not raw.rotated else []
         drafts = self._drafts(kept, tables)
         pieces = _with_tables(drafts, tables)
         levels = heading_levels(
@@ -161,9 +161,9 @@ def _joined(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
 def _cut_between(last: Draft, draft: Draft, vocabulary: Vocabulary) -> bool:
     """Whether one word runs from draft to draft: what is put together must be a word seen whole elsewhere."""
     end, start = last.rows[-1], draft.rows[0]
-    if last.kind not in ("paragraph", "list") or end.text[-1] not in "-\u2010" or abs(end.size - start.size) > 0.5:
+    if last.kind not in ("paragraph", "list") or end.text[-1] not in HYPHENS or abs(end.size - start.size) > 0.5:
         return False
-    return vocabulary.knows(end.text.split()[-1][:-1] + start.text.split()[0].rstrip(".,;:!?)"))
+    return vocabulary.knows(end.text.split()[-1][:-1], start.text.split()[0].rstrip(".,;:!?)"))
 
 
 def _swept(blocks: list[Block]) -> list[Block]:

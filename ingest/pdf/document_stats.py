@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ingest.pdf.cleaning import Vocabulary
 from ingest.pdf.headers_footers import HeadersFooters
+from ingest.pdf.hyphens import Vocabulary
 from ingest.pdf.lines import RawPage
 
 _MAX_SIZES = 2_000
@@ -40,7 +40,7 @@ class DocumentStats:
                 self.characters[size] += len(line.text) if top < line.middle < bottom else 1
             if line.mono:
                 self.mono_characters += len(line.text)
-            self.vocabulary.add(line.text)
+        self.vocabulary.add(line.text for line in page.lines if line.upright)
         self.headers_footers.add(page)
 
     def fonts(self) -> Fonts:

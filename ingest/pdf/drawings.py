@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingest.pdf.mupdf import MUPDF_ERRORS, finite, pymupdf
+from ingest.pdf.mupdf import MupdfError, finite, mupdf_errors, pymupdf
 from research.boxes import Box
 
 _MAX_PICTURES = 64
@@ -30,6 +30,7 @@ class _DrawingDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
         self.cookie = cookie
         self.across = self.upright = self.framed = self.paths = self.operators = 0
         self.images: dict[Box, None] = {}
+        self.fault: Exception | None = None  # of our own code: MuPDF would make an error of its own of it
 
     def fill_path(self, _ctx: Any, path: Any, _even_odd: Any, ctm: Any, *_: Any) -> None:
         self._path(_mupdf.ll_fz_bound_path(path, None, ctm), stroked=False)
@@ -44,26 +45,36 @@ class _DrawingDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
         self._image(ctm)
 
     def _path(self, box: Any, *, stroked: bool) -> None:
-        self._count()
-        self.paths += 1
-        wide, tall = box.x1 - box.x0, box.y1 - box.y0
-        self.across += tall <= 3 and wide > 20
-        self.upright += wide <= 3 and tall > 8
-        # A frame may be one cell, or a whole grid drawn as one path.
-        self.framed += stroked and wide > 12 and tall > 6
+        try:
+            self._count()
+            self.paths += 1
+            wide, tall = box.x1 - box.x0, box.y1 - box.y0
+            self.across += tall <= 3 and wide > 20
+            self.upright += wide <= 3 and tall > 8
+            # A frame may be one cell, or a whole grid drawn as one path.
+            self.framed += stroked and wide > 12 and tall > 6
+        except Exception as error:  # noqa: BLE001  raised again after the run
+            self._stop(error)
 
     def _image(self, ctm: Any) -> None:
-        self._count()
-        # The image fills the unit square; these are its corners on the page.
-        xs = (ctm.e, ctm.e + ctm.a, ctm.e + ctm.c, ctm.e + ctm.a + ctm.c)
-        ys = (ctm.f, ctm.f + ctm.b, ctm.f + ctm.d, ctm.f + ctm.b + ctm.d)
-        if len(self.images) < _MAX_OPERATORS:
-            self.images[(min(xs), min(ys), max(xs), max(ys))] = None
+        try:
+            self._count()
+            # The image fills the unit square; these are its corners on the page.
+            xs = (ctm.e, ctm.e + ctm.a, ctm.e + ctm.c, ctm.e + ctm.a + ctm.c)
+            ys = (ctm.f, ctm.f + ctm.b, ctm.f + ctm.d, ctm.f + ctm.b + ctm.d)
+            if len(self.images) < _MAX_OPERATORS:
+                self.images[(min(xs), min(ys), max(xs), max(ys))] = None
+        except Exception as error:  # noqa: BLE001  raised again after the run
+            self._stop(error)
 
     def _count(self) -> None:
         self.operators += 1
         if self.operators >= _MAX_OPERATORS:
-            self.cookie.m_internal.abort = 1
+            self._stop()
+
+    def _stop(self, fault: Exception | None = None) -> None:
+        self.fault = self.fault or fault
+        self.cookie.m_internal.abort = 1
 
 
 def find_drawings(page: Any, width: float, height: float) -> tuple[tuple[Box, ...], bool, bool]:
@@ -72,10 +83,13 @@ def find_drawings(page: Any, width: float, height: float) -> tuple[tuple[Box, ..
     cookie = _mupdf.FzCookie()
     device = _DrawingDevice(cookie)
     try:
-        _mupdf.fz_run_page(page.this, device, _mupdf.FzMatrix(), cookie)
-        _mupdf.fz_close_device(device)
-    except MUPDF_ERRORS:
+        with mupdf_errors():
+            _mupdf.fz_run_page(page.this, device, _mupdf.FzMatrix(), cookie)
+            _mupdf.fz_close_device(device)
+    except MupdfError:
         return (), False, True  # the text was read; pictures are not worth the page
+    if device.fault is not None:
+        raise device.fault
     pictures = [box for box in device.images if _is_picture(box, width, height)]
     ruled = device.framed > 0 or (device.across >= 2 and device.upright >= 1)
     return tuple(pictures[:_MAX_PICTURES]), ruled and device.paths <= _MAX_PATHS, device.operators > 0

@@ -11,7 +11,7 @@ from typing import Any
 from ingest.pdf.cleaning import clean_code, clean_text
 from ingest.pdf.drawings import find_drawings
 from ingest.pdf.lines import Line, RawPage
-from ingest.pdf.mupdf import MUPDF_ERRORS, TEXT_FLAGS, finite, pymupdf
+from ingest.pdf.mupdf import TEXT_FLAGS, MupdfError, finite, mupdf_errors, pymupdf
 
 _BOLD_NAMES = ("bold", "black", "heavy", "demi")
 _MONO_NAMES = ("courier", "mono", "consolas", "menlo", "inconsolata", "typewriter", "cmtt")
@@ -23,10 +23,12 @@ Span = dict[str, Any]
 
 
 def extract_page(page: Any, number: int) -> RawPage:
-    """Read one page. Raises what PyMuPDF raises."""
-    width, height = finite(page.rect.width), finite(page.rect.height)
-    turn = page.rotation_matrix if page.rotation else None
-    text = page.get_textpage(flags=TEXT_FLAGS).extractDICT()
+    """Read one page. Raises `MupdfError`."""
+    with mupdf_errors():
+        rect = page.rect
+        turn = page.rotation_matrix if page.rotation else None
+        text = page.get_textpage(flags=TEXT_FLAGS).extractDICT()
+    width, height = finite(rect.width), finite(rect.height)
     lines = _lines(text["blocks"], turn)
     pictures, ruled, painted = find_drawings(page, width, height)
     return RawPage(
@@ -49,9 +51,11 @@ def is_full(page: RawPage) -> bool:
 
 def _label(page: Any) -> str:
     try:
-        return clean_text(str(page.get_label() or ""))[:32]
-    except MUPDF_ERRORS:
+        with mupdf_errors():
+            label = page.get_label()
+    except MupdfError:
         return ""  # a broken /PageLabels tree costs the label, not the page
+    return clean_text(str(label or ""))[:32]
 
 
 def _lines(blocks: Iterable[dict[str, Any]], turn: Any) -> list[Line]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import io
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pymupdf as _pymupdf
 
+from ingest.faults import is_ours
 from research.errors import DocumentError
 
 pymupdf: Any = _pymupdf  # it carries no types
 
 # What PyMuPDF raises on bad input: its C++ errors, its own RuntimeErrors, and slips of its Python layer.
-MUPDF_ERRORS: tuple[type[Exception], ...] = (
+_MUPDF_ERRORS: tuple[type[Exception], ...] = (
     pymupdf.mupdf.FzErrorBase,
     RuntimeError,
     ValueError,
@@ -34,6 +37,24 @@ MUPDF_ERRORS: tuple[type[Exception], ...] = (
 TEXT_FLAGS: int = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 
 _HEADER_BYTES = 8192  # readers in the field accept junk before %PDF; none looks further than this
+
+
+class MupdfError(Exception):
+    """PyMuPDF could not read something: the file's fault, and no mistake of ours."""
+
+
+@contextmanager
+def mupdf_errors() -> Iterator[None]:
+    """Stands around calls of PyMuPDF and nothing else: what it raises on bad input comes out as `MupdfError`.
+
+    What was raised in our own code (a misspelt attribute, a page that is None) goes through as it is.
+    """
+    try:
+        yield
+    except _MUPDF_ERRORS as error:
+        if is_ours(error):
+            raise
+        raise MupdfError(str(error)) from error
 
 
 class _NullStream(io.TextIOBase):
@@ -56,20 +77,28 @@ def open_document(path: Path) -> Any:
     _check_header(path)
     suppress_messages()
     try:
-        document = _open(path)
+        with mupdf_errors():
+            document = _open(path)
     except (OSError, pymupdf.FileNotFoundError) as error:
         raise DocumentError("the file cannot be read", code="unreadable") from error
-    except MUPDF_ERRORS as error:
+    except MupdfError as error:
         raise DocumentError("the PDF is damaged beyond repair", code="damaged") from error
     try:
-        _check_document(document)
-    except DocumentError:
-        document.close()
-        raise
-    except MUPDF_ERRORS as error:
+        with mupdf_errors():
+            _check_document(document)
+    except MupdfError as error:
         document.close()
         raise DocumentError("the PDF is damaged beyond repair", code="damaged") from error
+    except BaseException:
+        document.close()
+        raise
     return document
+
+
+def load_page(document: Any, number: int) -> Any:
+    """PyMuPDF's own page, 1-based. Raises `MupdfError`."""
+    with mupdf_errors():
+        return document[number - 1]
 
 
 def _open(path: Path) -> Any:

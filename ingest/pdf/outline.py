@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingest.pdf.cleaning import clean_text
-from ingest.pdf.mupdf import MUPDF_ERRORS
+from ingest.pdf.mupdf import MupdfError, mupdf_errors
 
 _MAX_ENTRIES = 50_000
 _MAX_ON_PAGE = 200
@@ -50,8 +50,9 @@ def shorten(title: str) -> str:
 def read_outline(document: Any, num_pages: int) -> Outline:
     """The outline, without entries that point nowhere or say nothing."""
     try:
-        raw = document.get_toc(simple=True)
-    except MUPDF_ERRORS:
+        with mupdf_errors():
+            raw = document.get_toc(simple=True)
+    except MupdfError:
         return Outline()
     entries: list[OutlineEntry] = []
     for level, name, page in raw[:_MAX_ENTRIES]:

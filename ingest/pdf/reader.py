@@ -11,12 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ingest.faults import NOT_OURS, Fault, FaultError, fault_of, is_ours
+from ingest.faults import NOT_OURS, Fault, FaultError, fault_of
 from ingest.pdf.compose import Composer
 from ingest.pdf.document_stats import DocumentStats
 from ingest.pdf.extract import MAX_CHARACTERS, extract_page, is_full
 from ingest.pdf.lines import RawPage
-from ingest.pdf.mupdf import MUPDF_ERRORS, open_document, pymupdf
+from ingest.pdf.mupdf import MupdfError, load_page, open_document, pymupdf
 from ingest.pdf.outline import read_outline
 from ingest.pdf.page_buffer import PageBuffer
 from ingest.pdf.title import largest_text, metadata_title
@@ -24,6 +24,7 @@ from research.errors import DocumentError
 from research.records import PAGE_GIVEN_UP, Page
 
 _SHRINK_EVERY = 20  # pages; MuPDF's store of fonts and images otherwise grows to 256 MB
+_DAMAGED = "the page is damaged"
 _HOPELESS = 200  # pages failing in a row from the start of a document that claims absurdly many
 
 
@@ -56,8 +57,8 @@ class PdfReader:
     def raw_page(self, number: int) -> Any:
         """PyMuPDF's own page, 1-based, for drawing; None if it cannot be had."""
         try:
-            return self._document[number - 1]
-        except MUPDF_ERRORS:
+            return load_page(self._document, number)
+        except MupdfError:
             return None
 
     def close(self) -> None:
@@ -105,11 +106,13 @@ class PdfReader:
 
     def _read(self, number: int) -> RawPage:
         try:
-            return extract_page(self._document[number - 1], number)
+            return extract_page(load_page(self._document, number), number)
+        except MupdfError:
+            return _failed(number, _DAMAGED)
         except NOT_OURS:
             raise
-        except Exception as error:  # noqa: BLE001  one page's fault, whose ever it is, costs one page
-            return _failed(number, self._blame(number, error))
+        except Exception as error:  # noqa: BLE001  a mistake of ours costs one page, and is told
+            return _failed(number, self._keep_fault(number, error))
 
     def _count(self, stats: DocumentStats, raw: RawPage) -> RawPage:
         """Take a page into the statistics; a page they fail on is left out."""
@@ -119,13 +122,11 @@ class PdfReader:
         except NOT_OURS:
             raise
         except Exception as error:  # noqa: BLE001  as above
-            return _failed(raw.number, self._blame(raw.number, error))
+            return _failed(raw.number, self._keep_fault(raw.number, error))
         return raw
 
-    def _blame(self, number: int, error: Exception) -> str:
-        """Why a page has no text: the page itself, or a mistake of ours, which is kept to be told."""
-        if isinstance(error, MUPDF_ERRORS) and not is_ours(error):
-            return "the page is damaged"
+    def _keep_fault(self, number: int, error: Exception) -> str:
+        """Why a page has no text, where the reason is a mistake of ours; it is kept to be told."""
         self.faults[number] = fault_of(error)
         return self.faults[number].reason
 
@@ -137,16 +138,10 @@ class PdfReader:
         except NOT_OURS:
             raise
         except Exception as error:  # noqa: BLE001  as above
-            return Page(number=raw.number, markdown="", error=self._blame(raw.number, error))
+            return Page(number=raw.number, markdown="", error=self._keep_fault(raw.number, error))
 
     def _compose(self, composer: Composer, raw: RawPage) -> Page:
-        page: Any = None
-        if raw.ruled:
-            try:
-                page = self._document[raw.number - 1]
-            except MUPDF_ERRORS:
-                page = None
-        return composer.compose(raw, page)
+        return composer.compose(raw, self.raw_page(raw.number) if raw.ruled else None)
 
     def _believable_count(self) -> int:
         """The number of pages, as far as there are objects for them: a broken file may claim two billions."""

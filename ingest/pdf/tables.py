@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ingest.pdf.cleaning import Vocabulary, clean_text, is_rtl, join_lines
+from ingest.pdf.cleaning import clean_text, is_rtl
+from ingest.pdf.hyphens import Vocabulary, join_lines
 from ingest.pdf.layout import is_numeric
 from ingest.pdf.lines import Line
-from ingest.pdf.mupdf import MUPDF_ERRORS, TEXT_FLAGS
+from ingest.pdf.mupdf import TEXT_FLAGS, MupdfError, mupdf_errors
 from ingest.pdf.ruling_lines import Grid, RulingLine, find_grids
 from research.boxes import Box, contains_center
 
@@ -35,12 +36,12 @@ class RuledTable:
 def find_ruled_tables(page: Any, lines: list[Line], vocabulary: Vocabulary | None = None) -> list[RuledTable]:
     """The sensible ruled tables of a page, from top to bottom. Drawings that cannot be read hold none."""
     try:
-        # One path may hold millions of strokes, and each would become an object.
-        if len(page.read_contents()) > _MAX_CONTENT:
-            return []
-        grids = find_grids(page.get_cdrawings())
+        with mupdf_errors():
+            # One path may hold millions of strokes, and each would become an object.
+            drawings = page.get_cdrawings() if len(page.read_contents()) <= _MAX_CONTENT else []
+        grids = find_grids(drawings)
         words = _words(page) if grids else []
-    except MUPDF_ERRORS:
+    except MupdfError:
         return []
     tables: list[RuledTable] = []
     taken: set[int] = set()
@@ -67,7 +68,8 @@ def to_markdown(cells: Cells) -> str:
 
 
 def _words(page: Any) -> list[Word]:
-    raw = page.get_textpage(flags=TEXT_FLAGS).extractWORDS()
+    with mupdf_errors():
+        raw = page.get_textpage(flags=TEXT_FLAGS).extractWORDS()
     return [(word[0], word[1], word[2], word[3], text) for word in raw if (text := clean_text(word[4]))]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ingest.pdf.cleaning import clean_text, join_lines
+from ingest.pdf.cleaning import clean_text
+from ingest.pdf.hyphens import join_lines
 from ingest.pdf.lines import Line, RawPage
-from ingest.pdf.mupdf import MUPDF_ERRORS
+from ingest.pdf.mupdf import MupdfError, mupdf_errors
 
 _MAX_LENGTH = 150
 # Titles that programs write by themselves: their own name, a file's name, a placeholder.
@@ -23,9 +24,11 @@ _NO_TITLE = re.compile(
 def metadata_title(document: Any) -> str:
     """The title of the metadata, or nothing where it says nothing."""
     try:
-        title = clean_text(str((document.metadata or {}).get("title") or "")[:500])
-    except MUPDF_ERRORS:
+        with mupdf_errors():
+            metadata = document.metadata or {}
+    except MupdfError:
         return ""
+    title = clean_text(str(metadata.get("title") or "")[:500])
     readable = len(title) >= 3 and "\ufffd" not in title and not _NO_TITLE.fullmatch(title)
     return title[:_MAX_LENGTH] if readable else ""
 

@@ -22,9 +22,9 @@ from research.errors import DocumentError
 from research.records import FailedPage
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import document_at_path, get_document, unfinished
+from research.store.catalog.documents import document_at_path, get_document
 from research.store.catalog.failures import INTERNAL, failures_of, waits
-from research.store.catalog.ledger import STAGE_OCR, STAGE_READ
+from research.store.catalog.ledger import STAGE_OCR, STAGE_READ, unfinished
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ingest.stages.base import Work, has_unfinished
 from research.encoders.base import TextEncoder
 from research.errors import CtxError
-from research.store.catalog import vectors
+from research.store.catalog import ledger, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
 
@@ -21,14 +21,14 @@ class EmbedStage:
         return has_unfinished(work, STAGE_VECTORS) or _is_other_encoder(work)
 
     def run(self, work: Work) -> None:
-        if vectors.count_pending(work.catalog) or _is_other_encoder(work):
+        if ledger.count_pending(work.catalog) or _is_other_encoder(work):
             encoder = work.encoder.load()
             _check_window(work.catalog, encoder)
             vectors.set_encoder(work.catalog, encoder.name, encoder.dim)
-            total = vectors.count_pending(work.catalog)
+            total = ledger.count_pending(work.catalog)
             if total:
                 _embed(work, encoder, total)
-        vectors.close_ledger(work.catalog)
+        ledger.close_ledger(work.catalog)
 
 
 def _is_other_encoder(work: Work) -> bool:

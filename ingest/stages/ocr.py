@@ -13,9 +13,9 @@ from ingest.pool import Pool
 from ingest.stages.base import Work, has_unfinished, is_same_file, pages_to_skip, report_failures, unfinished_files
 from research.encoders.base import usable_cores
 from research.records import FailedPage
+from research.store.catalog.document_writes import give_up_ocr, needs_no_ocr, write_ocr
 from research.store.catalog.documents import get_document
-from research.store.catalog.ledger import STAGE_OCR
-from research.store.catalog.page_writes import give_up_ocr, needs_no_ocr, pages_for_ocr, write_ocr
+from research.store.catalog.ledger import STAGE_OCR, pages_for_ocr
 
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
 
@@ -25,13 +25,13 @@ class OcrStage:
 
     def pending(self, work: Work) -> bool:
         """Also where an engine was named: that it is missing is told, whether there is something to read or not."""
-        named = work.settings.ocr_engine != "auto"
+        named = work.settings.ocr_engine != "auto" or bool(work.settings.ocr_language)
         return work.settings.ocr != "off" and (named or has_unfinished(work, STAGE_OCR))
 
     def run(self, work: Work) -> None:
         jobs = list(_jobs(work))
-        if jobs or work.settings.ocr_engine != "auto":
-            choose_engine(work.settings.ocr_engine)  # a missing engine is one error now, not one a document later
+        # What is missing, an engine or its language, is one error now, not one a document later.
+        choose_engine(work.settings.ocr_engine, language=work.settings.ocr_language)
         if not jobs:
             return
         total, done = sum(len(job.pages) for job in jobs), 0
@@ -71,8 +71,18 @@ def _jobs(work: Work) -> Iterator[Job]:
         size = max(_LEAST_PAGES_A_JOB, math.ceil(len(pages) / usable_cores()))
         for start in range(0, len(pages), size):
             part = tuple(pages[start : start + size])
-            engine = work.settings.ocr_engine
-            yield Job("ocr", path, doc_id, Path(), counter, part, engine=engine, force=force, skip_pages=skip)
+            yield Job(
+                "ocr",
+                path,
+                doc_id,
+                Path(),
+                counter,
+                part,
+                engine=work.settings.ocr_engine,
+                language=work.settings.ocr_language,
+                force=force,
+                skip_pages=skip,
+            )
 
 
 def _settle(work: Work, jobs: list[Job]) -> None:

@@ -8,8 +8,8 @@ from ingest.pool import Pool
 from ingest.stages.base import Work, has_unfinished, is_same_file, pages_to_skip, report_failures, unfinished_files
 from research.encoders.base import usable_cores
 from research.records import FailedPage
+from research.store.catalog.document_writes import mark_drawn
 from research.store.catalog.ledger import STAGE_IMAGES
-from research.store.catalog.page_writes import mark_drawn
 from research.store.files import images
 from research.store.files.paths import make_folder
 from research.store.vectors import generations

@@ -31,7 +31,7 @@ from research.records import FailedPage
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VISUAL
-from research.store.catalog.page_vectors import OFF, REGIONS, PageBlobs, PageImage
+from research.store.catalog.page_vectors import OFF, REGIONS, PageBlobs, PageImage, visual_kind
 from research.store.catalog.pages import count_pages
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def choose_visual(work: Work) -> None:
 
 def is_by_model(work: Work) -> bool:
     """Whether a visual model looks at page images."""
-    return bool(work.visual) and work.visual != OFF and not work.visual.startswith(REGIONS)
+    return visual_kind(work.visual) == "model"
 
 
 class RegionsStage:
@@ -111,7 +111,7 @@ class VisualStage:
 def _chosen(work: Work, known: str) -> str:
     wanted = work.settings.visual
     if wanted == "auto":
-        if known.startswith(REGIONS):
+        if visual_kind(known) == "regions":
             return REGIONS  # whose text encoder is the text side's to choose
         if known:
             check_allowed(known, work.settings.named_encoders)
@@ -175,7 +175,7 @@ def _fail(work: Work, error: CtxError) -> None:
 
 def _kind(name: str) -> str:
     """The name without what may change unseen: the text encoder that `regions` shares."""
-    return REGIONS if name.startswith(REGIONS) else name
+    return REGIONS if visual_kind(name) == "regions" else name
 
 
 def _line_vectors(catalog: Catalog, page_ids: Sequence[int], encoder: TextEncoder) -> Iterator[PageBlobs]:

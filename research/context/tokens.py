@@ -110,7 +110,8 @@ class TokenCounter:
             whole = _tiktoken_encoding(self.encoding)
             self._counts.update((piece, len(whole.encode_ordinary(piece))) for piece in unknown)
         else:
-            self._counts.update((piece, _bpe_count(raw, table.rank)) for piece, raw in unknown.items())
+            for piece, raw in unknown.items():
+                self._counts[piece] = _bpe_count(raw, table.rank)
 
 
 class RunningCount:
@@ -144,7 +145,9 @@ class RunningCount:
 def _bpe_count(piece: bytes, rank_of: Callable[[bytes], int | None]) -> int:
     """Tokens of a piece by byte-pair merging: the neighbours of the lowest rank are joined until none are a token."""
     parts = [piece[at : at + 1] for at in range(len(piece))]
-    ranks = [rank_of(a + b) for a, b in pairwise(parts)]
+    ranks: list[int | None] = []
+    for a, b in pairwise(parts):
+        ranks.append(rank_of(a + b))
     while (lowest := min((rank for rank in ranks if rank is not None), default=None)) is not None:
         at = ranks.index(lowest)
         parts[at : at + 2] = [parts[at] + parts[at + 1]]

@@ -12,7 +12,7 @@ from research.evaluation.gold import Gold
 from research.evaluation.questions import PageKey, document_key
 from research.index import Index
 from research.models import Coverage
-from research.search.engine import Found
+from research.search.legs import Found
 
 # Deep enough to see how far down a lost page is, and for others to compute their own figures from a run file.
 DEPTH = 100

@@ -12,64 +12,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from research.errors import CtxError, UsageError
 from research.models import Coverage, LegCoverage, LegScore, Question, Rewrite
-from research.search.legs import Booster, Hits, Leg, Ranked, Rewriters
+from research.search.legs import DEFAULT_WEIGHTS, Booster, Found, Hits, Leg, Ranked, Rewriters, SearchOutcome, Weights
 from research.store.catalog.page_vectors import count_unseen
-from research.store.catalog.pages import StoredPage, get_pages, get_pages_with_text, page_ids_of, places_of, totals
+from research.store.catalog.pages import get_pages, get_pages_with_text, page_ids_of, places_of, totals
 from research.store.catalog.reader import Reader
 
 _T = TypeVar("_T")
-
-# Deep enough that a page good in both legs is seen by one of them, shallow enough to stay quick.
-_DEPTH = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """What each leg counts, by its name.
-
-    `shares` are parts of one sum. A leg outside it changes the sum of the others: by a share of what it has beyond
-    them (`gains`, for hits that tell their gain), or by taking a share of the whole (`blends`).
-    """
-
-    shares: Mapping[str, float]
-    gains: Mapping[str, float]
-    blends: Mapping[str, float]
-
-
-# From sweeps on four development sets, flat around the optimum (RETRIEVAL.md). A lexical score of 1 is far rarer than a
-# cosine of 1, hence its larger share. What a line of a scan has beyond its passage: .10 and .20 did as well as .15. The
-# third of a visual model is not measured: no trained weights could be had, so it counts as one of three.
-DEFAULT_WEIGHTS = Weights(
-    shares={"lexical": 0.63, "dense": 0.37},
-    gains={"visual": 0.15},
-    blends={"visual": 1 / 3},
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A page with its text, its score and how each leg saw it."""
-
-    page: StoredPage
-    text: str  # its markdown; empty for candidates after the results
-    score: float  # the weighted sum, 0 to 1
-    legs: dict[str, LegScore]
-
-
-@dataclass(frozen=True, slots=True)
-class SearchOutcome:
-    found: list[Found]
-    coverage: Coverage
-    timings: dict[str, float] = field(default_factory=dict)
-    searched: str = ""
-    rewrites: list[Rewrite] = field(default_factory=list)
-    candidates: list[Found] = field(default_factory=list)  # every page that a leg named, where that was asked for
 
 
 @dataclass(slots=True)
@@ -82,13 +37,24 @@ class _LegRun:
     failure: str = ""
     seconds: float = 0.0
 
-    def attempt(self, step: Callable[[_LegRun], None]) -> None:
+    def find(self, reader: Reader, question: Question, limit: int) -> None:
+        """Ask the leg for its own pages."""
+        with self._attempt():
+            self.pages = self.leg.candidates(reader, question, max(limit, self.leg.depth))
+
+    def score(self, reader: Reader, question: Question, pages: Sequence[int]) -> None:
+        """Have the leg score the pages of all; inside given documents they are its own."""
+        if not self.failure:
+            with self._attempt():
+                self.hits = self.leg.score(reader, question, pages)
+                self.pages = self.pages if question.documents is None else self.hits
+
+    @contextmanager
+    def _attempt(self) -> Iterator[None]:
         """Whatever happens in a leg, the others answer and coverage tells."""
-        if self.failure:
-            return
         started = time.perf_counter()
         try:
-            step(self)
+            yield
         except CtxError as error:
             self.failure = error.message
         except Exception as error:  # noqa: BLE001
@@ -109,6 +75,19 @@ class _Ranking:
         found = {run.leg.name: run.hits for run in self.runs if not run.failure}
         ranks = {run.leg.name: ranks_of(run.hits, run.pages) for run in self.runs if not run.failure}
         return [leg_scores(page_id, found, ranks) for page_id in page_ids]
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What rewriters and boosters did to a question and the order of its answer."""
+
+    rewrites: list[Rewrite]
+    scores: dict[int, dict[str, LegScore]] = field(default_factory=dict)  # page_id → name of what moved it → how
+
+    def moved(self, name: str, pages: Sequence[Ranked], *, ranked: bool = True) -> None:
+        for rank, page in enumerate(pages, start=1):
+            how = LegScore(rank, page.score) if ranked else LegScore(None, page.score, {"place": page.score})
+            self.scores.setdefault(page.page_id, {})[name] = how
 
 
 class Engine:
@@ -141,21 +120,24 @@ class Engine:
             question, "rewriting", plain, lambda: self._rewriters.before(question.text, reader)
         )
         question = question.searching(text)
-        ranking = self._rank(reader, question, legs, max(_DEPTH, limit))
+        ranking = self._rank(reader, question, legs, limit)
         ranked: Sequence[Ranked] = ranking.ranked
-        moved: dict[int, str] = {}
+        changes = _Changes(rewrites)
         if len(legs) > 1:  # a leg alone shows what it finds by itself
             ranked = _unless_it_fails(
-                question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, rewrites)
+                question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, changes)
             )
+            lower = text.lower()
             for booster in self._boosters:
+                if not any(hint in lower for hint in booster.hints):
+                    continue
                 ranked, pages = _boosted(booster, text, reader, ranked, question)
-                moved.update(dict.fromkeys(pages, booster.name))
-        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, moved)
+                changes.moved(booster.name, [entry for entry in ranked if entry.page_id in pages], ranked=False)
+        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, changes.scores)
         timings = {run.leg.name: run.seconds for run in ranking.runs} | {"search": time.perf_counter() - started}
         coverage = _coverage(reader, ranking.runs, off, question.notes)
         return SearchOutcome(
-            candidates[:limit], coverage, timings, text, rewrites, candidates if everything else []
+            candidates[:limit], coverage, timings, text, changes.rewrites, candidates if everything else []
         )
 
     def _asked(self, reader: Reader, question: Question) -> tuple[list[Leg], list[LegCoverage]]:
@@ -167,47 +149,62 @@ class Engine:
         off = [LegCoverage(name, "off", reason) for name, reason in reasons.items() if reason]
         return [leg for leg in legs if not reasons.get(leg.name)], off
 
-    def _rank(self, reader: Reader, question: Question, legs: Sequence[Leg], depth: int) -> _Ranking:
+    def _rank(self, reader: Reader, question: Question, legs: Sequence[Leg], limit: int) -> _Ranking:
         """Ask every leg for its pages, have every leg score the pages of all, and add up."""
         runs = [_LegRun(leg) for leg in legs]
         if question.documents is None:
-
-            def find(run: _LegRun) -> None:
-                run.pages = run.leg.candidates(reader, question, depth)
-
-            _side_by_side(_chains(runs), find)
+            _side_by_side(runs, lambda run: run.find(reader, question, limit))
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
+            # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
+            for run in runs:
+                run.score(reader, question, pages)
         else:
             # Inside a few documents every page is scored: exact, and quicker than filtering neighbours.
             pages = sorted(page_ids_of(reader, question.documents))
-
-        def score(run: _LegRun) -> None:
-            run.hits = run.leg.score(reader, question, pages)
-            run.pages = run.pages if question.documents is None else run.hits
-
-        if question.documents is None:
-            # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
-            for run in runs:
-                run.attempt(score)
-        else:
-            _side_by_side(_chains(runs), score)
+            _side_by_side(runs, lambda run: run.score(reader, question, pages))
         found = {run.leg.name: run.hits for run in runs if not run.failure}
         return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
 
     def _reranked(
-        self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking, rewrites: list[Rewrite]
+        self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking, changes: _Changes
     ) -> Sequence[Ranked]:
-        """With the pages of some documents ranked by another text, where a rewriter has one. Adds to `rewrites`."""
+        """With the pages of some documents ranked by another text, where a rewriter has one; `changes` hears of it."""
         ranked: Sequence[Ranked] = plain.ranked
-        for reranking in self._rewriters.rerankings(question.wording, list(rewrites), reader, ranked):
+        for reranking in self._rewriters.rerankings(question.wording, list(changes.rewrites), reader, ranked):
             other = replace(question.searching(reranking.question), documents=reranking.documents)
-            ranked = self._rewriters.merge(ranked, self._rank(reader, other, legs, _DEPTH).ranked, reranking)
-            rewrites += [reranking.rewrite] if reranking.rewrite else []
+            again = self._rank(reader, other, legs, 0).ranked
+            ranked = self._rewriters.merge(ranked, again, reranking)
+            if reranking.rewrite is not None:
+                changes.rewrites.append(reranking.rewrite)
+                changes.moved(reranking.rewrite.name, again)
         return ranked
 
 
-def _chains(runs: Sequence[_LegRun]) -> list[list[_LegRun]]:
-    """Legs that can work side by side; one that follows another comes after it."""
+def _unless_it_fails(question: Question, what: str, otherwise: _T, step: Callable[[], _T]) -> _T:
+    """What changes the question or the order of its answer fails alone: the plain answer stands, and a note tells."""
+    try:
+        return step()
+    except CtxError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        from research.observe.log import log_failure
+
+        log_failure("search", f"{what} failed", error)
+        question.notes.append(f"{what} failed ({type(error).__name__}); the answer is without it")
+        return otherwise
+
+
+def _boosted(
+    booster: Booster, text: str, reader: Reader, ranked: Sequence[Ranked], question: Question
+) -> tuple[Sequence[Ranked], Collection[int]]:
+    unchanged: tuple[Sequence[Ranked], Collection[int]] = (ranked, ())
+    return _unless_it_fails(
+        question, f"the booster {booster.name}", unchanged, lambda: booster.boost(text, reader, ranked)
+    )
+
+
+def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> None:
+    """Each leg in a thread of its own, but one that follows another after it in the same."""
     chains: list[list[_LegRun]] = []
     for run in runs:
         before = next((chain for chain in chains if chain[-1].leg.name == run.leg.follows), None)
@@ -215,15 +212,10 @@ def _chains(runs: Sequence[_LegRun]) -> list[list[_LegRun]]:
             chains.append([run])
         else:
             before.append(run)
-    return chains
-
-
-def _side_by_side(chains: Sequence[Sequence[_LegRun]], step: Callable[[_LegRun], None]) -> None:
-    """Each chain in a thread of its own."""
 
     def work(chain: Sequence[_LegRun]) -> None:
         for run in chain:
-            run.attempt(step)
+            step(run)
 
     threads = [threading.Thread(target=work, args=(chain,), daemon=True) for chain in chains]
     for thread in threads:
@@ -233,7 +225,7 @@ def _side_by_side(chains: Sequence[Sequence[_LegRun]], step: Callable[[_LegRun],
 
 
 def _with_pages(
-    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, moved: Mapping[int, str]
+    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, moved: Mapping[int, dict[str, LegScore]]
 ) -> list[Found]:
     page_ids = [entry.page_id for entry in ranked]
     pages = get_pages_with_text(reader, page_ids[:limit])
@@ -241,9 +233,7 @@ def _with_pages(
     found = []
     for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
         score = min(1.0, max(0.0, entry.score))
-        if entry.page_id in moved:
-            legs[moved[entry.page_id]] = LegScore(None, score, {"place": score})
-        found.append(Found(*pages[entry.page_id], score, legs))
+        found.append(Found(*pages[entry.page_id], score, legs | moved.get(entry.page_id, {})))
     return found
 
 

@@ -38,6 +38,7 @@ _BLOCK = 1000  # sketches at once
 
 class LateInteractionLeg:
     name = "visual"
+    depth = 100
     follows = "dense"
 
     def __init__(self, index: VectorIndex, device: str = "auto", named_encoders: Sequence[str] = ()) -> None:

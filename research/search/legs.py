@@ -1,4 +1,6 @@
-"""What the engine is given: legs that find pages, rewriters of what is searched, boosters that change the order."""
+"""What the engine is given: legs that find pages, rewriters of what is searched, boosters that change the order.
+
+And what it gives back."""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from research.models import Question, Rewrite
+from research.models import Coverage, LegScore, Question, Rewrite
+from research.store.catalog.pages import StoredPage
 from research.store.catalog.reader import Reader
 
 
@@ -34,6 +37,12 @@ class Leg(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def depth(self) -> int:
+        """How many of its pages it gives at least: so many that a page good in two legs is seen by one of them, and so
+        few that it stays quick."""
+        ...
 
     @property
     def follows(self) -> str:
@@ -95,6 +104,54 @@ class Booster(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def hints(self) -> Sequence[str]:
+        """Pieces of words in lower case, one of which a question must hold to concern it: most do not."""
+        ...
+
     def boost(self, text: str, reader: Reader, ranked: Sequence[Ranked]) -> tuple[Sequence[Ranked], Collection[int]]:
         """The pages in their new order, and which of them it moved. Pages that no leg found may join."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each leg counts, by its name.
+
+    `shares` are parts of one sum. A leg outside it changes the sum of the others: by a share of what it has beyond
+    them (`gains`, for hits that tell their gain), or by taking a share of the whole (`blends`).
+    """
+
+    shares: Mapping[str, float]
+    gains: Mapping[str, float]
+    blends: Mapping[str, float]
+
+
+# From sweeps on four development sets, flat around the optimum (RETRIEVAL.md). A lexical score of 1 is far rarer than a
+# cosine of 1, hence its larger share. What a line of a scan has beyond its passage: .10 and .20 did as well as .15. The
+# third of a visual model is not measured: no trained weights could be had, so it counts as one of three.
+DEFAULT_WEIGHTS = Weights(
+    shares={"lexical": 0.63, "dense": 0.37},
+    gains={"visual": 0.15},
+    blends={"visual": 1 / 3},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page with its text, its score and how each leg saw it."""
+
+    page: StoredPage
+    text: str  # its markdown; empty for candidates after the results
+    score: float  # the weighted sum, 0 to 1
+    legs: dict[str, LegScore]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    found: list[Found]
+    coverage: Coverage
+    timings: dict[str, float] = field(default_factory=dict)
+    searched: str = ""
+    rewrites: list[Rewrite] = field(default_factory=list)
+    candidates: list[Found] = field(default_factory=list)  # every page that a leg named, where that was asked for

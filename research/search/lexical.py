@@ -35,6 +35,7 @@ from research.store.fulltext import search
 from research.store.fulltext.analyzer import name_words, words
 from research.store.fulltext.search import Floors, Term
 
+_OUTDATED = "the pages were analysed by another version of ctx, so some words are not found; update: ctx doctor --fix"
 _PAIR_WEIGHT = 0.2
 _MOST_NAME = 0.5
 _SCALE = 1.0 + _PAIR_WEIGHT + _MOST_NAME
@@ -59,12 +60,15 @@ class _Terms:
 class LexicalLeg:
     name = "lexical"
     follows = ""
+    depth = 100
 
     def why_off(self, reader: Reader) -> str:
         return ""
 
     def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
         asked = _terms_of(reader, question)
+        if search.is_outdated(reader):
+            question.notes.append(_OUTDATED)
         pages = search.find_words(reader, asked.terms, limit=depth)
         paired, complete = search.find_pairs(reader, asked.ordered, limit=depth)
         pages |= set(islice(paired, depth))

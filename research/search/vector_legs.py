@@ -3,10 +3,10 @@
 Dense is the best chunk of a page by cosine with the question.
 
 Visual is whichever way of seeing filled the index. `regions` is the embedded one: a page's visible pieces, compared
-with the question by the text encoder. The pieces are chunks, whose vectors the dense leg has already, and the single lines
-that OCR read from pictures and scans, which have vectors of their own. So it builds on the dense leg, and what counts
-beside that one is what a line has beyond the passage it stands in (`Hit.gain`). It understands no picture beyond the
-words in it. A visual model stands in late_interaction.py.
+with the question by the text encoder. The pieces are chunks, whose vectors the dense leg has already, and the single
+lines that OCR read from pictures and scans, which have vectors of their own. So it builds on the dense leg, and what
+counts beside that one is what a line has beyond the passage it stands in (`Hit.gain`). It understands no picture beyond
+the words in it. A visual model stands in late_interaction.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from research.errors import CtxError
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
     from research.search.late_interaction import LateInteractionLeg
 
+_DEPTH = 64  # pages; about what a hundred chunks come to
+
 
 class QuestionEncoder:
     """Embeds questions with the encoder that filled the index; loads it with the first one, and another if the index
@@ -46,7 +47,10 @@ class QuestionEncoder:
     def vector(self, reader: Reader, question: Question) -> NDArray[np.float32]:
         """(dim,), unit length."""
         encoder = self.encoder(reader)
-        return question.memo.get(("vector", encoder.name), partial(encoder.embed_query, question.wording))
+        known: NDArray[np.float32] | None = question.memo.known(("vector", encoder.name))
+        if known is None:
+            known = question.memo.put(("vector", encoder.name), encoder.embed_query(question.wording))
+        return known
 
     def encoder(self, reader: Reader) -> TextEncoder:
         if self._given is not None:
@@ -66,6 +70,7 @@ class QuestionEncoder:
 class DenseLeg:
     name = "dense"
     follows = ""
+    depth = _DEPTH
 
     def __init__(self, index: VectorIndex, encoder: QuestionEncoder) -> None:
         self._index = index
@@ -75,14 +80,14 @@ class DenseLeg:
         return ""
 
     def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
-        return question.memo.get(("nearest", depth), partial(self._look, reader, question, depth))
-
-    def _look(self, reader: Reader, question: Question, depth: int) -> list[int]:
-        found = self._index.nearest(reader, self._encoder.vector(reader, question), depth)
-        if found.problem:
-            question.notes.append(found.problem)
-        _known(question).update(found.pairs)
-        return [page_id for page_id, _ in found.pairs]
+        known: list[int] | None = question.memo.known(("nearest", depth))
+        if known is None:
+            found = self._index.nearest(reader, self._encoder.vector(reader, question), depth)
+            if found.problem:
+                question.notes.append(found.problem)
+            _known(question).update(found.pairs)
+            known = question.memo.put(("nearest", depth), [page_id for page_id, _ in found.pairs])
+        return known
 
     def score(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> Hits:
         known = _known(question)
@@ -102,6 +107,7 @@ def _known(question: Question) -> dict[int, float]:
 
 class VisualLeg:
     name = "visual"
+    depth = _DEPTH
     follows = "dense"  # OCR's lines build on it; and a model is so slow that waiting for it is nothing
 
     def __init__(
@@ -158,6 +164,7 @@ class _Lines:
 
 class OcrLinesLeg:
     name = "visual"
+    depth = _DEPTH
     follows = "dense"
 
     def __init__(self, dense: DenseLeg, encoder: QuestionEncoder) -> None:
@@ -198,7 +205,10 @@ class OcrLinesLeg:
         if not lines_match_encoder(reader):
             return {}
         if page_vectors.count(reader) <= EXACT_PAGES:
-            return question.memo.get("lines", lambda: self._compare(reader, question, self._all_lines(reader)))
+            known: dict[int, float] | None = question.memo.known("lines")
+            if known is None:
+                known = question.memo.put("lines", self._compare(reader, question, self._all_lines(reader)))
+            return known
         return self._compare(reader, question, _read(reader, page_ids))
 
     def _compare(self, reader: Reader, question: Question, lines: _Lines) -> dict[int, float]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from research.context.injection.detector import signals_of
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
 from research.search.boosters.page_references import PageReferencesBooster
-from research.search.engine import DEFAULT_WEIGHTS, Engine, Found, SearchOutcome
+from research.search.engine import Engine
+from research.search.legs import DEFAULT_WEIGHTS, Found, SearchOutcome
 from research.search.lexical import LexicalLeg
 from research.search.rewriters.base import Rewriters
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
@@ -66,7 +67,9 @@ class DocumentsSource:
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
         outcome = self.engine.run(reader, question, limit)
-        items = [_found_item(found, question.mode, limit) for found in outcome.found]
+        items = []
+        for found in outcome.found:
+            items.append(_found_item(found, question.mode, limit))
         return Retrieved(items, _status(outcome), outcome.coverage, outcome.timings, outcome.searched, outcome.rewrites)
 
     def highlight(self, reader: Reader, question: Question, items: Sequence[Item]) -> list[Item]:

@@ -20,9 +20,10 @@ from research.boxes import WHOLE_PAGE
 from research.encoders.minilm.encoder import MiniLMEncoder
 from research.encoders.minilm.files import VOCABULARY as VOCABULARY_FILE
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import FileStamp, add_document
+from research.store.catalog.document_writes import add_document
+from research.store.catalog.documents import FileStamp
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.analyzer import STOP_WORDS
 from research.store.vectors import writer
@@ -136,7 +137,7 @@ def _write_vectors(catalog: Catalog) -> None:
     waiting = (chunk.chunk_id for chunk in vectors.pending_chunks(catalog))
     while part := list(islice(waiting, _VECTORS_A_COMMIT)):
         vectors.write_vectors(catalog, part, _clustered(topics, len(part), pick))
-    vectors.close_ledger(catalog)
+    ledger.close_ledger(catalog)
 
 
 def _clustered(topics: Floats, count: int, pick: np.random.Generator) -> Floats:

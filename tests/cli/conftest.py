@@ -8,7 +8,6 @@ import pty
 import shutil
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,14 +16,16 @@ import pytest
 
 from research.encoders.registry import DEFAULT, load_text_encoder
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import FileStamp, add_document
+from research.store.catalog.document_writes import add_document
+from research.store.catalog.documents import FileStamp
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.vectors import writer
 from tests.conftest import MEASURE, built_once
 from tests.in_process import Ran
+from tests.network_guard import guarded
 
 EVIL_NAME = "evil\n[bold]x[b]\x1b[31m\u202e--json.pdf"
 EVIL_TEXT = (
@@ -84,7 +85,7 @@ def _make(root: Path, *, embed: bool) -> None:
             vectors.write_vectors(
                 catalog, [chunk.chunk_id for chunk in chunks], encoder.embed([chunk.text for chunk in chunks])
             )
-            vectors.close_ledger(catalog)
+            ledger.close_ledger(catalog)
             writer.publish(catalog)
 
 
@@ -143,7 +144,7 @@ def spawn() -> Callable[..., Ran]:
 
     def run(*args: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None) -> Ran:
         done = subprocess.run(
-            [sys.executable, "-m", "cli.main", *args],
+            guarded("-m", "cli.main", *args),
             input=stdin,
             capture_output=True,
             env={**os.environ, **MEASURE, **(env or {})},
@@ -165,7 +166,7 @@ def on_terminal() -> Callable[..., Ran]:
         environment = {**os.environ, **MEASURE, "TERM": "xterm-256color", **(env or {})}
         environment.pop("COLUMNS", None)
         process = subprocess.Popen(
-            [sys.executable, "-m", "cli.main", *args], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+            guarded("-m", "cli.main", *args), stdin=theirs, stdout=theirs, stderr=theirs, env=environment
         )
         os.close(theirs)
         os.write(ours, typed)

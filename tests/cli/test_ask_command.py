@@ -46,8 +46,8 @@ def test_json_is_one_document_for_every_kind_of_question(call, filled: Path, que
 def test_the_document_has_all_fields(call, filled: Path) -> None:
     document = call("ask", "housing", "bubble", "--json", "--index", str(filled)).document
     assert list(document) == [
-        "schema", "query", "formatted_text", "sources", "total_tokens", "max_tokens", "truncated", "dropped",
-        "coverage", "timings",
+        "schema", "query", "searched", "rewrites", "formatted_text", "sources", "total_tokens", "max_tokens",
+        "truncated", "dropped", "coverage", "timings",
     ]  # fmt: skip
     assert document["query"] == "housing bubble"
     first = document["sources"][0]
@@ -142,6 +142,23 @@ def test_num_results_and_max_sources(call, filled: Path) -> None:
     assert count("--max-sources", "2") == 2
     assert count("--num-results", "1") == 1
     assert count("--num-results", "3", "--max-sources", "2") == 2
+
+
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_what_was_searched_is_told(call, filled: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    asked = "What burst in the crissis? Answer in one sentence."
+    document = call(command, asked, "--json", "--index", str(filled)).document
+    assert document["query"] == asked
+    assert document["searched"] == "What burst in the crissis crisis?"
+    assert [rewrite["name"] for rewrite in document["rewrites"]] == ["answer-form", "names"]
+    assert document["rewrites"][0]["before"] == asked
+    explained = call(command, asked, "--explain", "--index", str(filled)).err
+    assert "searched: What burst in the crissis crisis?\n" in explained
+    assert "rewritten by answer-form: left out 1 sentence" in explained
+    assert "rewritten by names: crissis is on no page" in explained
+    monkeypatch.setenv("CTX_REWRITERS", "off")
+    document = call(command, asked, "--json", "--index", str(filled)).document
+    assert (document["searched"], document["rewrites"]) == (asked, [])
 
 
 def test_explain_goes_to_stderr_in_a_pipe(call, filled: Path) -> None:

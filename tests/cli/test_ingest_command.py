@@ -158,7 +158,6 @@ def test_a_model_that_is_none_costs_the_visual_side_only(call, make_pdf: MakePdf
     assert ran.code == 1
     assert ran.document["added"] == 1
     assert "is no model" in ran.document["visual_error"]
-    assert f"hint: {ran.document['visual_hint']}\n" in ran.err
     assert "ctx: error: the visual side was left as it was" in ran.err
     asked = call("ask", "What has tusks?", "--json", *where)
     assert asked.code == 0

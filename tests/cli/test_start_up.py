@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import cli
+from cli.app import COMMANDS
 
 HEAVY = {"chromadb", "onnxruntime", "numpy", "torch", "pymupdf", "tiktoken", "tokenizers", "pydantic", "rich"}
 
@@ -45,3 +49,12 @@ def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
     assert not loaded & {"research.encoders.allowed", "research.encoders.sentence_transformers", "filelock"}
     others = {"cli.ingest", "cli.search", "cli.eval", "cli.show", "cli.list", "cli.remove", "cli.status", "cli.doctor"}
     assert not loaded & others
+
+
+def test_no_command_imports_another() -> None:
+    """What two of them need lies in a module of its own."""
+    others = {f"cli.{name}" for name in COMMANDS} | {"cli.app"}
+    for name in COMMANDS:
+        source = (Path(cli.__file__).parent / f"{name}.py").read_text("utf-8")
+        found = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
+        assert not found & others, name

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from cli.app import COMMANDS
-from cli.ingest import spell_out_wait
 from cli.main import main
+from cli.waiting import expand_bare_wait
 from research import __version__
 
 
@@ -243,4 +243,4 @@ def test_completion(spawn) -> None:
     ],
 )
 def test_wait_may_stand_alone(given: list[str], spelled: list[str]) -> None:
-    assert spell_out_wait(given) == spelled
+    assert expand_bare_wait(given) == spelled

@@ -19,8 +19,8 @@ import pymupdf
 
 from ingest.report import SilentObserver
 from ingest.run import ingest
-from research.search.engine import SearchEngine, SearchOutcome
-from research.search.rewriters.base import Rewriters
+from research.contract import SearchEngine
+from research.search.legs import SearchOutcome
 from research.settings import Settings
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
@@ -72,11 +72,11 @@ def ranks(outcome: SearchOutcome, question: Question) -> list[int]:
 def test_no_right_page_stands_lower_with_the_rewriters_on(sample_index: Path, tmp_path: Path) -> None:
     root = tmp_path / "index"
     shutil.copytree(sample_index, root)
-    summary = ingest([NO_HARM / "pdfs"], IndexPaths(root), settings=Settings(images=False), observer=SilentObserver())
+    summary = ingest(IndexPaths(root), [NO_HARM / "pdfs"], settings=Settings(images=False), observer=SilentObserver())
     assert not summary.failed
     lower, tempted, acted = [], Counter[str](), Counter[str]()
     with ChromaClient(root) as client:
-        on, off = SearchEngine(client), SearchEngine(client, rewriters=Rewriters())
+        on, off = SearchEngine(client), SearchEngine(client, rewriters=())
         for question in questions():
             rewritten = on.run(question.query, everything=True)
             plain = off.run(question.query, everything=True)

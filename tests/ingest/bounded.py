@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.network_guard import guarded
+
 # A process of its own, so that nothing else this one has started is counted.
 _WATCHER = """
 import resource, subprocess, sys
@@ -34,7 +36,7 @@ class Bounded:
 
 def ingest(path: Path, index: Path, *options: str, seconds: float = 120.0) -> Bounded:
     """Run the command to its end; a run that takes longer than `seconds` is a failure."""
-    command = [sys.executable, "-m", "cli.main", "ingest", str(path), "--index", str(index), "--json", *options]
+    command = guarded("-m", "cli.main", "ingest", str(path), "--index", str(index), "--json", *options)
     watched = subprocess.Popen(
         [sys.executable, "-c", _WATCHER, *command],
         stdout=subprocess.PIPE,

@@ -9,12 +9,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.in_process import run_in_process
+from tests.network_guard import guarded
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -50,7 +50,7 @@ def trap(stage, page):
 _PLANTED = {
     "pdf/reader.py": ("            return extract_page(", '            trap("read", number)\n'),
     "images.py": ("    picture = raster(", '    trap("images", number)\n'),
-    "ocr/job.py": ("            return read_page(", '            trap("ocr", number)\n'),
+    "ocr/run.py": ("            return read_page(", '            trap("ocr", number)\n'),
 }
 _LIMITS = {
     "Limits(60.0, 30.0, 600.0)": "Limits(60.0, 3.0, 600.0)",
@@ -112,7 +112,7 @@ class FaultyCtx:
             ran = run_in_process(*args, "--index", str(self._index))
             return Said(ran.code, ran.out, ran.err)
         done = subprocess.run(
-            [sys.executable, "-m", "cli.main", *args, "--index", str(self._index)],
+            guarded("-m", "cli.main", *args, "--index", str(self._index)),
             cwd=self._home,
             env={
                 **os.environ,

@@ -169,12 +169,6 @@ def test_counts_that_do_not_add_up_still_fit() -> None:
     assert dense("".join(chunk.text for chunk in chunks)) == "word" * 900
 
 
-def test_target_makes_smaller_chunks() -> None:
-    page = page_of(paragraph(SENTENCE * 30))
-    small = chunk_page(page, title="", count=count, target=80)
-    assert all(chunk.tokens <= 80 for chunk in small)
-
-
 def test_a_window_without_room_is_refused() -> None:
     with pytest.raises(ValueError, match="window"):
         chunks_of(Page(1, "text"), window=8)

@@ -44,6 +44,7 @@ def test_chunks_are_passages_of_their_page(samples: ChromaClient, path: Path) ->
         " JOIN documents USING (doc_id) WHERE filename = ?",
         (path.name,),
     ).fetchall()
+    assert rows
     for text, tokens, markdown, number in rows:
         page = _bare(zlib.decompress(markdown).decode())
         for line in zlib.decompress(text).decode().splitlines():

@@ -18,7 +18,7 @@ from ingest.run import ingest
 from research.errors import IndexUnusableError
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.page_writes import count_for_ocr
+from research.store.catalog.ledger import count_for_ocr
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
 from tests.conftest import MakePdf

@@ -20,7 +20,8 @@ from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents, paths_of, unfinished
+from research.store.catalog.documents import all_documents, paths_of
+from research.store.catalog.ledger import unfinished
 from research.store.catalog.pages import document_markdown
 from research.store.client import ChromaClient
 from research.store.files.lock import write_lock
@@ -45,9 +46,7 @@ def index(tmp_path: Path) -> IndexPaths:
 TEXT = Settings(images=False)  # page images are tested with the stages after the text
 
 
-def _run(
-    path: Path, index: IndexPaths, observer: Observer | None = None, settings: Settings = TEXT
-) -> IngestSummary:
+def _run(path: Path, index: IndexPaths, observer: Observer | None = None, settings: Settings = TEXT) -> IngestSummary:
     summary = ingest(index, [path], settings=settings, observer=observer or SilentObserver())
     assert not summary.interrupted
     assert summary.pending_chunks == 0

@@ -233,3 +233,22 @@ def test_leaving_early_ends_the_processes(make_pdf: MakePdf, tmp_path: Path) -> 
         for _ in pool.run([_job(path, tmp_path)]):
             raise KeyboardInterrupt
     assert _children() == []
+
+
+def test_a_bug_of_ours_is_told_as_one_and_the_next_document_is_read(
+    make_pdf: MakePdf, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Played by a task that no reading process knows: it raises where any slip of ours would."""
+    path = make_pdf("a.pdf", ["One"])
+    unknown = Job("unknown", path, "d", tmp_path / "x.jsonl")  # type: ignore[arg-type]
+    limits = dict.fromkeys(("unknown", "read"), Limits(60, 60, 60))
+    with Pool(1, limits) as pool:  # type: ignore[arg-type]
+        failed, read = _ends(list(pool.run([unknown, _job(path, tmp_path)])))
+    assert isinstance(failed, DocumentFailed)
+    assert (failed.code, failed.reason) == ("internal", "a bug in ctx, not in the file: KeyError: 'unknown'")
+    assert "worker.py" in failed.trace
+    assert isinstance(read, DocumentRead)
+    assert (read.job.failed_attempts, read.pages) == ((), 1), "by the same process"
+    [record] = caplog.records
+    assert (record.name, record.levelname) == ("ctx.ingest", "ERROR")
+    assert "worker.py" in record.getMessage()

@@ -8,8 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from bounded import ingest
+
+import research
+from ingest import ingest as run
+from research.settings import Settings
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.backup import backup
+from research.store.upkeep.checks import check_index
+from research.store.upkeep.removal import plan_removal, remove
+from research.store.upkeep.restore import restore
 
 
 def _open_to_others(index: Path) -> list[str]:
@@ -20,13 +29,12 @@ def _open_to_others(index: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("existing", [None, 0o755])
-def test_everything_a_run_leaves_is_private(make_pdf, tmp_path: Path, existing: int | None) -> None:
+def test_everything_a_run_leaves_is_private(make_pdf, tmp_path: Path) -> None:
+    """In a folder that everybody may enter, by a user whose files everybody may read."""
     docs, index = tmp_path / "docs", tmp_path / "index"
     make_pdf("a.pdf", ["The first page", "The second"], docs)
     make_pdf("b.pdf", ["Another"], docs)
-    if existing is not None:
-        index.mkdir(mode=existing)
+    index.mkdir(mode=0o755)
     before = os.umask(0o000)
     try:
         assert ingest(docs, index).code == 0
@@ -36,5 +44,35 @@ def test_everything_a_run_leaves_is_private(make_pdf, tmp_path: Path, existing: 
         os.umask(before)
     assert _open_to_others(index) == []
     assert len(list(index.rglob("*"))) > 8
-    mode = stat.S_IMODE(index.stat().st_mode)
-    assert mode == (0o700 if existing is None else existing), "a folder that was there keeps what its owner gave it"
+    assert stat.S_IMODE(index.stat().st_mode) == 0o755, "a folder that was there keeps what its owner gave it"
+
+
+def test_a_library_users_process_is_left_as_it_is(make_pdf, tmp_path: Path) -> None:
+    """Files are private by their own rights: what other threads make meanwhile is none of our business."""
+    docs, index, restored = tmp_path / "docs", IndexPaths(tmp_path / "index"), IndexPaths(tmp_path / "restored")
+    make_pdf("a.pdf", ["The first page", "The second"], docs)
+    make_pdf("b.pdf", ["Another"], docs)
+    restored.root.mkdir(mode=0o755)
+    before = os.umask(0o022)
+    try:
+        run(index, [docs], settings=Settings(ocr="off"))
+        with write_lock(index):
+            (tmp_path / "mine").write_text("of another thread")
+        remove(index, plan_removal(index, ["b.pdf"]).documents)
+        backup(index, tmp_path / "b.zip")
+        restore(restored, tmp_path / "b.zip")
+        assert not check_index(index)[-1].remedy
+    finally:
+        assert os.umask(before) == 0o022
+    assert stat.S_IMODE(index.root.stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "mine").stat().st_mode) == 0o644
+    assert stat.S_IMODE((tmp_path / "b.zip").stat().st_mode) == 0o600
+    for made in (index.root, restored.root):
+        assert _open_to_others(made) == []
+        assert {path.name for path in made.iterdir()} >= {"catalog.sqlite3", "chroma", "images", "write.lock"}
+
+
+def test_nothing_in_research_sets_the_umask() -> None:
+    """It is the whole process's, and a library's user has other threads."""
+    package = Path(research.__file__).parent
+    assert [path.name for path in package.rglob("*.py") if "umask" in path.read_text("utf-8")] == []

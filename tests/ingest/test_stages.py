@@ -15,8 +15,8 @@ from research.errors import CtxError
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import remove_document, unfinished
-from research.store.catalog.page_writes import count_for_ocr
+from research.store.catalog.document_writes import remove_document
+from research.store.catalog.ledger import count_for_ocr, unfinished
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf

@@ -16,7 +16,7 @@ from research.encoders.visual.loading import engine as colpali_classes
 from research.encoders.visual.packing import unpack
 from research.encoders.visual.registry import checkpoint_of
 from research.errors import UsageError
-from research.search.engine import SearchOutcome
+from research.search.legs import SearchOutcome
 from research.settings import Settings
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog

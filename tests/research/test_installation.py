@@ -5,16 +5,15 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from research.context.tables import table
-from research.context.tokens import TokenCounter
+from research.context.tokens import FOLDER, SHIPPED, TokenCounter
 from research.installation import PACKAGES, check_encoder, check_packages, check_token_tables
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def test_token_tables_with_a_hole_are_told(tmp_path: Path) -> None:
-    for name in (*table.SHIPPED, "SHA256SUMS"):
-        shutil.copy(table.FOLDER / name, tmp_path)
+    for name in (*SHIPPED, "SHA256SUMS"):
+        shutil.copy(FOLDER / name, tmp_path)
     assert [check.severity for check in check_token_tables(tmp_path)] == ["ok"]
     with (tmp_path / "o200k_base.bin").open("r+b") as file:
         file.seek(1_500_000)
@@ -28,7 +27,7 @@ def test_token_tables_with_a_hole_are_told(tmp_path: Path) -> None:
 
 def test_the_tables_that_count_are_the_ones_looked_at() -> None:
     assert [check.severity for check in check_token_tables()] == ["ok"]
-    assert {f"{name}.bin" for name in ("o200k_base", "cl100k_base")} == set(table.SHIPPED)
+    assert {f"{name}.bin" for name in ("o200k_base", "cl100k_base")} == set(SHIPPED)
     assert TokenCounter().count("seventeen tokens") == 3
 
 

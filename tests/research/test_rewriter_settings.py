@@ -9,7 +9,7 @@ import pytest
 
 from research.errors import UsageError
 from research.search.boosters import page_references
-from research.search.rewriters.base import KNOWN
+from research.settings import REWRITERS as KNOWN
 from research.settings import Settings, load_settings, user_config
 
 
@@ -44,7 +44,7 @@ def test_a_file_switches_them_off(tmp_path: Path, line: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["wording", "off, names", "Finance"])
 def test_unknown_names_are_told_with_those_there_are(tmp_path: Path, wrong: str) -> None:
-    with pytest.raises(UsageError, match="rewriters cannot have") as caught:
+    with pytest.raises(UsageError, match="rewriters cannot be") as caught:
         load_settings(folder=tmp_path, environment={"CTX_REWRITERS": wrong})
     assert "answer-form, names, finance" in caught.value.hint
 

@@ -6,13 +6,13 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
 from research.store.files.paths import IndexPaths
+from tests.network_guard import guarded
 
 PATIENCE = 120.0  # seconds until a test says that something hangs; a loaded machine is slow
 
@@ -20,7 +20,7 @@ PATIENCE = 120.0  # seconds until a test says that something hangs; a loaded mac
 def start(*args: str, root: Path) -> subprocess.Popen[str]:
     """`ctx ARGS --index ROOT`, with its output kept."""
     return subprocess.Popen(
-        [sys.executable, "-m", "cli.main", *args, "--index", str(root)],
+        guarded("-m", "cli.main", *args, "--index", str(root)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -71,16 +71,18 @@ def neutralize_name(name: str) -> str:
         if header.bracket:
             name = f"{name[: header.place]}({name[header.place + 1 :]}"
     folded = fold(name)
-    closing = [place for place, character in enumerate(name) if _closes(character)]
-    for place in closing:
-        if re.search(_PAGE_END, folded[:place]):
+    for place, character in enumerate(name):
+        if _closes(character) and re.search(_PAGE_END, folded[:place]):
             name = f"{name[:place]}){name[place + 1 :]}"
     return name
 
 
 def forges_header(text: str) -> bool:
     """Whether the text holds what reads as a whole header, and not only a reference such as `[Document 2]`."""
-    return any(header.whole for header in _headers(text))
+    for header in _headers(text):  # noqa: SIM110  a question's way goes through here: no frame more than needed
+        if header.whole:
+            return True
+    return False
 
 
 def _headers(text: str) -> Iterator[_Header]:
@@ -168,8 +170,11 @@ def _is_bracket(character: str, side: str = "", category: str = "P") -> bool:
 
 def _has_number(folded: str, start: int) -> bool:
     """Whether a number follows at all: a page of the bare word would else be read on from each of them."""
-    found = (pattern.match(folded, start) for pattern in _beginnings())
-    return any(match is not None and _is_number(match[1]) for match in found)
+    for pattern in _beginnings():
+        match = pattern.match(folded, start)
+        if match is not None and _is_number(match[1]):
+            return True
+    return False
 
 
 @cache
@@ -215,8 +220,13 @@ def _number_words() -> frozenset[str]:
 
 def _is_number(text: str) -> bool:
     """Whether it is written in digits, as a Roman numeral, or in words."""
-    words = re.split(r"[\W_]+", text)
-    return text.isdigit() or all(word in _number_words() or re.fullmatch(_NUMERAL, word) for word in words)
+    if text.isdigit():
+        return True
+    known = _number_words()
+    for word in re.split(r"[\W_]+", text):  # noqa: SIM110
+        if word not in known and not re.fullmatch(_NUMERAL, word):
+            return False
+    return True
 
 
 def _spelt(word: str) -> str:

@@ -66,7 +66,7 @@ def symbols(text: str) -> str:
         for mark, ascii_mark in _ASCII.items():
             text = text.replace(mark, ascii_mark)
     tokens = _TOKEN.findall(text.replace("_", " "))
-    found = [_SYMBOLS[token] for token in tokens]
+    found = list(map(_SYMBOLS.__getitem__, tokens))
     for at, pair in enumerate(pairwise(tokens)):
         if pair in phrases and found[at]:
             for rest, symbol in phrases[pair]:

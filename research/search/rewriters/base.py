@@ -29,6 +29,9 @@ _GAP = 0.03
 # So many pages of the other text may come before the best one kept; then they take turns.
 _AHEAD = 5
 
+# Shorter words are a letter away from too many others to be a slip of a name.
+LEAST_LETTERS = 5
+
 # Pieces of words, one of which a question must hold before the rewriter is loaded. A test holds them against what the
 # rewriters look for.
 FORM_HINTS = ("answer", "round", "respon", "reply", "state that", "state so", "say that", "say so", "json", "decimal")
@@ -84,12 +87,13 @@ class Rewriters:
     def merge(self, plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> list[Ranked]:
         """The plain ranking, in which the pages of each document reranked stand in the order of the other one.
 
-        A page takes the score of the place it comes to. Pages that only the other text found push the last ones of their
-        document to the end.
+        A page takes the score of the place it comes to. Pages that only the other text found push the last ones of
+        their document to the end.
         """
         places = {doc_id: iter(_order(doc_id, plain, other, reranking.keep_best)) for doc_id in reranking.documents}
         merged = [
-            Ranked(next(places[page.doc_id]), page.doc_id, page.score) if page.doc_id in places else page for page in plain
+            Ranked(next(places[page.doc_id]), page.doc_id, page.score) if page.doc_id in places else page
+            for page in plain
         ]
         least = min((page.score for page in plain), default=0.0)
         return merged + [Ranked(page_id, doc_id, least) for doc_id, rest in places.items() for page_id in rest]
@@ -126,7 +130,7 @@ def _answer_form(question: str, reader: Reader) -> Rewrite | None:
 def _names(question: str, reader: Reader) -> Rewrite | None:
     from research.store.fulltext.search import unknown_words
 
-    unknown = unknown_words(reader, question)
+    unknown = [word for word in unknown_words(reader, question) if len(word) >= LEAST_LETTERS]
     if not unknown:
         return None
     from research.search.rewriters.names import with_corrections

@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 
 from research.models import Rewrite
 from research.search.legs import Ranked, Reranking
+from research.search.rewriters.base import LEAST_LETTERS
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import fold, words
 from research.store.fulltext.search import name_matches, name_stems, share_of_named, written_names
 
 NAME = "names"
 
-# Shorter words are a letter away from too many others.
-_LEAST_LETTERS = 5
 _LETTERS_FOR_TWO_EDITS = 8
 # A pasted text may hold hundreds of words that no page has; a question has one or two.
 _MOST_WORDS = 4
@@ -58,7 +57,7 @@ def as_written(done: Rewrite, reader: Reader, ranked: Sequence[Ranked]) -> Reran
 
 def _name_meant(word: str, reader: Reader) -> str | None:
     """The one word of names and titles that is a slip away from this one."""
-    if len(word) < _LEAST_LETTERS or _is_a_word(word):
+    if _is_a_word(word):
         return None
     from rapidfuzz.distance import OSA
 
@@ -76,7 +75,7 @@ def _candidates(word: str, most: int, reader: Reader) -> Iterator[str]:
     for stem in name_stems(reader, word[0]):
         beginnings = (own_stem, *(word[: len(stem) + change] for change in (-1, 0, 1)))
         if min(OSA.distance(stem, beginning) for beginning in beginnings) <= most:
-            names = [n for n in written_names(reader, stem, documents=_DOCUMENTS) if len(n) >= _LEAST_LETTERS]
+            names = [n for n in written_names(reader, stem, documents=_DOCUMENTS) if len(n) >= LEAST_LETTERS]
             if names and share_of_named(reader, stem) >= _A_NAME:
                 yield from names
 

@@ -6,21 +6,21 @@ import os
 import sqlite3
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
-from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable_catalog
-from research.store.catalog.reader import Connection, Reader, Rows
-from research.store.files.paths import IndexPaths
+from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable, unusable_catalog
+from research.store.catalog.meta import write_meta
+from research.store.catalog.reader import Connection, Rows
+from research.store.files.paths import CATALOG, IndexPaths, touch_private
 
 SCHEMA_VERSION = 5  # that of `schema.VERSION`, which a question on a current index need not load
 _BUSY_SECONDS = 30.0
 _SHORT_BUSY_SECONDS = 1.0
 _KEPT = 8  # idle connections, each with its own cache of the file
 _MOST_COUNTS = 100_000  # remembered; a word of a question is one
-_REVISION = "revision"
 
 
 class _Connection(sqlite3.Connection):
@@ -63,6 +63,8 @@ class Catalog:
             self.connection.refresh()
             if not self.connection.meta.get("catalog_id"):
                 self.set_meta("catalog_id", uuid.uuid4().hex)
+            if writable:
+                self._update_fulltext()
         except sqlite3.Error as error:  # a torn file often opens, and fails at the first look inside
             self.close()
             raise self._explain(error) from error
@@ -218,32 +220,61 @@ class Catalog:
         return connection
 
     def _open_writable(self, timeout: float = _BUSY_SECONDS) -> _Connection:
+        try:
+            touch_private(self.paths.catalog)
+        except OSError as error:
+            raise unusable(f"the catalog in {self.paths.root} failed", error) from error
         connection = _open(f"file:{quote(os.fsencode(self.paths.catalog))}", timeout)
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA journal_mode = WAL")
-        # A commit that was reported must survive a power cut, not only a kill.
-        connection.execute("PRAGMA synchronous = FULL")
-        if _version_of(connection) != SCHEMA_VERSION:
-            from research.store.catalog import schema  # a question on a current index needs none of it
+        with _closed_on_failure(connection):
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA journal_mode = WAL")
+            # A commit that was reported must survive a power cut, not only a kill.
+            connection.execute("PRAGMA synchronous = FULL")
+            if _version_of(connection) != SCHEMA_VERSION:
+                from research.store.catalog import schema  # a question on a current index needs none of it
 
-            schema.migrate(connection)
+                schema.migrate(connection)
         return connection
 
     def _open_readable(self) -> _Connection:
         name = quote(os.fsencode(self.paths.catalog))
         connection = _open(f"file:{name}?mode=ro")
         try:
-            found = _version_of(connection)
+            with _closed_on_failure(connection):
+                found = _version_of(connection)
         except sqlite3.OperationalError:
-            # A write-ahead log needs a writable folder; on a read-only one the file alone is complete.
-            connection.close()
+            if os.access(self.paths.root, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+                raise
+            self._check_no_log()
+            # A write-ahead log needs a writable folder; without one the file alone is complete.
             connection = _open(f"file:{name}?immutable=1")
-            found = _version_of(connection)
+            with _closed_on_failure(connection):
+                found = _version_of(connection)
         if found != SCHEMA_VERSION:
             connection.close()
             self.paths.create()  # an index is marked as ours before it is first written by this version
             return self._open_writable()
         return connection
+
+    def _check_no_log(self) -> None:
+        """Raise if the newest changes are not in the file yet: an answer without them is out of date."""
+        log = self.paths.catalog.with_name(f"{CATALOG}-wal")
+        if log.exists() and log.stat().st_size:
+            raise IndexUnusableError(
+                f"the folder {self.paths.root} may only be read, and the newest changes are still in {log.name}",
+                hint="make the folder writable once, or copy it and name the copy with --index DIR",
+            )
+
+    def _update_fulltext(self) -> None:
+        """Whoever opens the catalog for writing brings full text up to the analyzer that questions will use."""
+        from research.store.fulltext.search import is_outdated
+
+        if is_outdated(self):
+            from research.store.fulltext.rebuild import update_words
+
+            # What is damaged is left to `ctx doctor --fix`, which opens the catalog as well.
+            with suppress(IndexUnusableError, sqlite3.DatabaseError):
+                update_words(self)
 
     def _explain(self, error: sqlite3.Error) -> IndexUnusableError:
         return unusable_catalog(f"the catalog in {self.paths.root} failed", error)
@@ -297,48 +328,14 @@ class _Fetched:
         return self._rows
 
 
-def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> None:
-    """Part of the caller's transaction, if there is one."""
-    connection.executemany(
-        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        list(values.items()),
-    )
-
-
-def revision_of(reader: Reader) -> int:
-    """How many changes the collections must follow though no vector changed: a new name, a drawn page."""
-    return int(reader.meta(_REVISION, "0"))
-
-
-def revise(connection: sqlite3.Connection) -> None:
-    """Count one such change; part of the caller's transaction."""
-    connection.execute(
-        "INSERT INTO meta (key, value) VALUES (?, '1')"
-        " ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS INTEGER) + 1 AS TEXT)",
-        (_REVISION,),
-    )
-
-
-def reserve_sequence(connection: sqlite3.Connection, table: str, count: int) -> int:
-    """The first of `count` numbers that no row of the table has or ever had; part of the caller's transaction.
-
-    A counter of our own: a sequence of the database would give numbers out before their rows can be seen, and
-    whoever reads "all after the last I know" would miss them.
-    """
-    key = f"{table}_seq"
-    row = connection.execute(
-        f"SELECT MAX(n) FROM (SELECT CAST(value AS BIGINT) AS n FROM meta WHERE key = ?"
-        f" UNION ALL SELECT MAX(seq) AS n FROM {table}) AS given",
-        (key,),
-    ).fetchone()
-    last = int(row[0] or 0)
-    write_meta(connection, {key: str(last + count)})
-    return last + 1
-
-
-def sequence_of(reader: Reader, table: str) -> int:
-    """The number of the newest row ever written, removed ones included."""
-    return int(reader.meta(f"{table}_seq", "0"))
+@contextmanager
+def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
+    """An error is kept for a while, by a log or a caller, and what it holds open with it."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _open(uri: str, timeout: float = _BUSY_SECONDS) -> _Connection:

@@ -14,14 +14,13 @@ from pathlib import Path
 
 from research.records import PAGE_GIVEN_UP, FailedPage
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ, STAGE_VISUAL
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ, STAGE_VISUAL, WHOLE
 from research.store.catalog.reader import Reader
 
 KILLED = "killed"
 CRASHED = "crashed"
 TIMEOUT = "timeout"
 INTERNAL = "internal"  # an exception of our own
-WHOLE = 0  # the page number that stands for all pages of a document
 
 _CRASHES = 4  # tries: two in each of two runs
 _DUE = f"(code = '{KILLED}' OR (code = '{CRASHED}' AND tries < {_CRASHES}))"
@@ -138,7 +137,8 @@ def _reopen(connection: sqlite3.Connection, which: str, values: tuple[str, ...])
 
 def nameless(reader: Reader) -> int:
     """Pages that were skipped without being noted as given up: nobody would try them again."""
-    return int(reader.connection.execute(f"SELECT COUNT(*) FROM ({_NAMELESS})", (PAGE_GIVEN_UP,)).fetchone()[0])
+    query = f"SELECT COUNT(*) FROM ({_NAMELESS}) AS nameless"
+    return int(reader.connection.execute(query, (PAGE_GIVEN_UP,)).fetchone()[0])
 
 
 def name_them(catalog: Catalog) -> None:

@@ -12,9 +12,10 @@ from typing import Literal, cast
 
 from research.boxes import Box
 from research.records import FailedPage, Line
-from research.store.catalog.catalog import Catalog, reserve_sequence, sequence_of, write_meta
+from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import record
 from research.store.catalog.ledger import STAGE_VISUAL
+from research.store.catalog.meta import reserve_sequence, write_meta
 from research.store.catalog.pages import marks, slices, totals
 from research.store.catalog.reader import Reader
 
@@ -62,10 +63,11 @@ class VisualSide:
 
 def visual_side(reader: Reader) -> VisualSide:
     name = encoder_of(reader)
-    return VisualSide(_kind(name), name, dim_of(reader), problem_of(reader))
+    return VisualSide(visual_kind(name), name, dim_of(reader), problem_of(reader))
 
 
-def _kind(name: str) -> Literal["off", "regions", "model"]:
+def visual_kind(name: str) -> Literal["off", "regions", "model"]:
+    """Of an encoder's name, as it stands in an index or is asked for."""
     if name in ("", OFF):
         return "off"
     return "regions" if name.partition(":")[0] == REGIONS else "model"
@@ -119,7 +121,7 @@ def write_lines(connection: sqlite3.Connection, page_id: int, packed: bytes) -> 
         (page_id, packed),
     )
     encoder = connection.execute("SELECT value FROM meta WHERE key = ?", (_ENCODER,)).fetchone()
-    if encoder is not None and _kind(str(encoder[0])) == "regions":
+    if encoder is not None and visual_kind(str(encoder[0])) == "regions":
         connection.execute("DELETE FROM page_vectors WHERE page_id = ?", (page_id,))
 
 
@@ -190,7 +192,7 @@ def count_unseen(reader: Reader) -> int:
 
 def last_sequence(reader: Reader) -> int:
     """The number of the newest row ever written, removed ones included."""
-    return sequence_of(reader, "page_vectors")
+    return int(reader.meta("page_vectors_seq", "0"))
 
 
 def pages_after(reader: Reader, sequence: int) -> list[int]:
@@ -201,12 +203,12 @@ def pages_after(reader: Reader, sequence: int) -> list[int]:
 
 def vectors_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
     """page_id and packed vectors, of these pages or of all."""
-    yield from _column(reader, "vectors", page_ids)
+    return _column(reader, "vectors", page_ids)
 
 
 def sketches_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
     """page_id and packed sketches, of these pages or of all."""
-    yield from _column(reader, "sketch", page_ids)
+    return _column(reader, "sketch", page_ids)
 
 
 def seen_of(reader: Reader, page_ids: Sequence[int]) -> Iterator[tuple[int, bytes, bytes]]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from research.records import Region
-from research.store.catalog.catalog import Catalog, reserve_sequence, revise, sequence_of, write_meta
-from research.store.catalog.ledger import PENDING_CHUNKS, STAGE_VECTORS
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.ledger import STAGE_VECTORS
+from research.store.catalog.meta import REVISION, reserve_sequence, revise, write_meta
 from research.store.catalog.pages import marks, slices
 from research.store.catalog.reader import Reader
 from research.text import embedding_text
@@ -84,11 +85,6 @@ def pending_chunks(reader: Reader) -> Iterator[PendingChunk]:
             yield PendingChunk(chunk_id, embedding_text(context, body))
 
 
-def count_pending(reader: Reader) -> int:
-    row = reader.connection.execute(f"SELECT COUNT(*) FROM ({PENDING_CHUNKS}) AS pending", (STAGE_VECTORS,)).fetchone()
-    return int(row[0])
-
-
 def count_chunks(reader: Reader) -> int:
     return int(reader.connection.execute("SELECT COUNT(*) FROM chunks").fetchone()[0])
 
@@ -136,19 +132,14 @@ def touch_vectors(connection: sqlite3.Connection, doc_id: str) -> None:
     revise(connection)  # a document without text has no vector to tell by
 
 
-def close_ledger(catalog: Catalog) -> None:
-    """Strike off every document whose chunks all have vectors."""
-    with catalog.transaction() as connection:
-        connection.execute(
-            "DELETE FROM ledger WHERE stage = ? AND doc_id NOT IN"
-            f" (SELECT doc_id FROM pages WHERE page_id IN (SELECT page_id FROM ({PENDING_CHUNKS}) AS pending))",
-            (STAGE_VECTORS, STAGE_VECTORS),
-        )
-
-
 def last_sequence(reader: Reader) -> int:
     """The number of the newest vector ever written, removed ones included."""
-    return sequence_of(reader, "vectors")
+    return int(reader.meta("vectors_seq", "0"))
+
+
+def revision_of(reader: Reader) -> int:
+    """How many changes the collections must follow though no vector changed: a new name, a drawn page."""
+    return int(reader.meta(REVISION, "0"))
 
 
 def count_after(reader: Reader, sequence: int) -> int:

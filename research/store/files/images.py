@@ -7,8 +7,9 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from research.store.catalog.catalog import Catalog, revise
+from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_IMAGES, open_stage
+from research.store.catalog.meta import revise
 from research.store.files.paths import (
     IndexPaths,
     image_name,

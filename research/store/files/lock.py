@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from research.errors import BusyError, unusable
 from research.store.files.paths import IndexPaths, create_file, refuse_link, remove_file
-from research.store.files.private import private_files
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -22,8 +21,7 @@ _TRIES = 1000  # in the microseconds that somebody looks at the lock
 def write_lock(paths: IndexPaths, *, wait: float = 0.0) -> Iterator[None]:
     """Hold the index's write lock, waiting up to `wait` seconds (-1: for ever). Raises `BusyError`.
 
-    Whoever writes comes through here: a folder that is not ours is refused before anything in it is touched, and what
-    is written is for its owner only.
+    Whoever writes comes through here: a folder that is not ours is refused before anything in it is touched.
     """
     from filelock import FileLock, Timeout
 
@@ -45,9 +43,8 @@ def write_lock(paths: IndexPaths, *, wait: float = 0.0) -> Iterator[None]:
         raise unusable("cannot lock the index", error) from error
     pid_file = _pid_file(path)
     try:
-        with private_files():
-            _note(pid_file)
-            yield
+        _note(pid_file)
+        yield
     finally:
         remove_file(pid_file)  # the folder may be gone, or read-only by now
         lock.release()

@@ -1,4 +1,7 @@
-"""The marker of an index folder. Without it, nothing in a folder is ours to remove or to overwrite."""
+"""SQLite's own, where it looks into a catalog: the marker of an index folder.
+
+Without it, nothing in a folder is ours to remove or to overwrite.
+"""
 
 from __future__ import annotations
 

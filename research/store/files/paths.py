@@ -211,6 +211,21 @@ def create_file(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def touch_private(path: Path) -> None:
+    """Have a file for its owner only before somebody else makes it with other rights: SQLite gives those of a database
+    to all that it makes beside it. One that is there stays as it is."""
+    with suppress(FileExistsError):
+        create_file(path, b"")
+
+
+def make_tree_private(folder: Path) -> None:
+    """Take from all others what they may do with a folder of ours and everything in it."""
+    for current, _, names in os.walk(folder):
+        Path(current).chmod(0o700)
+        for name in names:
+            Path(current, name).chmod(0o600)
+
+
 def read_file(path: Path, most: int) -> bytes:
     """The content, at most `most` bytes of it. `OSError` for a link or anything that is no file."""
     descriptor = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0))

@@ -11,6 +11,9 @@ from functools import lru_cache
 
 from research.text import UNSPACED
 
+# To be raised with every change that gives any text other words: full-text search is then made anew.
+RULES = 1
+
 # Function words that stand on nearly every page; they would only slow the search and blur the ranking.
 STOP_WORDS = frozenset(
     """
@@ -93,6 +96,17 @@ def _number(token: str) -> str:
     # 1,234.50 and 1234.50 are one number, 2,3 are two; a decimal point stays.
     plain = token.replace(",", "")
     return plain.rstrip(".") or token
+
+
+def version() -> str:
+    """Of all that decides which words a text has. Pages analysed by another version are not found by their words.
+
+    Python's own tables of characters are left out: what they say of a character stays, new characters aside, and an
+    index that two Pythons use in turn would be made anew by each.
+    """
+    import Stemmer
+
+    return f"{RULES}:{Stemmer.version()}"
 
 
 @lru_cache(maxsize=100_000)

@@ -1,4 +1,4 @@
-"""Full-text search against the pages it stands for: does it still agree, and building it anew."""
+"""SQLite's own: full-text search against the pages it stands for. Does it still agree, and building it anew."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 
+from research.errors import CtxError
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.meta import write_meta
+from research.store.catalog.pages import marks, slices
 from research.store.catalog.reader import Connection, Reader
-from research.store.fulltext.analyzer import words
-from research.store.fulltext.write import index_name, words_of_name
+from research.store.files.lock import write_lock
+from research.store.fulltext import analyzer
+from research.store.fulltext.search import ANALYZER, is_outdated
+from research.store.fulltext.write import PageWords, forget_pages, index_name, index_pages, words_of_name
+
+_VALUES = 4  # a page, as `slices` counts them: pages of one transaction are analysed before it and kept in memory
 
 
 def rebuild_words(catalog: Catalog) -> int:
@@ -25,16 +32,57 @@ def rebuild_words(catalog: Catalog) -> int:
 
 def fill_words(connection: sqlite3.Connection) -> int:
     """Fill both where they are empty; part of the caller's transaction. Returns how many pages there are."""
-    counts = []
-    for page_id, body, section in _analysed(connection):
-        connection.execute(
-            "INSERT INTO page_words (rowid, body, section) VALUES (?, ?, ?)", (page_id, " ".join(body), section)
-        )
-        counts.append((len(body), page_id))
+    ids = _page_ids(connection)
+    for part in slices(ids, values=_VALUES):
+        _index(connection, list(_analysed(connection, part)))
+    _index_names(connection)
+    return len(ids)
+
+
+def update_words(catalog: Catalog) -> None:
+    """Analyse every page again and write those that have other words now. Needs the write lock.
+
+    In many transactions, so that short writes find their turn; what is stored as the analyzer's version comes last, so
+    that a run that is stopped begins again.
+    """
+    for part in slices(_page_ids(catalog.connection), values=_VALUES):
+        changed = list(_changed(catalog, part))
+        if changed:
+            with catalog.transaction() as connection:
+                forget_pages(connection, (page_id for page_id, _ in changed))
+                _index(connection, changed)
+    with catalog.transaction() as connection:
+        _index_names(connection)
+
+
+def update_if_outdated(catalog: Catalog) -> bool:
+    """For a reader: bring full text up to the analyzer if nobody else is writing. True if that was done."""
+    if not is_outdated(catalog):
+        return False
+    try:
+        with write_lock(catalog.paths), Catalog(catalog.paths, writable=True) as opened:  # whose opening does it
+            return not is_outdated(opened)
+    except (CtxError, OSError):  # busy, or read-only: coverage tells
+        return False
+
+
+def _changed(reader: Reader, page_ids: list[int]) -> Iterator[tuple[int, PageWords]]:
+    for page_id, words in _analysed(reader.connection, page_ids):
+        row = reader.connection.execute("SELECT body, section FROM page_words WHERE rowid = ?", (page_id,)).fetchone()
+        if row is None or tuple(row) != (words.body, words.section):
+            yield page_id, words
+
+
+def _index(connection: sqlite3.Connection, pages: list[tuple[int, PageWords]]) -> None:
+    index_pages(connection, pages)
+    counts = [(words.count, page_id) for page_id, words in pages]
     connection.executemany("UPDATE pages SET words = ? WHERE page_id = ?", counts)
+
+
+def _index_names(connection: sqlite3.Connection) -> None:
     for doc_id, filename, title in connection.execute("SELECT doc_id, filename, title FROM documents").fetchall():
         index_name(connection, doc_id, filename, title)
-    return len(counts)
+    write_meta(connection, {ANALYZER: analyzer.version()})
 
 
 def words_disagree(reader: Reader) -> bool:
@@ -43,9 +91,8 @@ def words_disagree(reader: Reader) -> bool:
     if pages_disagree(reader):
         return True
     try:
-        for page_id, body, section in _analysed(connection):
-            stored = connection.execute("SELECT body, section FROM page_words WHERE rowid = ?", (page_id,)).fetchone()
-            if tuple(stored) != (" ".join(body), section):
+        for part in slices(_page_ids(connection), values=_VALUES):
+            if next(_changed(reader, part), None) is not None:
                 return True
         named = connection.execute("SELECT doc_id, word FROM name_words")
         return {(str(row[0]), str(row[1])) for row in named} != _names(connection)
@@ -77,16 +124,22 @@ _PAGE_IDS = "SELECT page_id FROM pages"
 _WORD_IDS = "SELECT rowid FROM page_words"
 
 
-def _analysed(connection: Connection) -> Iterator[tuple[int, list[str], str]]:
-    """page_id, the words of its text and those of its section, for every page."""
-    for page_id, markdown, section in connection.execute("SELECT page_id, markdown, section_path FROM pages"):
-        yield page_id, words(_text(markdown)), " ".join(words(section))
+def _page_ids(connection: Connection) -> list[int]:
+    return [int(row[0]) for row in connection.execute(f"{_PAGE_IDS} ORDER BY page_id")]
+
+
+def _analysed(connection: Connection, page_ids: list[int]) -> Iterator[tuple[int, PageWords]]:
+    rows = connection.execute(
+        f"SELECT page_id, markdown, section_path FROM pages WHERE page_id IN ({marks(page_ids)})", page_ids
+    )
+    for page_id, markdown, section in rows.fetchall():
+        yield int(page_id), PageWords.of(_text(markdown), section)
 
 
 def _text(blob: bytes) -> str:
     try:
         return zlib.decompress(blob).decode()
-    except (zlib.error, UnicodeDecodeError):  # `store.ailments` has its document read again
+    except (zlib.error, UnicodeDecodeError):  # `upkeep.integrity` has its document read again
         return ""
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from research.store.catalog.pages import marks, slices, totals
 from research.store.catalog.reader import Reader
+from research.store.fulltext import analyzer
 from research.store.fulltext.analyzer import letters, name_parts, words
 
 # FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1.
@@ -36,6 +37,14 @@ class Term:
     share: float  # of all pages
     idf: float  # never zero: a word of every page still says a little
     fts_idf: float  # as FTS5 has it inside its bm25(), where a word of most pages counts nothing
+
+
+ANALYZER = "analyzer"  # its key in meta
+
+
+def is_outdated(reader: Reader) -> bool:
+    """Whether the pages were analysed by other rules than questions are: some words are then not found."""
+    return reader.meta(ANALYZER) != analyzer.version()
 
 
 def term_statistics(reader: Reader, words: Sequence[str]) -> list[Term]:

@@ -8,6 +8,7 @@ ctx-backup.json             what it is and what is in it; written last
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 import struct
@@ -96,8 +97,8 @@ class Archive:
     def extract(self, entry: zipfile.ZipInfo | str, target: Path) -> None:
         """Write one entry to a new private file; its checksum is compared on the way."""
         try:
-            with self._zip.open(entry) as source, target.open("xb") as file:
-                target.chmod(0o600)
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file, self._zip.open(entry) as source:
                 while part := source.read(_PART):
                     file.write(part)
         except _BROKEN as error:

@@ -1,4 +1,4 @@
-"""One file out of a live index: a snapshot of the catalog and the page images that belong to it."""
+"""SQLite's own: one file out of a live index: a snapshot of the catalog and the page images that belong to it."""
 
 from __future__ import annotations
 

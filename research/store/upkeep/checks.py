@@ -11,9 +11,8 @@ from research.errors import CHECK, DAMAGED, MEND, CtxError
 from research.reports import Check, places, remedy
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import unfinished
 from research.store.catalog.failures import given_up
-from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, unfinished
 from research.store.files.lock import is_locked
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.gone_files import describe_gone, gone_documents, remedy_for_gone
@@ -98,6 +97,10 @@ def _collections(catalog: Catalog) -> Iterator[Check]:
     else:
         records = f"{state.generation.text_records} chunks, {state.generation.visual_records} pages"
         yield Check("collections", "ok", f"sound and up to date ({records})")
+    from research.store.vectors.verify import collections_make
+
+    for finding in collections_make(catalog):
+        yield Check("collections", "warning", finding.message, finding.remedy)
 
 
 def _consistency(catalog: Catalog) -> Iterator[Check]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from research.store.catalog.vectors import dim_of
 from research.store.files import images
 from research.store.files.paths import remove_tree
 from research.store.fulltext.rebuild import index_is_damaged, pages_disagree, rebuild_words, words_disagree
+from research.store.fulltext.search import is_outdated
+from research.store.upkeep import structure
 from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
 from research.store.vectors import drafts
 
@@ -35,22 +36,22 @@ IntegrityCheck = Callable[[Catalog], Iterator[Problem]]
 
 def check_structure(catalog: Catalog) -> Iterator[Problem]:
     """SQLite's own check of the whole file; slow on a large one."""
-    yield from _damage(catalog, "PRAGMA integrity_check(3)")
+    yield from _damage(catalog, quickly=False)
 
 
 def check_structure_quickly(catalog: Catalog) -> Iterator[Problem]:
     """The same without comparing indexes with their tables."""
-    yield from _damage(catalog, "PRAGMA quick_check(3)")
+    yield from _damage(catalog, quickly=True)
 
 
-def _damage(catalog: Catalog, query: str) -> Iterator[Problem]:
-    answer = [str(row[0]) for row in catalog.connection.execute(query)]
-    if answer != ["ok"]:
-        yield Problem("catalog", f"damaged: {'; '.join(answer)}", _rebuild_indexes)
+def _damage(catalog: Catalog, *, quickly: bool) -> Iterator[Problem]:
+    found = structure.damage(catalog.connection, quickly=quickly)
+    if found:
+        yield Problem("catalog", f"damaged: {found}", lambda opened: structure.rebuild_indexes(opened.connection))
 
 
 def check_references(catalog: Catalog) -> Iterator[Problem]:
-    count = _orphans(catalog.connection)
+    count = structure.count_orphans(catalog.connection)
     if count:
         yield Problem("references", f"{count} rows belong to nothing", _drop_orphans)
 
@@ -106,13 +107,13 @@ def check_ledger(catalog: Catalog) -> Iterator[Problem]:
     """Work that is due and not noted would never be done."""
     for stage, due in ((STAGE_VECTORS, _WITHOUT_VECTORS), (STAGE_OCR, _WITHOUT_OCR)):
         missing = f"{due} AND doc_id NOT IN (SELECT doc_id FROM ledger WHERE stage = '{stage}')"
-        count = _count(catalog, f"SELECT COUNT(*) FROM ({missing})")
+        count = _count(catalog, f"SELECT COUNT(*) FROM ({missing}) AS missing")
         if count:
             yield Problem(
                 "ledger",
                 f"{count} documents wait for {stage} and nobody knows",
                 lambda opened, rows=missing, stage=stage: _change(  # type: ignore[misc]
-                    opened, f"INSERT INTO ledger SELECT doc_id, '{stage}' FROM ({rows})"
+                    opened, f"INSERT INTO ledger SELECT doc_id, '{stage}' FROM ({rows}) AS missing"
                 ),
                 "finish them with: ctx ingest PATH",
             )
@@ -140,6 +141,8 @@ def check_images(catalog: Catalog) -> Iterator[Problem]:
 def check_fulltext(catalog: Catalog) -> Iterator[Problem]:
     if pages_disagree(catalog):
         yield _fulltext_problem("holds other pages than the catalog")
+    elif is_outdated(catalog):
+        yield _fulltext_problem("was made by other rules than questions are read by")
 
 
 def check_fulltext_words(catalog: Catalog) -> Iterator[Problem]:
@@ -194,7 +197,7 @@ FULL: tuple[IntegrityCheck, ...] = (
 _WITHOUT_VECTORS = (
     "SELECT DISTINCT doc_id FROM pages JOIN chunks USING (page_id) LEFT JOIN vectors USING (chunk_id) WHERE seq IS NULL"
 )
-_WITHOUT_OCR = "SELECT DISTINCT doc_id FROM pages WHERE needs_ocr"
+_WITHOUT_OCR = "SELECT DISTINCT doc_id FROM pages WHERE needs_ocr = 1"
 
 
 def _unreadable(doc_ids: set[str], what: str) -> Iterator[Problem]:
@@ -218,16 +221,9 @@ def _rebuild_fulltext(catalog: Catalog) -> None:
     rebuild_words(catalog)
 
 
-def _rebuild_indexes(catalog: Catalog) -> None:
-    try:
-        catalog.connection.execute("REINDEX")
-    except sqlite3.DatabaseError:
-        return  # the second look finds it as it was and says so
-
-
 def _drop_orphans(catalog: Catalog) -> None:
     with catalog.transaction() as connection:
-        _delete_orphans(connection)
+        structure.delete_orphans(connection)
 
 
 def _drop_vectors(catalog: Catalog, sequence: list[int]) -> None:
@@ -242,26 +238,3 @@ def _change(catalog: Catalog, statement: str, *values: object) -> None:
 
 def _count(catalog: Catalog, query: str, *values: object) -> int:
     return int(catalog.connection.execute(query, values).fetchone()[0])
-
-
-def _orphans(connection: sqlite3.Connection) -> int:
-    """Rows whose parent is gone, in whatever tables the catalog has."""
-    return len(connection.execute("PRAGMA foreign_key_check").fetchall())
-
-
-def _delete_orphans(connection: sqlite3.Connection) -> None:
-    """Delete those rows, and then the ones that lose their parent by it; part of the caller's transaction."""
-    while sum(connection.execute(statement).rowcount for statement in _deletions(connection)):
-        pass
-
-
-def _deletions(connection: sqlite3.Connection) -> Iterator[str]:
-    tables = [str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    for table in tables:
-        for key in connection.execute(f'PRAGMA foreign_key_list("{table}")').fetchall():
-            parent, column = str(key["table"]), str(key["from"])
-            # Without a column named, a reference means the parent's primary key.
-            target = key["to"] or next(
-                row["name"] for row in connection.execute(f'PRAGMA table_info("{parent}")') if row["pk"]
-            )
-            yield f'DELETE FROM "{table}" WHERE "{column}" NOT IN (SELECT "{target}" FROM "{parent}")'

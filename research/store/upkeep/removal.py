@@ -8,7 +8,8 @@ from research.errors import IndexUnusableError, NothingFoundError
 from research.records import DocumentInfo
 from research.reports import Removal
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import ambiguous, get_document, is_pattern, remove_document, select_documents
+from research.store.catalog.document_writes import remove_document
+from research.store.catalog.documents import ambiguous, get_document, is_pattern, select_documents
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations

@@ -1,4 +1,4 @@
-"""An index out of a backup. Everything is checked aside first; the old index stays until one commit replaces it."""
+"""SQLite's own: an index out of a backup. All is checked aside first; one commit replaces the old."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole index out of a backup, made aside: nothing of the backup is used before it was found to be ours.
+"""SQLite's own: a whole index out of a backup, made aside. Nothing of it is used before it was found to be ours.
 
 The backup's own database is only read. What is kept is a catalog made by this ctx, with the rows that passed and with
 full-text search made anew from them, so that no table of the backup's that nobody can check stays in use.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from research.errors import IndexUnusableError, is_machine_trouble, unusable_catalog
 from research.store.catalog import schema
-from research.store.files.paths import IndexPaths, StagedPaths, image_name, remove_tree, thumbnail_name
+from research.store.files.paths import IndexPaths, StagedPaths, image_name, remove_tree, thumbnail_name, touch_private
 from research.store.fulltext.rebuild import fill_words
 from research.store.upkeep import archive
 from research.store.upkeep.archive import Archive
@@ -124,6 +124,7 @@ def _check_counts(connection: sqlite3.Connection, opened: Archive) -> None:
 
 def _copy(foreign: Path, target: Path, page_size: int) -> None:
     """A catalog of our own with the rows of the other, which were all looked at."""
+    touch_private(target)
     with closing(sqlite3.connect(target, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA page_size = {page_size}")
         # Until it is in place a half-made file is thrown away, so nothing needs to survive a kill.

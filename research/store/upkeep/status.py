@@ -8,12 +8,11 @@ from pathlib import Path
 
 from research.records import DocumentInfo
 from research.reports import Status
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents, unfinished
+from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import given_up
-from research.store.catalog.ledger import STAGE_OCR
-from research.store.catalog.page_writes import count_for_ocr
+from research.store.catalog.ledger import STAGE_OCR, count_for_ocr, unfinished
 from research.store.catalog.pages import totals
 from research.store.files.lock import holder, is_locked
 from research.store.files.paths import IndexPaths
@@ -36,7 +35,7 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
             pages=counted.pages,
             pages_without_text=counted.pages_without_text,
             chunks=vectors.count_chunks(catalog),
-            pending_chunks=vectors.count_pending(catalog),
+            pending_chunks=ledger.count_pending(catalog),
             unfinished_documents=len({doc for stage, ids in waiting.items() if stage != STAGE_OCR for doc in ids}),
             pages_for_ocr=count_for_ocr(catalog),
             given_up=tuple(given_up(catalog)),

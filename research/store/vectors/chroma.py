@@ -111,13 +111,6 @@ class CoreReader:
         return _pairs(answer.ids, answer.distances)
 
 
-def keys_through_core(path: Path, collection: str) -> set[str]:
-    """All keys of a collection that is there, without changing anything."""
-    core = open_core(path)
-    found = core.get_collection(collection, TENANT, DATABASE)
-    return set(core.get(str(found.id), None, None, None, 0, None, [], TENANT, DATABASE).ids)
-
-
 class ClientReader:
     """Reads through Chroma's public client."""
 
@@ -179,6 +172,13 @@ class RetriedReader:
 def _pairs(ids: Any, distances: Any) -> list[tuple[str, float]]:
     # The collections measure 1 − inner product of unit vectors.
     return [(key, 1.0 - distance) for key, distance in zip(ids[0], distances[0], strict=True)]
+
+
+def keys_through_core(path: Path, collection: str) -> set[str]:
+    """All keys of a collection that is there, without changing anything."""
+    core = open_core(path)
+    found = core.get_collection(collection, TENANT, DATABASE)
+    return set(core.get(str(found.id), None, None, None, 0, None, [], TENANT, DATABASE).ids)
 
 
 class CoreWriter:

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from research.store.files.paths import make_folder, refuse_link, remove_tree, sync
+from research.store.files.paths import make_folder, make_tree_private, refuse_link, remove_tree, sync
 from research.store.vectors.generations import DATABASE, MANIFEST, Generation, Stamp, crc_of, drop_older, numbered
 
 _DRAFT = "draft"
@@ -45,6 +45,7 @@ def publish_draft(folder: Path, draft: Path, contents: Generation) -> Generation
         "files": [asdict(stamp) for stamp in stamps],
     }
     (draft / MANIFEST).write_text(json.dumps(manifest, indent=1))
+    make_tree_private(draft)  # Chroma makes its files as it pleases
     sync(draft / MANIFEST)
     target = folder / f"gen-{number:06d}"
     draft.rename(target)

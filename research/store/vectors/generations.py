@@ -23,9 +23,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from research.store.catalog import page_vectors, vectors
-from research.store.catalog.catalog import revision_of
 from research.store.catalog.ledger import STAGE_VECTORS
 from research.store.catalog.reader import Reader
+from research.store.catalog.vectors import revision_of
 from research.store.files.paths import make_folder, own_entries, read_file, remove_tree, sync
 
 TEXT = "text"

@@ -212,16 +212,32 @@ def _pages_of(
     if collection == VISUAL:
         pages = _page_ids(reader, [key for key, _ in found], generation.visual_through_seq)
         return [(pages[key], similarity) for key, similarity in found if key in pages]
-    by_page: dict[str, list[tuple[str, float]]] = {}
+    best: dict[str, tuple[str, float]] = {}
+    others: dict[str, list[tuple[str, float]]] = {}
     for record in found:
-        by_page.setdefault(record[0].rpartition(":")[0], []).append(record)
-    best = [records[0] for records in by_page.values()]
-    current = vectors.page_ids_of_chunks(reader, [key for key, _ in best], upto=generation.through_seq)
-    # A page whose best record is outdated may have others that are not; that is rare.
-    rest = [key for records in by_page.values() if records[0][0] not in current for key, _ in records[1:]]
-    current |= vectors.page_ids_of_chunks(reader, rest, upto=generation.through_seq) if rest else {}
-    candidates = (next(((k, s) for k, s in records if k in current), None) for records in by_page.values())
-    return sorted(((current[k], s) for k, s in filter(None, candidates)), key=lambda pair: -pair[1])
+        page = record[0].rpartition(":")[0]
+        if best.setdefault(page, record) is not record:
+            others.setdefault(page, []).append(record)
+    through = generation.through_seq
+    current = _page_ids_of_chunks(reader, [key for key, _ in best.values()], through)
+    if len(current) < len(best):
+        # Of a page whose best record is outdated another may not be; that is rare.
+        outdated = [page for page, (key, _) in best.items() if key not in current]
+        current |= _page_ids_of_chunks(reader, [key for page in outdated for key, _ in others.get(page, ())], through)
+        left = (next((r for r in others.get(page, ()) if r[0] in current), None) for page in outdated)
+        kept = [record for record in best.values() if record[0] in current]
+        return sorted(((current[key], score) for key, score in (*kept, *filter(None, left))), key=lambda p: -p[1])
+    return [(current[key], similarity) for key, similarity in best.values()]
+
+
+def _page_ids_of_chunks(reader: Reader, keys: Sequence[str], through: int) -> dict[str, int]:
+    """Record → page_id of those that are current, remembered for as long as nobody writes."""
+    known = reader.count_cache()
+    new = [key for key in keys if (key, through) not in known]
+    if new:
+        pages = vectors.page_ids_of_chunks(reader, new, upto=through)
+        known.update(((key, through), pages.get(key, 0)) for key in new)
+    return {key: page_id for key in keys if (page_id := known[key, through])}
 
 
 def _page_ids(reader: Reader, keys: Sequence[str], through: int) -> dict[str, int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -49,7 +48,7 @@ def verify_in_subprocess(paths: IndexPaths) -> bool:
 
 
 def _run(task: Task, paths: IndexPaths) -> tuple[int, str]:
-    process = start_helper(__name__, [task, os.fsencode(paths.root).hex()])
+    process = start_helper(__name__, [task, os.fsencode(paths.root).hex()], hears_ctrl_c=False)
     with process:
         try:
             said, _ = process.communicate()
@@ -69,7 +68,6 @@ def _raise(code: int, said: str) -> NoReturn:
 
 def main() -> int:
     switch_off()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends this process
     parent, task, root = sys.argv[1:]
     die_with_parent(int(parent))
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.reader import Reader
@@ -20,9 +19,8 @@ _OTHER_MAKE = "install the chromadb that ctx names: pip install --force-reinstal
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found, whether it matters, and what to do about it."""
+    """What was found, and what to do about it; nothing if all is well."""
 
-    status: Literal["ok", "warn"]
     message: str
     remedy: str = ""
 
@@ -51,23 +49,22 @@ def _published_keys(path: Path) -> list[set[str]]:
 
 
 def collections_make(reader: Reader) -> list[Finding]:
-    """Whether the Chroma that is installed can read what is published and be asked through its core; what a question
-    would fall back to if not."""
+    """What keeps the Chroma that is installed from being asked the short way, and what a question falls back to."""
     failed = failure_of(reader.paths.chroma)
     message = f"a question could not bring the collections up to date: {failed}"
-    findings = [Finding("warn", message, _REBUILD)] if failed else []
+    findings = [Finding(message, _REBUILD)] if failed else []
     generation = current(reader)
     if generation is None or not generation.text_records:
         return findings
     core = _problem_of(CoreReader, generation, dim_of(reader))
     if not core:
-        return [*findings, Finding("ok", "Chroma's core can be asked")]
+        return findings
     client = _problem_of(ClientReader, generation, dim_of(reader))
     if not client:
         message = f"Chroma's core cannot be asked ({core}); questions go through its public client, a second slower"
-        return [*findings, Finding("warn", message, _OTHER_MAKE)]
+        return [*findings, Finding(message, _OTHER_MAKE)]
     message = f"the collections cannot be read ({core}; {client}); questions compare every vector of the catalog"
-    return [*findings, Finding("warn", message, f"{_REBUILD}; or {_OTHER_MAKE}")]
+    return [*findings, Finding(message, f"{_REBUILD}; or {_OTHER_MAKE}")]
 
 
 def _problem_of(kind: type[CoreReader] | type[ClientReader], generation: Generation, dim: int) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from research.store.catalog import page_vectors, vectors
-from research.store.catalog.catalog import Catalog, revision_of
+from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
 from research.store.catalog.pages import StoredPage, pages_of
+from research.store.catalog.vectors import revision_of
 from research.store.vectors.chroma import SYNC_THRESHOLD, ClientWriter, CoreWriter, Metadata, Writer
 from research.store.vectors.drafts import publish_draft, start_draft
 from research.store.vectors.generations import (

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from ingest.ocr.detect import OcrNeed, PageFacts, count_broken, ocr_need
+from ingest.ocr.detect import OcrNeed, count_broken, ocr_need
 from research.boxes import Box
 from research.records import Block, Page
 
@@ -27,12 +29,7 @@ def test_a_scan_is_read_whole() -> None:
 def test_outlines_and_slices_are_read_whole_too() -> None:
     """Neither is a picture the reader counts; only what it knows to be blank paper is left."""
     assert ocr_need(page("")) == OcrNeed("page", "no text")
-    assert ocr_need(page(""), PageFacts(drawn=True)) == OcrNeed("page", "no text")
-    assert ocr_need(page(""), PageFacts(drawn=False)) is None
-
-
-def test_running_lines_count_as_text_where_the_reader_tells() -> None:
-    assert ocr_need(page(""), PageFacts(characters=400)) is None
+    assert ocr_need(replace(page(""), painted=False)) is None
 
 
 @pytest.mark.parametrize("glyph", ["\ufffd", "\ue012", "\x03"])
@@ -40,10 +37,6 @@ def test_broken_glyphs_are_read_whole(glyph: str) -> None:
     assert ocr_need(page(f"Th{glyph} h{glyph}rb{glyph}ur " * 10)) == OcrNeed("page", "broken glyphs")
     assert ocr_need(page(PROSE + glyph * 3)) is None
     assert ocr_need(page("A short line, no more of it. " + glyph * 5)) is None
-
-
-def test_the_reader_may_have_cleaned_the_broken_glyphs_away() -> None:
-    assert ocr_need(page(PROSE), PageFacts(characters=900, broken=500)) == OcrNeed("page", "broken glyphs")
 
 
 def test_line_breaks_and_tabs_are_not_broken() -> None:

@@ -14,7 +14,7 @@ from ingest.ocr.assemble import OcrResult, blocks_of, read_page
 from ingest.ocr.choose import choose_engine
 from ingest.ocr.detect import OcrNeed, ocr_need
 from ingest.ocr.engine import OcrEngine, OcrLine
-from ingest.ocr.images import MAX_SIDE, render
+from ingest.ocr.images import MAX_SIDE, Render, render
 from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
 from ingest.ocr.tesseract import TesseractEngine
 from ingest.pdf import open_pdf
@@ -40,8 +40,13 @@ class Told:
     def __init__(self, *lines: tuple[Box, str]) -> None:
         self.lines = [OcrLine(text, box, 0.9) for box, text in lines]
 
-    def read(self, image: Image.Image | Path | bytes) -> list[OcrLine]:
+    def read(self, image: Image.Image) -> list[OcrLine]:
         return self.lines
+
+
+def shown(image: Image.Image) -> Render:
+    """A page that looks like this."""
+    return lambda box, longest: image
 
 
 def at(row: int, text: str, x: float = 0.1, *, height: float = 0.02) -> tuple[Box, str]:
@@ -54,7 +59,7 @@ def blocks(*lines: tuple[Box, str]) -> list[Block]:
 
 
 def test_lines_become_paragraphs_and_words_whole(engine: OcrEngine) -> None:
-    result = read_page(Page(3, ""), WHOLE, draw(360, 150, LETTER), engine)
+    result = read_page(Page(3, ""), WHOLE, shown(draw(360, 150, LETTER)), engine)
     assert result.engine == engine.name
     first, second = result.page.markdown.split("\n\n")
     assert re.fullmatch(
@@ -81,7 +86,7 @@ def test_a_table_keeps_its_rows_on_a_skewed_scan(engine: OcrEngine) -> None:
     for row, cells in enumerate(exports):
         words += [(30.0 + 150 * column, 75.0 + 20 * row, cell) for column, cell in enumerate(cells)]
     image = noisy(skewed(draw(420, 180, words), 1.5), strength=10)
-    result = read_page(Page(1, ""), WHOLE, image, engine)
+    result = read_page(Page(1, ""), WHOLE, shown(image), engine)
     title, table = result.page.markdown.split("\n\n")
     assert title == words[0][2]
     assert table.split("\n") == [" | ".join(cells) for cells in exports]
@@ -93,7 +98,7 @@ def test_a_page_scanned_on_its_side_is_turned(engine: OcrEngine, degrees: int) -
     words = [(30.0, 40.0 + 17 * i, f"Ship number {i} carried timber, wool and salt to the islands") for i in range(6)]
     upright = draw(400, 200, words, scale=3)
     sideways = upright.rotate(degrees, expand=True)
-    result = read_page(Page(1, ""), WHOLE, sideways, engine)
+    result = read_page(Page(1, ""), WHOLE, shown(sideways), engine)
     assert "Ship number 3 carried timber, wool and salt" in " ".join(result.page.markdown.split())
     line = next(line for line in result.lines if "number 0" in line.text)
     x, y = (line.box[0] + line.box[2]) / 2, (line.box[1] + line.box[3]) / 2
@@ -143,14 +148,14 @@ def test_lists_and_rows_are_told_apart() -> None:
 
 def test_nothing_read_leaves_the_page_as_it_was(engine: OcrEngine) -> None:
     page = Page(1, "12", blocks=(Block("paragraph", "12", (0.5, 0.9, 0.55, 0.95)), Block("picture", "", (0, 0, 1, 1))))
-    result = read_page(page, WHOLE, noisy(Image.new("L", (400, 300), 128), strength=40), engine)
+    result = read_page(page, WHOLE, shown(noisy(Image.new("L", (400, 300), 128), strength=40)), engine)
     assert result.page == page
     assert result.lines == ()
 
 
 def test_pictures_stay_on_a_page_read_whole() -> None:
     page = Page(1, "", num_pictures=1, blocks=(Block("picture", "", (0, 0, 1, 1)),))
-    read = read_page(page, WHOLE, Image.new("L", (100, 100)), Told(at(0, "Harbour"))).page
+    read = read_page(page, WHOLE, shown(Image.new("L", (100, 100))), Told(at(0, "Harbour"))).page
     assert [block.kind for block in read.blocks] == ["picture", "paragraph"]
     assert (read.markdown, read.num_pictures) == ("Harbour", 1)
 
@@ -212,7 +217,7 @@ def test_a_figure_that_also_stands_in_the_text_is_kept_in_its_picture() -> None:
     )
     need = OcrNeed("pictures", "pictures", ((0, 0.5, 1, 1),))
     told = Told(at(0, "1961"), at(4, "exports of 4,711 tonnes in 1961"))
-    assert read_page(page, need, Image.new("L", (100, 100)), told).page.blocks[1].text == "1961"
+    assert read_page(page, need, shown(Image.new("L", (100, 100))), told).page.blocks[1].text == "1961"
 
 
 def test_a_scanned_document_page_by_page(engine: OcrEngine, tmp_path: Path) -> None:

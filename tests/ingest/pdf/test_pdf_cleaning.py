@@ -7,7 +7,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.pdf.cleaning import Vocabulary, clean_code, clean_text, is_rtl, join_lines
+from ingest.pdf.cleaning import clean_code, clean_text, is_rtl
+from ingest.pdf.hyphens import Vocabulary, join_lines
 
 
 def test_what_cannot_be_seen_goes() -> None:
@@ -30,8 +31,7 @@ def test_a_cut_word_is_joined() -> None:
 
 def test_a_compound_keeps_its_hyphen() -> None:
     vocabulary = Vocabulary()
-    vocabulary.add("see the long-term debt")
-    vocabulary.add("some government bodies provided it all")
+    vocabulary.add(["see the long-term debt", "some government bodies provided it all"])
     assert join_lines(["all long-", "term debt"], vocabulary) == "all long-term debt"
     assert join_lines(["all government-", "provided aid"], vocabulary) == "all government-provided aid"
     assert join_lines(["state-of-the-", "art"]) == "state-of-the-art"
@@ -56,10 +56,3 @@ def test_clean_text_is_clean_whatever_comes(raw: str) -> None:
     assert clean_text(text) == text
     assert text == text.strip() and "  " not in text
     assert not any(unicodedata.category(char) in {"Cc", "Cs"} for char in text)
-
-
-@given(st.lists(st.text(alphabet="ab-. 1日", max_size=8)))
-def test_joining_loses_no_letter(lines: list[str]) -> None:
-    cleaned = [clean_text(line) for line in lines]
-    kept = [char for char in join_lines(cleaned) if char.isalnum()]
-    assert kept == [char for line in cleaned for char in line if char.isalnum()]

@@ -11,7 +11,9 @@ from typing import Any
 import pymupdf
 import pytest
 
+from ingest.faults import FaultError
 from ingest.pdf import READER_VERSION, PdfReader, open_pdf
+from ingest.pdf.raster import raster
 from research.errors import DocumentError
 
 
@@ -111,27 +113,71 @@ def test_a_broken_page_costs_that_page_only(tmp_path: Path) -> None:
     assert "sheet 1" in pages[0].markdown
 
 
-def test_pages_that_fail_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ingest.pdf import reader as module
+def with_empty_branch(path: Path, pages: int) -> Path:
+    """A document whose page tree promises one page more than it holds: MuPDF fails on the last."""
+    document = pymupdf.open(make(path, pages + 1))
+    root = int(document.xref_get_key(document.pdf_catalog(), "Pages")[1].split()[0])
+    branch = document.get_new_xref()
+    document.update_object(branch, "<< /Type /Pages /Kids [] /Count 1 >>")
+    kids = [document.page_xref(number) for number in range(pages)] + [branch]
+    document.xref_set_key(root, "Kids", "[" + " ".join(f"{kid} 0 R" for kid in kids) + "]")
+    path.write_bytes(document.tobytes())
+    return path
 
-    real = module.extract_page
 
-    def breaks_on_two(page: Any, number: int) -> Any:
-        if number == 2:
-            raise RuntimeError("code=4: made up")
-        return real(page, number)
-
-    monkeypatch.setattr(module, "extract_page", breaks_on_two)
-    with open_pdf(make(tmp_path / "a.pdf")) as reader:
+def test_pages_that_fail_are_reported(tmp_path: Path) -> None:
+    with open_pdf(with_empty_branch(tmp_path / "a.pdf", 2)) as reader:
         pages = list(reader.pages())
-    assert [bool(page.error) for page in pages] == [False, True, False]
-    assert pages[1].markdown == "" and pages[1].number == 2
+    assert [page.error for page in pages] == ["", "", "the page is damaged"]
+    assert pages[2].markdown == "" and pages[2].number == 3
+    assert reader.faults == {}
+    assert code_of(with_empty_branch(tmp_path / "b.pdf", 0)) == "damaged"
 
-    def always(page: Any, number: int) -> Any:
-        raise RuntimeError("code=4: made up")
 
-    monkeypatch.setattr(module, "extract_page", always)
-    assert code_of(tmp_path / "a.pdf") == "damaged"
+@pytest.mark.parametrize(
+    "slip",
+    [
+        "ingest.pdf.reader.extract_page",
+        "ingest.pdf.extract._lines",
+        "ingest.pdf.extract.find_drawings",
+        "ingest.pdf.drawings._DrawingDevice._count",
+        "ingest.pdf.tables.find_grids",
+        "ingest.pdf.compose.reading_order",
+    ],
+)
+def test_a_slip_of_ours_is_never_the_files_fault(slip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = pymupdf.open()
+    for _ in range(2):
+        page: Any = document.new_page()
+        page.insert_text((72, 90), "Words in a frame.")
+        page.draw_rect((60, 60, 200, 120))
+    document.save(tmp_path / "a.pdf")
+
+    def slips(*_: object) -> None:
+        {}["a key that is not there"]
+
+    monkeypatch.setattr(slip, slips)
+    told = ""
+    with open_pdf(tmp_path / "a.pdf") as reader:
+        try:
+            pages = list(reader.pages())
+        except FaultError as error:
+            told = error.fault.trace
+        else:
+            assert [page.error for page in pages] == [fault.reason for fault in reader.faults.values()] != []
+            told = reader.faults[1].trace
+    assert "a key that is not there" in told and "in slips" in told
+
+
+def test_a_slip_of_ours_around_drawing_is_not_a_page_that_cannot_be_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slips(*_: object) -> None:
+        {}["a key that is not there"]
+
+    monkeypatch.setattr("ingest.pdf.raster.placed", slips)
+    with open_pdf(make(tmp_path / "a.pdf")) as reader, pytest.raises(KeyError):
+        raster(reader.raw_page(1), longest=100)
 
 
 def test_skip_and_progress(tmp_path: Path) -> None:

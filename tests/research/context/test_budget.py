@@ -118,5 +118,5 @@ def test_file_names_are_one_harmless_line(name: str, shown: str) -> None:
 )
 def test_a_cut_ends_with_a_sentence(sentence: str, end: str) -> None:
     text = (sentence * 10).strip()
-    cut = fit([source(text)], COUNTER.count(text) * 3 // 4, COUNTER).sources[0]
-    assert cut.cut and cut.markdown_content.removesuffix(f"\n{CUT_MARK}").endswith(end)
+    cut = fit([source(text)], COUNTER.count(text) * 3 // 4, CITED, COUNTER).items[0]
+    assert cut.cut and cut.text.removesuffix(f"\n{CUT_MARK}").endswith(end)

@@ -15,7 +15,7 @@ from research.contract import ContextBuilder, SearchEngine
 from research.index import Index
 from research.models import Item, Question
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import remove_document
+from research.store.catalog.document_writes import remove_document
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from tests.research.store.index_making import Making

@@ -11,9 +11,10 @@ from research.encoders.base import TextEncoder
 from research.models import Question
 from research.records import Chunk, DocumentInfo, Page
 from research.search.legs import Hits, Leg
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import FileStamp, add_document
+from research.store.catalog.document_writes import add_document
+from research.store.catalog.documents import FileStamp
 from research.store.catalog.reader import Reader
 from research.store.files.paths import IndexPaths
 
@@ -41,7 +42,7 @@ def embed(catalog: Catalog, encoder: TextEncoder) -> None:
     if waiting:
         matrix = encoder.embed([chunk.text for chunk in waiting])
         vectors.write_vectors(catalog, [chunk.chunk_id for chunk in waiting], matrix)
-    vectors.close_ledger(catalog)
+    ledger.close_ledger(catalog)
 
 
 def _chunks(page: int, text: str) -> list[Chunk]:

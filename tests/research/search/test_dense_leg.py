@@ -13,7 +13,7 @@ from research.models import Question
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import remove_document
+from research.store.catalog.document_writes import remove_document
 from research.store.catalog.pages import get_pages, page_ids_of
 from research.store.client import ChromaClient
 from research.store.vectors import generations, writer

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_index import add, embed
 
+from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
 from research.errors import UsageError
-from research.search.engine import SearchEngine
-from research.search.rewriters.base import FINANCE_HINTS, Ranked, Reranking, Rewrite, Rewriters, merge
+from research.models import Rewrite
+from research.search.legs import Ranked, Reranking
+from research.search.rewriters.base import FINANCE_HINTS, Rewriters
 from research.search.rewriters.finance import TABLE, matches
 from research.search.rewriters.vocabulary import MOST_BYTES, read_table
 from research.store.catalog.catalog import Catalog
@@ -111,7 +113,7 @@ def test_the_statement_is_found_that_holds_no_word_of_the_question(
     assert [done.name for done in on.rewrites] == ["finance"]
     assert on.searched == question
     assert on.found[0].legs["finance"].rank == 1
-    off = SearchEngine(client, encoder=encoder, rewriters=Rewriters()).run(question, 5)
+    off = SearchEngine(client, encoder=encoder, rewriters=()).run(question, 5)
     assert off.found[0].page.page != 5
     assert off.rewrites == []
     assert sorted(page.score for page in on.found) == sorted(page.score for page in off.found)
@@ -132,7 +134,7 @@ def test_other_documents_never_move(
     plain: list[tuple[int, str, float]], longer: list[tuple[int, str, float]], chosen: set[str], keep_best: bool
 ) -> None:
     before, expanded = ranking(plain), ranking(longer)
-    after = merge(
+    after = Rewriters().merge(
         before,
         [page for page in expanded if page.doc_id in chosen],
         Reranking("", tuple(sorted(chosen)), keep_best),
@@ -154,7 +156,8 @@ def test_other_documents_never_move(
 def test_a_page_that_stands_out_stays() -> None:
     plain = [Ranked(1, "A", 0.9), Ranked(2, "A", 0.8), Ranked(3, "A", 0.5), Ranked(4, "A", 0.49)]
     longer = [Ranked(4, "A", 0.9), Ranked(3, "A", 0.8), Ranked(2, "A", 0.7), Ranked(1, "A", 0.6)]
-    assert [page.page_id for page in merge(plain, longer, Reranking("", ("A",), keep_best=True))] == [1, 2, 4, 3]
+    merged = Rewriters().merge(plain, longer, Reranking("", ("A",), keep_best=True))
+    assert [page.page_id for page in merged] == [1, 2, 4, 3]
 
 
 OWN = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.search.engine import Weights, fuse, leg_scores, ranks_of
-from research.search.legs import Hit, Hits, Ranked
+from research.search.engine import fuse, leg_scores, ranks_of
+from research.search.legs import Hit, Hits, Ranked, Weights
 
 PAGES = range(1, 9)
 SCORES = st.floats(min_value=-1, max_value=1.5, allow_nan=False).map(lambda value: round(value, 6))

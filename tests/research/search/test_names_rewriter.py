@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from small_index import add, embed
 
+from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
-from research.search.engine import SearchEngine
 from research.search.rewriters.base import Rewriters
 from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
@@ -86,7 +86,7 @@ def test_the_document_is_found(names: Catalog, encoder: TextEncoder, tmp_path: P
     client = ChromaClient(tmp_path / "index")
     question = "What was the net income of Neflix in 2015?"
     found = [
-        SearchEngine(client, encoder=encoder, rewriters=Rewriters(chosen)).run(question, 1).found[0].page.filename
+        SearchEngine(client, encoder=encoder, rewriters=chosen).run(question, 1).found[0].page.filename
         for chosen in (["names"], [])
     ]
     assert found == ["NETFLIX_2015_10K.pdf", "AMAZON_2015_10K.pdf"]
@@ -101,7 +101,9 @@ def test_known_words_load_nothing(names: Catalog) -> None:
     script = f"""
 import sys
 from pathlib import Path
-from research.search.rewriters.base import ALL
+from research.search.rewriters.base import Rewriters
+from research.settings import REWRITERS
+ALL = Rewriters(REWRITERS)
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
 catalog = Catalog(IndexPaths(Path({str(names.paths.root)!r})))

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from research.encoders.visual.packing import pack
 from research.records import Line
 from research.store.catalog import page_vectors
+from research.store.catalog.document_writes import mark_drawn
 from research.store.catalog.page_vectors import PageBlobs
-from research.store.catalog.page_writes import mark_drawn
 from research.store.files.paths import IndexPaths, image_name, thumbnail_name
 from research.store.upkeep.archive import CATALOG, MANIFEST
 from research.store.upkeep.backup import backup

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import FileStamp, add_document
+from research.store.catalog.document_writes import add_document
+from research.store.catalog.documents import FileStamp
 from research.store.files.paths import IndexPaths
 from research.store.vectors.index import ChromaIndex
 
@@ -48,7 +49,7 @@ class Making:
         matrix = self._random.standard_normal((len(waiting), dim)).astype(np.float32)
         if waiting:
             vectors.write_vectors(self.catalog, waiting, matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
-        vectors.close_ledger(self.catalog)
+        ledger.close_ledger(self.catalog)
 
     def count(self, table: str) -> int:
         return int(self.catalog.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])

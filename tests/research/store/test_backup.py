@@ -19,9 +19,9 @@ from index_making import JPEG, WEBP, Making
 from research.errors import BusyError, CtxError, IndexUnusableError, NewerIndexError, NothingFoundError, UsageError
 from research.store.catalog import schema
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents, unfinished
-from research.store.catalog.ledger import STAGE_IMAGES
-from research.store.catalog.page_writes import mark_drawn
+from research.store.catalog.document_writes import mark_drawn
+from research.store.catalog.documents import all_documents
+from research.store.catalog.ledger import STAGE_IMAGES, unfinished
 from research.store.client import ChromaClient
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths, image_name, thumbnail_name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -101,6 +102,8 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path, writable: bool) -> N
     with pytest.raises(IndexUnusableError, match="not a database") as caught:
         Catalog(paths, writable=writable)
     assert "documents are untouched" in caught.value.hint
+    # The error is still held, with all that its frames hold.
+    assert str(paths.catalog) not in {os.path.realpath(fd) for fd in Path("/proc/self/fd").iterdir()}
 
 
 def test_a_torn_catalog_is_told(making: Making) -> None:
@@ -205,6 +208,28 @@ def test_an_index_that_may_only_be_read_is_read(read_only: Path) -> None:
     assert "Permission denied" in locking
     names = sorted(path.name for path in read_only.iterdir())
     assert names == [".gitignore", "catalog.sqlite3", "ctx-index.json"]
+
+
+def test_changes_that_cannot_be_read_are_told(making: Making, read_only: Path) -> None:
+    """A copy of a folder whose last run was killed: what it had committed is in a log that takes a writable folder."""
+    read_only.chmod(0o755)
+    with Catalog(making.paths, writable=True) as catalog:
+        making.catalog = catalog
+        making.add("b.pdf", ["two"])
+        for ending in ("", "-wal"):
+            shutil.copy(f"{making.paths.catalog}{ending}", read_only)
+    assert (read_only / "catalog.sqlite3-wal").stat().st_size > 0
+    for path in read_only.iterdir():
+        path.chmod(0o444)
+    read_only.chmod(0o555)
+    run = subprocess.run(
+        [sys.executable, "-c", _READ_AND_WRITE, str(read_only)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert "the newest changes are still in catalog.sqlite3-wal" in run.stderr
+    read_only.chmod(0o755)
+    with Catalog(IndexPaths(read_only)) as catalog:
+        assert len(all_documents(catalog)) == 2, "nothing is lost where the folder may be written"
 
 
 def test_an_index_from_before_the_visual_side_keeps_its_visual_collection(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from index_making import Making, stamp
 
 from research.records import DocumentInfo, Page
-from research.store.catalog.documents import add_document, remove_document
+from research.store.catalog.document_writes import add_document, remove_document
 from research.store.files.lock import write_lock
 from research.store.upkeep.checks import Check, check_index
 from research.store.upkeep.repair import repair

@@ -13,10 +13,10 @@ import pytest
 from index_making import Making, sync_if_stale
 
 from research.errors import IndexUnusableError
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import FileStamp, remove_document, rename_document
-from research.store.catalog.page_writes import mark_drawn
+from research.store.catalog.document_writes import mark_drawn, remove_document, rename_document
+from research.store.catalog.documents import FileStamp
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from research.store.vectors import drafts, generations, writer
@@ -182,7 +182,7 @@ def test_a_document_finished_after_its_vectors_were_published_gets_its_pages(mak
     vectors.write_vectors(making.catalog, waiting, np.eye(8, dtype=np.float32)[: len(waiting)])
     half = writer.publish(making.catalog)
     assert (half.text_records, half.visual_records) == (2, 0)
-    vectors.close_ledger(making.catalog)
+    ledger.close_ledger(making.catalog)
     assert state_of(making.catalog).behind
     whole = writer.publish(making.catalog)
     assert (whole.text_records, whole.visual_records) == (2, 2)

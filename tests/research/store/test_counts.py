@@ -11,8 +11,7 @@ from index_making import Making
 
 from research.records import Chunk, Page
 from research.store.catalog import vectors
-from research.store.catalog.documents import remove_document
-from research.store.catalog.page_writes import write_ocr
+from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.pages import totals
 
 PLAIN = {

@@ -10,20 +10,17 @@ from index_making import Making
 from research.errors import DocumentError, NothingFoundError
 from research.records import Chunk, DocumentInfo, Page
 from research.store.catalog import vectors
+from research.store.catalog.document_writes import add_document, note_file, remove_document, rename_document
 from research.store.catalog.documents import (
     FileStamp,
-    add_document,
     all_documents,
     document_at_path,
     document_of_hash,
     find_documents,
     get_document,
-    note_file,
     paths_of,
-    remove_document,
-    rename_document,
-    unfinished,
 )
+from research.store.catalog.ledger import unfinished
 from research.store.catalog.pages import count_pages, document_markdown, get_page, page_markdown, pages_of
 from research.store.fulltext.search import find_words, name_matches, term_statistics
 

@@ -11,9 +11,9 @@ from index_making import Making
 
 from research.store.catalog import failures, schema
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import remove_document, unfinished
+from research.store.catalog.document_writes import give_up_ocr, mark_drawn, needs_no_ocr, remove_document
 from research.store.catalog.failures import FailedFile, FailedPage, GivenUp
-from research.store.catalog.page_writes import ask_for_images, give_up_ocr, mark_drawn, needs_no_ocr
+from research.store.catalog.ledger import WHOLE, ask_for_images, unfinished
 from research.store.files.paths import IndexPaths
 
 
@@ -76,7 +76,7 @@ def test_a_document_that_cannot_be_drawn_is_not_drawn_in_every_run(making: Makin
     document = making.add("a.pdf", ["walrus"])
     ask_for_images(making.catalog)
     assert unfinished(making.catalog)["images"] == [document.doc_id]
-    whole = FailedPage(failures.WHOLE, "images", "timeout", "t", 2)
+    whole = FailedPage(WHOLE, "images", "timeout", "t", 2)
     mark_drawn(making.catalog, document.doc_id, [], published=0, failed=[whole])
     ask_for_images(making.catalog)
     failures.reopen(making.catalog)

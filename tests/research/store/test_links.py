@@ -16,7 +16,8 @@ from ingest.run import ingest
 from research.errors import CtxError
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents, remove_document
+from research.store.catalog.document_writes import remove_document
+from research.store.catalog.documents import all_documents
 from research.store.client import ChromaClient
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths

@@ -8,8 +8,8 @@ from index_making import Making
 from research.errors import NothingFoundError, UsageError
 from research.store.catalog.documents import select_documents, select_one
 from research.store.upkeep.removal import plan_removal, remove
-from research.store.vectors import sync_state, writer
-from research.store.vectors.catch_up import repair_if_behind
+from research.store.vectors import generations, writer
+from research.store.vectors.catch_up import publish_if_possible
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_what_is_removed_is_gone_from_the_collections_too(filled: Making) -> Non
     writer.publish(filled.catalog)
     removed = remove(filled.paths, plan_removal(filled.paths, ["walrus"]).documents)
     assert ([d.filename for d in removed.documents], removed.published) == (["walrus.pdf"], True)
-    assert not sync_state.state_of(filled.catalog).behind
+    assert not generations.state_of(filled.catalog).behind
     with pytest.raises(NothingFoundError, match="no longer in the index"):
         remove(filled.paths, removed.documents)
 
@@ -58,5 +58,5 @@ def test_collections_that_cannot_be_written_are_left_for_later(filled: Making) -
     assert filled.count("documents") == 3, "the catalog has forgotten it all the same"
     assert generation.path.exists()
     blocked.unlink()
-    assert repair_if_behind(filled.paths)
-    assert not sync_state.state_of(filled.catalog).behind
+    assert publish_if_possible(filled.paths, generations.state_of(filled.catalog))
+    assert not generations.state_of(filled.catalog).behind

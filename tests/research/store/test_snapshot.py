@@ -13,7 +13,8 @@ from index_making import Making
 
 from research.errors import IndexUnusableError
 from research.store.catalog.catalog import Catalog, Snapshot
-from research.store.catalog.documents import all_documents, remove_document
+from research.store.catalog.document_writes import remove_document
+from research.store.catalog.documents import all_documents
 from research.store.catalog.pages import count_pages, get_pages, get_pages_with_text, page_markdown
 from research.store.fulltext import search
 

@@ -10,7 +10,7 @@ from index_making import DIM, Making, stamp
 from numpy.typing import NDArray
 
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog.documents import add_document, remove_document
+from research.store.catalog.document_writes import add_document, remove_document
 from research.store.vectors import writer
 from research.store.vectors.index import ChromaIndex, ExactScan, VectorIndex
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from index_making import Making
 
-from research.store.catalog import vectors
-from research.store.catalog.documents import remove_document, unfinished
+from research.store.catalog import ledger, vectors
+from research.store.catalog.document_writes import remove_document
+from research.store.catalog.ledger import unfinished
 from research.store.catalog.pages import page_ids_of
 from research.store.vectors.generations import chunk_key
 
@@ -16,7 +17,7 @@ def test_pending_chunks_hold_what_the_encoder_sees(making: Making) -> None:
     making.add("a.pdf", ["walrus", "", "seal"])
     assert vectors.encoder_of(making.catalog) == ""
     assert [chunk.text for chunk in vectors.pending_chunks(making.catalog)] == ["A title\nwalrus", "A title\nseal"]
-    assert vectors.count_pending(making.catalog) == vectors.count_chunks(making.catalog) == 2
+    assert ledger.count_pending(making.catalog) == vectors.count_chunks(making.catalog) == 2
 
 
 def test_half_written_documents_stay_in_the_ledger(making: Making) -> None:
@@ -24,11 +25,11 @@ def test_half_written_documents_stay_in_the_ledger(making: Making) -> None:
     vectors.set_encoder(making.catalog, "made-up", 2)
     waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(making.catalog)]
     vectors.write_vectors(making.catalog, waiting[:1], np.array([[1, 0]], np.float32))
-    vectors.close_ledger(making.catalog)
+    ledger.close_ledger(making.catalog)
     assert unfinished(making.catalog) == {"vectors": [first]}
     assert [chunk.chunk_id for chunk in vectors.pending_chunks(making.catalog)] == waiting[1:]
     vectors.write_vectors(making.catalog, waiting[1:], np.array([[0, 1]], np.float32))
-    vectors.close_ledger(making.catalog)
+    ledger.close_ledger(making.catalog)
     assert unfinished(making.catalog) == {}
     owners, matrix = vectors.vectors_after(making.catalog, 0)
     assert len(owners) == 2
@@ -37,8 +38,8 @@ def test_half_written_documents_stay_in_the_ledger(making: Making) -> None:
 
 def test_a_document_without_text_is_finished_at_once(making: Making) -> None:
     making.add("scan.pdf", ["", " "])
-    assert vectors.count_pending(making.catalog) == 0
-    vectors.close_ledger(making.catalog)
+    assert ledger.count_pending(making.catalog) == 0
+    ledger.close_ledger(making.catalog)
     assert unfinished(making.catalog) == {}
 
 

@@ -1,0 +1,133 @@
+"""Whatever table the catalog has: it is made by a migration, kept in a backup, looked at by restore and by the doctor,
+and empty of a document that was removed. A new table fails here until it has its place in each."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backup_changing import unit_rows
+from index_making import Making
+
+from research.encoders.visual.packing import pack
+from research.records import FailedPage, Line, Page
+from research.store.catalog import failures, page_vectors, schema, tags
+from research.store.catalog.catalog import SCHEMA_VERSION, Catalog
+from research.store.catalog.document_writes import remove_document, write_ocr
+from research.store.catalog.documents import all_documents
+from research.store.catalog.failures import FailedFile
+from research.store.catalog.page_vectors import PageBlobs
+from research.store.files.paths import IndexPaths
+from research.store.upkeep import integrity
+from research.store.upkeep.backup import backup
+from research.store.upkeep.catalog_checks import REBUILT, TABLES
+from research.store.upkeep.restore import restore
+
+# What tells of the index and of files that are no documents stays when a document goes.
+OF_NO_DOCUMENT = {"meta", "failed_files"}
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    """Ours, without what SQLite and FTS5 keep for themselves."""
+    rows = connection.execute("SELECT name, type FROM pragma_table_list WHERE schema = 'main'")
+    return {name for name, kind in rows if kind != "shadow" and not name.startswith("sqlite_")}
+
+
+def _count(catalog: Catalog, table: str) -> int:
+    return int(catalog.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+
+
+def _rows(catalog: Catalog, table: str) -> list[tuple[object, ...]]:
+    return sorted((tuple(row) for row in catalog.connection.execute(f"SELECT * FROM {table}")), key=repr)
+
+
+def _fill(making: Making) -> None:
+    """At least one row in every table."""
+    info = making.add("walrus.pdf", ["walrus", "seal"])
+    making.embed()
+    chunk = making.add("orca.pdf", ["orca"])
+    page = Page(1, "orca again", ocr_engine="tesseract")
+    write_ocr(making.catalog, chunk.doc_id, page, [], [Line("orca", (0, 0, 1, 1)), Line("ice", (0, 0, 1, 1))])
+    (due,) = page_vectors.pages_with_new_lines(making.catalog)
+    page_vectors.write(making.catalog, [PageBlobs(due, b"", b"", b"", pack(unit_rows(2).astype(np.float32)))])
+    tags.add_tags(making.catalog, info.doc_id, ["animals"])
+    with making.catalog.transaction() as connection:
+        failures.record(connection, info.doc_id, [FailedPage(2, "images", "timeout", "slow")])
+    failures.record_file(making.catalog, FailedFile("/docs/bad.pdf", "ab" * 32, 1, "timeout", "slow"))
+
+
+@pytest.fixture
+def filled(making: Making) -> Making:
+    _fill(making)
+    empty = {table for table in _tables(making.catalog.connection) if not _count(making.catalog, table)}
+    assert empty == set(), "this test fills every table there is"
+    return making
+
+
+@pytest.mark.parametrize("version", range(1, schema.VERSION))
+def test_it_is_made_by_a_migration(tmp_path: Path, version: int) -> None:
+    made = []
+    for first in (version, schema.VERSION):
+        with closing(sqlite3.connect(tmp_path / f"{first}.sqlite3", isolation_level=None)) as connection:
+            schema.migrate(connection, upto=first)
+            schema.migrate(connection)
+            made.append({tuple(row) for row in connection.execute("SELECT type, name, sql FROM sqlite_master")})
+    assert made[0] == made[1]
+
+
+def test_the_version_that_a_question_looks_for_is_the_last() -> None:
+    assert SCHEMA_VERSION == schema.VERSION
+
+
+def test_it_is_in_a_backup(filled: Making, tmp_path: Path) -> None:
+    backup(filled.paths, tmp_path / "backup.zip")
+    paths = IndexPaths(tmp_path / "restored")
+    restore(paths, tmp_path / "backup.zip")
+    with Catalog(paths) as restored:
+        for table in _tables(filled.catalog.connection) - {"meta", "page_vocabulary"}:
+            assert _rows(restored, table) == _rows(filled.catalog, table), table
+        assert {key for key, _ in _rows(restored, "meta")} == {key for key, _ in _rows(filled.catalog, "meta")}
+
+
+def test_restore_and_the_doctor_look_at_it(filled: Making) -> None:
+    connection = filled.catalog.connection
+    assert _tables(connection) == TABLES.keys() | REBUILT
+    connection.execute("PRAGMA foreign_keys = OFF")
+    for table, checks in TABLES.items():
+        columns = [str(row["name"]) for row in connection.execute(f"PRAGMA table_info({table})")]
+        assert set(columns) == checks.columns.keys(), table
+        for column in columns:
+            connection.execute("BEGIN")
+            # One row: a column may have to be unique.
+            connection.execute(f"CREATE TEMP TABLE one AS SELECT * FROM {table} LIMIT 1")
+            connection.execute(f"DELETE FROM {table}")
+            try:
+                connection.execute(f"UPDATE one SET {column} = x'00ff'")
+                connection.execute(f"INSERT INTO {table} SELECT * FROM one")
+            except sqlite3.IntegrityError:  # SQLite itself refuses it: a key that is a number
+                pass
+            else:
+                found = "".join(problem.message for problem in integrity.check_values(filled.catalog))
+                assert f"{table}.{column}" in found or checks.columns[column].holds(b"\x00\xff"), f"{table}.{column}"
+            connection.execute("ROLLBACK")
+
+
+def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
+    connection = filled.catalog.connection
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("DELETE FROM documents")
+    (problem,) = integrity.check_references(filled.catalog)
+    assert problem.fix is not None
+    problem.fix(filled.catalog)
+    left = {table for table in TABLES if _count(filled.catalog, table)}
+    assert left == OF_NO_DOCUMENT
+
+
+def test_a_removed_document_is_gone_from_it(filled: Making) -> None:
+    for info in all_documents(filled.catalog):
+        remove_document(filled.catalog, info.doc_id)
+    left = {table for table in _tables(filled.catalog.connection) if _count(filled.catalog, table)}
+    assert left == OF_NO_DOCUMENT

@@ -1,0 +1,277 @@
+"""Every statement that no file claims as SQLite's own runs on PostgreSQL too, and says the same there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from index_making import DIM, JPEG, WEBP, chunks_of, stamp
+from numpy.typing import NDArray
+from postgres import PostgresCatalog, running_server
+
+from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
+from research.store.catalog import document_writes, documents, failures, ledger, page_vectors, pages, tags, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import FileStamp
+from research.store.catalog.failures import CRASHED, KILLED, TIMEOUT, FailedFile
+from research.store.catalog.page_vectors import PageBlobs
+from research.store.catalog.vectors import revision_of
+from research.store.files import images
+from research.store.files.paths import IndexPaths
+from research.store.fulltext.page_references import numbered_pages
+from research.store.upkeep import integrity
+from research.store.vectors import generations, writer
+from research.store.vectors.index import TEXT, VISUAL, ChromaIndex, ExactScan
+
+ROOT = Path(__file__).parents[3]
+STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
+# Its statements are for Chroma's database, which is SQLite's.
+CHROMAS = {"research/store/vectors/generations.py": ("PRAGMA quick_check(1)",)}
+FIRST, SECOND, THIRD, MODEL = (f"{number:016x}" for number in range(1, 5))
+
+
+@pytest.fixture(scope="module")
+def catalogs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Any]]:
+    """The same history on SQLite and on PostgreSQL."""
+    folder = tmp_path_factory.mktemp("dialects")
+    paths = [IndexPaths(folder / name) for name in ("sqlite", "postgresql")]
+    with running_server() as address, Catalog(paths[0], writable=True) as ours:
+        paths[1].create()
+        theirs = PostgresCatalog(address, paths[1])
+        for catalog in (ours, theirs):
+            catalog.set_meta("catalog_id", "0" * 32)
+        yield [ours, theirs]
+        theirs.close()
+
+
+def test_they_agree_on_everything(catalogs: list[Any]) -> None:
+    for step in (_read, _embed, _recognise, _draw, _give_up, _move, _publish, _see, _look_after):
+        told = [step(catalog) for catalog in catalogs]
+        assert told[0] == told[1], step.__name__
+        seen = [_everything(catalog) for catalog in catalogs]
+        for question, answer in seen[0].items():
+            assert seen[1][question] == answer, f"{question} after {step.__name__}"
+    _all_statements_were_run(catalogs[1].connection.statements)
+
+
+def _read(catalog: Any) -> None:
+    _add(catalog, FIRST, "a.pdf", ["walrus", "", "seal on ice"], ocr={2, 3})
+    _add(catalog, SECOND, "b.pdf", ["orca", "narwhal"], images=True, failed=[FailedPage(2, "read", KILLED, "gone")])
+    _add(catalog, SECOND, "b.pdf", ["orca", "narwhal"], images=True)  # read again, in its own place
+    _add(catalog, THIRD, "c.pdf", [PAGE_GIVEN_UP])
+    catalog.connection.execute("UPDATE pages SET error = ? WHERE doc_id = ?", (PAGE_GIVEN_UP, THIRD))
+    tags.add_tags(catalog, FIRST, ["animals", "north"])
+    tags.remove_tags(catalog, FIRST, ["north", "nowhere"])
+
+
+def _embed(catalog: Any) -> None:
+    vectors.set_encoder(catalog, "made-up", DIM)
+    page_vectors.set_encoder(catalog, "regions:made-up", DIM)
+    waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(catalog)]
+    vectors.write_vectors(catalog, waiting[:2], _unit(2))
+    ledger.close_ledger(catalog)
+    vectors.write_vectors(catalog, waiting, _unit(len(waiting)))  # two of them anew
+    ledger.close_ledger(catalog)
+
+
+def _recognise(catalog: Any) -> None:
+    lines = [Line("walrus", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0.0, 0.0, 1.0, 1.0))]
+    for text in ("read by OCR", "read better"):
+        page = Page(2, text, ocr_engine="tesseract")
+        document_writes.write_ocr(catalog, FIRST, page, chunks_of(2, text), lines)
+    document_writes.write_ocr(catalog, "f" * 16, Page(1, ""), [], [])  # of a document that was removed
+    document_writes.give_up_ocr(catalog, FIRST, [FailedPage(3, "ocr", CRASHED, "it crashed")])
+    document_writes.needs_no_ocr(catalog, FIRST, [1])
+    missing = page_vectors.pages_with_new_lines(catalog)
+    page_vectors.write(catalog, [PageBlobs(page_id, b"", b"", b"", b"packed") for page_id in missing])
+    page_vectors.set_problem(catalog, "none left")
+
+
+def _draw(catalog: Any) -> object:
+    ledger.ask_for_images(catalog)
+    for name, content in (("image_path", JPEG), ("thumbnail_path", WEBP)):
+        path = Path(getattr(catalog.paths, name)(FIRST, 1))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    document_writes.mark_drawn(catalog, FIRST, [1, 2], published=99, failed=[FailedPage(3, "images", TIMEOUT, "slow")])
+    document_writes.mark_drawn(catalog, SECOND, [], published=0)
+    missing = images.missing(catalog)
+    images.forget(catalog, missing)
+    return missing
+
+
+def _give_up(catalog: Any) -> object:
+    told = failures.nameless(catalog)
+    failures.name_them(catalog)
+    record = FailedFile("/docs/bad.pdf", "ab" * 32, 1, TIMEOUT, "slow")
+    failures.record_file(catalog, record)
+    failures.record_file(catalog, replace(record, tries=2))
+    failures.reopen(catalog)
+    failures.reopen(catalog, waiting_of=[FIRST])
+    found = failures.failed_file(catalog, "/docs/bad.pdf"), failures.to_read_again(catalog, waiting=True)
+    failures.forget_files_gone(catalog)
+    return told, found, failures.failed_file(catalog, "/docs/bad.pdf")
+
+
+def _move(catalog: Any) -> None:
+    document_writes.note_file(catalog, FIRST, FileStamp("/docs/copy.pdf", 2, 2, 2, 2))
+    document_writes.note_file(catalog, FIRST, FileStamp("/docs/copy.pdf", 3, 3, 3, 3))
+    document_writes.rename_document(catalog, SECOND, "/docs/b.pdf", stamp("/new/Fresh.pdf"), "Fresh.pdf")
+    _add(catalog, "e" * 16, "a.pdf", ["a changed file"])  # the copy keeps the first
+    document_writes.remove_document(catalog, THIRD)
+
+
+def _publish(catalog: Any) -> object:
+    """What the collections get, and what is found in them and by a scan."""
+    told: list[object] = [writer.text_keys(catalog), writer.visual_keys(catalog)]
+    writer.publish(catalog)
+    told += [replace(generations.state_of(catalog), generation=None), *_nearest(catalog)]
+    vectors.touch_vectors(catalog.connection, FIRST)
+    writer.publish(catalog)
+    return [*told, *_nearest(catalog)]
+
+
+def _see(catalog: Any) -> object:
+    """A visual model takes the place of `regions`."""
+    page_vectors.set_encoder(catalog, "colpali:made-up", DIM)
+    _add(catalog, MODEL, "d.pdf", ["one", "two", "three"])
+    document_writes.mark_drawn(catalog, MODEL, [1, 2, 3], published=0)
+    unseen = page_vectors.unseen_images(catalog)
+    first = _unit(1)[0].astype("<f2").tobytes()
+    page_vectors.write(catalog, [PageBlobs(unseen[0].page_id, first, b"boxes", b"sketch", b"vectors")])
+    page_vectors.give_up(catalog, unseen[1], FailedPage(unseen[1].page, "visual", KILLED, "gone"))
+    failures.reopen(catalog)
+    told = [generations.state_of(catalog).missing, writer.visual_keys(catalog)]
+    writer.publish(catalog)
+    return [[replace(image, path="") for image in unseen], *told, *_nearest(catalog)]
+
+
+def _look_after(catalog: Any) -> object:
+    """What the doctor finds of the catalog's own contents, and mends."""
+    catalog.connection.execute("DELETE FROM ledger WHERE stage = 'vectors'")
+    catalog.connection.execute("UPDATE documents SET num_pages = 9 WHERE doc_id = ?", (MODEL,))
+    catalog.connection.execute("UPDATE vectors SET vector = ? WHERE seq = (SELECT MIN(seq) FROM vectors)", (b"short",))
+    told = []
+    for check in (integrity.check_documents, integrity.check_texts, integrity.check_vectors, integrity.check_ledger):
+        for problem in list(check(catalog)):
+            told.append((problem.name, problem.message))
+            if problem.fix is not None:
+                problem.fix(catalog)
+    vectors.set_encoder(catalog, "another", DIM)
+    return told
+
+
+def _everything(catalog: Any) -> dict[str, object]:
+    """What all reading functions say."""
+    known = documents.all_documents(catalog)
+    ids = sorted(pages.page_ids_of(catalog, [info.doc_id for info in known]))
+    keys = [f"{info.doc_id}:{page}:0" for info in known for page in (1, 2)]
+    question = _unit(1)[0]
+    return {
+        "documents": known,
+        "document": [documents.get_document(catalog, doc_id) for doc_id in (FIRST, THIRD)],
+        "by hash": [documents.document_of_hash(catalog, info.sha256) for info in known],
+        "reader version": [documents.reader_version_of(catalog, doc_id) for doc_id in (FIRST, THIRD)],
+        "at path": documents.document_at_path(catalog, "/docs/copy.pdf"),
+        "paths": [documents.paths_of(catalog, info.doc_id) for info in known],
+        "unfinished": {stage: sorted(ids) for stage, ids in ledger.unfinished(catalog).items()},
+        "tags": [tags.tags_of(catalog, info.doc_id) for info in known],
+        "totals": pages.totals(catalog),
+        "pages": sorted(_without_folder(catalog, pages.get_pages(catalog, ids).values()), key=repr),
+        "with text": sorted(text for _, text in pages.get_pages_with_text(catalog, ids).values()),
+        "pages of": _without_folder(catalog, pages.pages_of(catalog, [info.doc_id for info in known])),
+        "page": [pages.get_page(catalog, info.doc_id, 99) for info in known],
+        "page ids": pages.page_ids_at(catalog, [f"{info.doc_id}:1" for info in known]),
+        "places": pages.places_of(catalog, ids),
+        "owners": pages.documents_of(catalog, ids),
+        "markdown": [pages.page_markdown(catalog, info.doc_id, 1) for info in known],
+        "markdowns": sorted(pages.markdown_of(catalog, ids)),
+        "whole": [pages.document_markdown(catalog, info.doc_id) for info in known],
+        "numbered": numbered_pages(catalog, [info.doc_id for info in known], [1, -1]),
+        "pending": list(vectors.pending_chunks(catalog)),
+        "chunks": (vectors.count_chunks(catalog), ledger.count_pending(catalog), vectors.longest_chunk(catalog)),
+        "embedded": vectors.count_embedded(catalog, range(1, 50)),
+        "after": [vectors.count_after(catalog, sequence) for sequence in (0, 2)],
+        "sequences": (vectors.last_sequence(catalog), page_vectors.last_sequence(catalog), revision_of(catalog)),
+        "vectors after": [_plain(vectors.vectors_after(catalog, sequence)) for sequence in (0, 3)],
+        "vectors of pages": _plain(vectors.vectors_of_pages(catalog, ids)),
+        "nearest": vectors.nearest_on_pages(catalog, ids, question),
+        "means": {page_id: mean.tolist() for page_id, mean in vectors.page_means(catalog, ids).items()},
+        "of chunks": vectors.page_ids_of_chunks(catalog, keys, upto=5),
+        "side": (page_vectors.visual_side(catalog), page_vectors.count(catalog), page_vectors.count_unseen(catalog)),
+        "lines": [page_vectors.lines_of(catalog, page_id) for page_id in ids],
+        "new lines": page_vectors.pages_with_new_lines(catalog),
+        "embedded lines": page_vectors.embedded_lines_of(catalog, ids),
+        "seen": sorted(map(tuple, page_vectors.seen_of(catalog, ids))),
+        "page vectors": [list(page_vectors.vectors_of(catalog, some)) for some in (ids, None)],
+        "sketches": [list(page_vectors.sketches_of(catalog, some)) for some in (ids, None)],
+        "pages after": sorted(page_vectors.pages_after(catalog, 1)),
+        "for ocr": (ledger.count_for_ocr(catalog), [ledger.pages_for_ocr(catalog, info.doc_id) for info in known]),
+        "given up": (failures.given_up(catalog), [failures.failures_of(catalog, info.doc_id) for info in known]),
+        "again": [failures.to_read_again(catalog, waiting=waiting) for waiting in (False, True)],
+    }
+
+
+def _add(catalog: Any, doc_id: str, name: str, texts: list[str], *, ocr: set[int] = frozenset(), **more: Any) -> None:
+    path = f"/docs/{name}"
+    info = DocumentInfo(doc_id, name, "pdf", "T", len(texts), "2026-01-01T00:00:00+00:00", path, 1, doc_id * 4)
+    made = [
+        (Page(number, text, needs_ocr=number in ocr), chunks_of(number, text))
+        for number, text in enumerate(texts, start=1)
+    ]
+    document_writes.add_document(catalog, info, stamp(path), made, reader_version=1, **more)
+
+
+def _unit(count: int) -> NDArray[np.float32]:
+    made = np.random.default_rng(count).standard_normal((count, DIM)).astype(np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+def _nearest(catalog: Any) -> list[object]:
+    chroma, vector = ChromaIndex(catalog.paths), _unit(1)[0]
+    answers = [
+        index.nearest(catalog, vector, 5, collection=collection)
+        for index in (ExactScan(), chroma)
+        for collection in (TEXT, VISUAL)
+    ]
+    chroma.close()
+    return [[(page_id, round(cosine, 4)) for page_id, cosine in answer.pairs] for answer in answers]
+
+
+def _plain(found: tuple[list[int], NDArray[np.float32]]) -> object:
+    return sorted(zip(found[0], found[1].tolist(), strict=True))
+
+
+def _without_folder(catalog: Any, found: Any) -> list[object]:
+    return [replace(page, image_path="", thumb_path="") for page in found]
+
+
+def _all_statements_were_run(statements: list[str]) -> None:
+    """Each beginning of a statement that stands in the source is the beginning of one that ran."""
+    begun = [" ".join(statement.split()) for statement in statements]
+    left = [
+        f"{path}:{line}: {text}"
+        for path, line, text in _portable_statements()
+        if not any(" ".join(text.split()) in statement for statement in begun)
+    ]
+    assert left == []
+
+
+def _portable_statements() -> Iterator[tuple[str, int, str]]:
+    """File, line and text of every statement that no file claims as SQLite's own; up to what is filled in later."""
+    for path in sorted(path for package in ("research", "ingest", "cli") for path in (ROOT / package).rglob("*.py")):
+        source, name = path.read_text(), str(path.relative_to(ROOT))
+        if "SQLite's own" in source.partition("\n")[0]:
+            continue
+        pragmas = [text for text in re.findall(r"\"(PRAGMA [^\"]*)\"", source) if text not in CHROMAS.get(name, ())]
+        assert pragmas == [], f"{name} is SQLite's own and does not say so"
+        for node in ast.walk(ast.parse(source)):
+            first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else node
+            if isinstance(first, ast.Constant) and isinstance(first.value, str) and STATEMENT.match(first.value):
+                yield name, first.lineno, first.value
