@@ -28,7 +28,7 @@ test: .venv/dev
 	$(BIN)/coverage combine -q; $(BIN)/coverage report; covered=$$?; \
 	exit $$((tests || types || covered))
 
-# Before a commit: the tests that take less than a second each.
+# Before a commit: the tests that take less than half a second each.
 quick: .venv/dev
 	$(BIN)/ruff check .
 	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & types=$$!; \

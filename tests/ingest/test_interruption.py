@@ -16,7 +16,8 @@ from research.contract import SearchEngine
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents, unfinished
+from research.store.catalog.documents import all_documents
+from research.store.catalog.ledger import unfinished
 from research.store.catalog.pages import document_markdown
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
