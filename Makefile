@@ -8,7 +8,9 @@ export PYTHONNOUSERSITE := 1
 unexport PYTHONPATH
 # Two processes of tests on two cores: libraries that start threads of their own only get in their way.
 TESTED = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
-PYTEST = $(BIN)/python -m pytest -n auto
+# One more than there are cores: some tests wait for a time-out.
+PROCESSES := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST = -m pytest -n $(PROCESSES)
 
 .PHONY: demo test quick slow bench soak samples encoder tables clean
 
@@ -21,21 +23,21 @@ test: .venv/dev
 	$(BIN)/ruff check .
 	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & types=$$!; \
 	$(BIN)/coverage erase; \
-	$(TESTED) $(BIN)/coverage run -m pytest -n auto; tests=$$?; \
+	$(TESTED) $(BIN)/coverage run $(PYTEST); tests=$$?; \
 	wait $$types; types=$$?; cat .venv/mypy.txt; \
 	$(BIN)/coverage combine -q; $(BIN)/coverage report; covered=$$?; \
 	exit $$((tests || types || covered))
 
-# Before a commit: the tests that take less than a second each.
+# Before a commit: the tests that take less than half a second each.
 quick: .venv/dev
 	$(BIN)/ruff check .
 	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & types=$$!; \
-	$(TESTED) $(PYTEST) --quick; tests=$$?; \
+	$(TESTED) $(BIN)/python $(PYTEST) --quick; tests=$$?; \
 	wait $$types; types=$$?; cat .venv/mypy.txt; exit $$((tests || types))
 
 # Which tests those are: measures all of them and writes tests/slow.txt.
 slow: .venv/dev
-	$(TESTED) $(PYTEST) --write-slow
+	$(TESTED) $(BIN)/python $(PYTEST) --write-slow
 
 # All of it, or some: make bench ONLY="growth side"
 bench: .venv/dev

@@ -1,6 +1,6 @@
 """The order of the tests and who runs which: slow files first, a file in one process, all of torch in one process.
 
-`tests/slow.txt` names what is slow: tests of more than a second, and files whose shared fixtures take that long.
+`tests/slow.txt` names what is slow: tests of more than half a second, and files whose shared fixtures take that long.
 `make quick` leaves those out; `make slow` measures them anew.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 SLOW = Path(__file__).with_name("slow.txt")
-SECOND = 1.0
+SLOW_FROM = 0.5  # seconds
 # To import torch and what stands on it takes ten seconds, once for every process that needs it.
 TORCH = (
     "tests/cli/test_trust.py",
@@ -92,5 +92,5 @@ class _Clock:
         self._seconds[name] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        slow = sorted((name, seconds) for name, seconds in self._seconds.items() if seconds >= SECOND)
+        slow = sorted((name, seconds) for name, seconds in self._seconds.items() if seconds >= SLOW_FROM)
         SLOW.write_text("".join(f"{seconds:.1f} {name}\n" for name, seconds in slow), encoding="utf-8")

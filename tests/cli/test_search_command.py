@@ -82,7 +82,7 @@ def test_scripts_without_spaces() -> None:
     assert "住宅ローン" in snippet(text, "住宅ローン", 60)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.text(max_size=2000), st.text(max_size=50), st.integers(20, 300))
 def test_a_snippet_is_one_line_within_its_width(text: str, query: str, width: int) -> None:
     found = snippet(text, query, width)

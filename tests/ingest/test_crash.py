@@ -21,7 +21,7 @@ def crash(tmp_path_factory: pytest.TempPathFactory) -> CrashTest:
 
 
 def test_killed_at_random_moments(crash: CrashTest) -> None:
-    crash.kill_at_random(3, Random(5))
+    crash.kill_at_random(2, Random(5))
 
 
 def test_killed_between_the_stages(crash: CrashTest) -> None:

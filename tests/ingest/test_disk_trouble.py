@@ -84,7 +84,7 @@ def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
     full = run_limited(path, paths.root, 400_000)
     assert full.returncode == 1, full.stderr
     assert "the index cannot be written: File too large" in full.stderr
-    summary = ingest(paths, [path], settings=Settings(), observer=SilentObserver())
+    summary = ingest(paths, [path], settings=Settings(ocr="off"), observer=SilentObserver())
     assert summary.count("unchanged") == 1
     with Catalog(paths) as catalog:
         assert catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from bounded import ingest
 
 SAMPLES = Path(__file__).parent.parent.parent / "data" / "samples"
-COPIES = 12
+COPIES = 6
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:

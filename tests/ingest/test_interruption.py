@@ -29,6 +29,7 @@ TEXTS = {
     "bread.pdf": ["Bread is baked from flour, water and salt.", "", "Rye keeps longer than wheat."],
     "stars.pdf": ["Stars and planets of the night sky."],
 }
+TEXT = Settings(images=False)  # test_crash has the images
 QUESTIONS = ["harbour fee", "baking", "astronomy at night"]
 
 
@@ -86,7 +87,7 @@ def _content(index: IndexPaths) -> Content:
 
 
 def _finish(docs: Path, index: IndexPaths) -> None:
-    summary = ingest(index, [docs], settings=Settings(), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=TEXT, observer=SilentObserver())
     assert not summary.interrupted
     assert not summary.failed
 
@@ -138,7 +139,7 @@ def test_the_next_run_goes_on_where_one_was_interrupted(
 
 
 def interrupt_and_go_on(docs: Path, index: IndexPaths, point: str, *, question_between: bool) -> None:
-    summary = ingest(index, [docs], settings=Settings(), observer=_Stop(point))
+    summary = ingest(index, [docs], settings=TEXT, observer=_Stop(point))
     assert summary.interrupted
     assert not index.spool.exists()
     if question_between:  # which publishes what there is, as `ctx ask` does
@@ -163,7 +164,7 @@ class Killed(SilentObserver):
         os.kill(os.getpid(), signal.SIGKILL)
 
 setattr(Killed, sys.argv[3], Killed._die)
-ingest(IndexPaths(Path(sys.argv[2])), [Path(sys.argv[1])], settings=Settings(), observer=Killed())
+ingest(IndexPaths(Path(sys.argv[2])), [Path(sys.argv[1])], settings=Settings(images=False), observer=Killed())
 """
 
 
@@ -181,9 +182,9 @@ def test_the_next_run_goes_on_where_one_was_killed(
 
 def test_vectors_already_written_are_not_made_again(docs: Path, tmp_path: Path) -> None:
     index = IndexPaths(tmp_path / "index")
-    summary = ingest(index, [docs], settings=Settings(), observer=_Stop("embedded"))
+    summary = ingest(index, [docs], settings=TEXT, observer=_Stop("embedded"))
     assert (summary.interrupted, summary.chunks, summary.pending_chunks) == (True, 5, 0)
-    summary = ingest(index, [docs], settings=Settings(), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=TEXT, observer=SilentObserver())
     assert summary.chunks == 0
     with ChromaClient(index.root) as client:
         assert vectors.last_sequence(client.catalog) == 5

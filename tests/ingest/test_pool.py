@@ -10,8 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
+import pymupdf
 import pytest
 
 from ingest.jobs import DocumentFailed, DocumentRead, Event, Job, PageStarted
@@ -25,6 +27,22 @@ MakePdf = Callable[..., Path]
 
 def _job(path: Path, tmp_path: Path, **extra: object) -> Job:
     return Job("read", path, path.stem, tmp_path / f"{path.name}.jsonl", **extra)  # type: ignore[arg-type]
+
+
+@cache
+def _many_pages() -> bytes:
+    with pymupdf.open() as document:
+        for number in range(150):
+            text = f"Page {number} " + "word " * 300
+            document.new_page().insert_textbox(pymupdf.Rect(72, 72, 520, 760), text, fontsize=11)
+        data: bytes = document.tobytes()
+    return data
+
+
+def _long(path: Path) -> Path:
+    """A document that is being read for a while."""
+    path.write_bytes(_many_pages())
+    return path
 
 
 def _children() -> list[int]:
@@ -99,7 +117,7 @@ def test_pages_to_leave_out_are_left_out(make_pdf: MakePdf, tmp_path: Path) -> N
 
 
 def test_a_killed_process_costs_nothing(make_pdf: MakePdf, tmp_path: Path) -> None:
-    long = make_pdf("long.pdf", [f"Page {n} " + "word " * 300 for n in range(150)])
+    long = _long(tmp_path / "long.pdf")
     after = make_pdf("after.pdf", ["Another"])
     events: list[Event] = []
     killed: list[int] = []
@@ -118,7 +136,7 @@ def test_a_killed_process_costs_nothing(make_pdf: MakePdf, tmp_path: Path) -> No
 
 
 def test_a_process_that_keeps_dying_costs_its_document_only(make_pdf: MakePdf, tmp_path: Path) -> None:
-    long = make_pdf("long.pdf", [f"Page {n} " + "word " * 300 for n in range(150)])
+    long = _long(tmp_path / "long.pdf")
     after = make_pdf("after.pdf", ["Another"])
     ends = []
     with Pool(1) as pool:
@@ -139,8 +157,8 @@ def test_a_process_that_keeps_dying_costs_its_document_only(make_pdf: MakePdf, t
     ("limits", "code"),
     [(Limits(60, 60, 0), "timeout"), (Limits(60, 0, 60), "timeout"), (Limits(0, 60, 60), "killed")],
 )
-def test_a_document_beyond_its_time_is_given_up(make_pdf: MakePdf, tmp_path: Path, limits: Limits, code: str) -> None:
-    path = make_pdf("a.pdf", [f"Page {n} " + "word " * 300 for n in range(150)])
+def test_a_document_beyond_its_time_is_given_up(tmp_path: Path, limits: Limits, code: str) -> None:
+    path = _long(tmp_path / "a.pdf")
     with Pool(1, {"read": limits}) as pool:
         [end] = _ends(list(pool.run([_job(path, tmp_path)])))
     assert isinstance(end, DocumentFailed)
@@ -161,9 +179,9 @@ with Pool(1, {"read": Limits(60.0, 2.0, 60.0)}) as pool:
 """
 
 
-def test_time_in_which_the_command_was_stopped_does_not_count(make_pdf: MakePdf, tmp_path: Path) -> None:
+def test_time_in_which_the_command_was_stopped_does_not_count(tmp_path: Path) -> None:
     """Ctrl-Z stops all processes of the command, and fg lets them go on."""
-    path = make_pdf("long.pdf", [f"Page {n} " + "word " * 300 for n in range(150)])
+    path = _long(tmp_path / "long.pdf")
     command = [sys.executable, "-c", _STOPPED, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
@@ -176,8 +194,8 @@ def test_time_in_which_the_command_was_stopped_does_not_count(make_pdf: MakePdf,
     assert said.count("PageStarted 1") <= 1, "the same process has gone on, in its second pass"
 
 
-def test_a_busy_taker_of_pages_is_not_their_fault(make_pdf: MakePdf, tmp_path: Path) -> None:
-    path = make_pdf("long.pdf", [f"Page {n} " + "word " * 300 for n in range(150)])
+def test_a_busy_taker_of_pages_is_not_their_fault(tmp_path: Path) -> None:
+    path = _long(tmp_path / "long.pdf")
     seen: list[Event] = []
     with Pool(1, {"read": Limits(60.0, 2.0, 60.0)}) as pool:
         for event in pool.run([_job(path, tmp_path)]):

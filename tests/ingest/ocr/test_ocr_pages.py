@@ -95,7 +95,7 @@ def test_a_table_keeps_its_rows_on_a_skewed_scan(engine: OcrEngine) -> None:
 
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_a_page_scanned_on_its_side_is_turned(engine: OcrEngine, degrees: int) -> None:
-    words = [(30.0, 40.0 + 17 * i, f"Ship number {i} carried timber, wool and salt to the islands") for i in range(9)]
+    words = [(30.0, 40.0 + 17 * i, f"Ship number {i} carried timber, wool and salt to the islands") for i in range(6)]
     upright = draw(400, 200, words, scale=3)
     sideways = upright.rotate(degrees, expand=True)
     result = read_page(Page(1, ""), WHOLE, shown(sideways), engine)

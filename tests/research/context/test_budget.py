@@ -39,13 +39,13 @@ def block(item: Item, number: int) -> str:
 SOURCES = st.lists(st.builds(source, st.one_of(PARAGRAPHS, PROSE), NAMES, st.integers(1, 5000)), max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(SOURCES, st.integers(0, 20_000))
 def test_the_total_is_exact_and_within_the_budget(sources: list[Item], budget: int) -> None:
     check(sources, budget)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SOURCES, st.integers(0, 200))
 def test_small_budgets_too(sources: list[Item], budget: int) -> None:
     check(sources, budget)

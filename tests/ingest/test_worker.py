@@ -1,0 +1,68 @@
+"""What a reading process does with a job, in this process: the pool's own die by SIGKILL, and tell no coverage."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+
+from ingest.jobs import Job
+from ingest.worker import Worker
+from tests.conftest import MakePdf
+
+TESSERACT = r"""#!/bin/sh
+case "$1" in
+--version) echo "tesseract 5.9.9"; exit 0;;
+--list-langs) printf 'List\neng\n'; exit 0;;
+esac
+cat > /dev/null
+printf '5\t1\t1\t1\t1\t1\t60\t60\t80\t30\t95\tHarbour\n5\t1\t1\t1\t1\t2\t160\t60\t80\t30\t95\tmaster\n'
+"""
+
+
+def told(job: Job) -> list[dict[str, Any]]:
+    """What a process says of a job, without its news of each page."""
+    out = io.StringIO()
+    Worker(out).run(job.message())
+    said = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert said[0] == {"event": "started"}
+    return [message for message in said[1:] if message["event"] != "page"]
+
+
+def test_pages_are_rendered(make_pdf: MakePdf, tmp_path: Path) -> None:
+    path = make_pdf("a.pdf", ["One", "Two", "Three"])
+    said = told(Job("render", path, "d", tmp_path / "images", skip_pages=(2,)))
+    assert said == [{"event": "rendered", "pages": [1, 3]}]
+    assert len(list((tmp_path / "images").iterdir())) == 4, "an image and a thumbnail each"
+
+
+def test_pages_are_read_by_ocr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "tesseract"
+    program.parent.mkdir()
+    program.write_text(TESSERACT)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    with pymupdf.open() as written, pymupdf.open() as scanned:
+        page = written.new_page(width=420, height=160)
+        page.insert_text((30, 60), "Harbour master", fontsize=24)
+        for _ in range(2):
+            scanned.new_page(width=420, height=160).insert_image(page.rect, pixmap=page.get_pixmap(dpi=110))
+        scanned.save(tmp_path / "scan.pdf")
+    job = Job("ocr", tmp_path / "scan.pdf", "d", tmp_path / "spool", pages=(2,), engine="tesseract")
+    read, done = told(job)
+    assert (read["event"], done["event"]) == ("ocr", "ocr_done")
+    assert "Harbour master" in read["line"]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(b"no PDF at all", "not_a_pdf"), (b"", "empty"), (None, "unreadable")], ids=str
+)
+def test_what_cannot_be_opened_is_told(tmp_path: Path, content: bytes | None, code: str) -> None:
+    if content is not None:
+        (tmp_path / "a.pdf").write_bytes(content)
+    [said] = told(Job("read", tmp_path / "a.pdf", "d", tmp_path / "spool"))
+    assert (said["event"], said["code"]) == ("failed", code)
