@@ -31,7 +31,7 @@ def run(sets: Path) -> None:
         return
     title("Calibration of scores (development sets, half of the questions foreign)")
     questions = {name: read_questions(sets / name / "qrels.jsonl") for name in names}
-    pages: dict[str, list[tuple[float, bool]]] = {mode: [] for mode in MODES}
+    pages: dict[str, list[tuple[float, int, bool]]] = {mode: [] for mode in MODES}
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             index = Index(Path(folder) / name, Settings(images=False))
@@ -41,24 +41,25 @@ def run(sets: Path) -> None:
             with index:
                 for mode in MODES:
                     pages[mode] += _pages(index, mode, own)
-                    pages[mode] += [(score, False) for score, _ in _pages(index, mode, foreign)]
+                    pages[mode] += [(total, rank, False) for total, rank, _ in _pages(index, mode, foreign)]
     for mode, found in pages.items():
-        _report(mode, np.array([score for score, _ in found]), np.array([good for _, good in found], dtype=float))
+        _report(mode, found)
 
 
-def _pages(index: Index, mode: str, questions: list[Question]) -> list[tuple[float, bool]]:
+def _pages(index: Index, mode: str, questions: list[Question]) -> list[tuple[float, int, bool]]:
     found = []
     for question in questions:
         gold = {(document_key(document), page) for document, page in question.gold}
-        for each in index.rank(question.query, 10, mode).found:
-            found.append((each.score, (document_key(each.page.filename), each.page.page) in gold))
+        for rank, each in enumerate(index.rank(question.query, 10, mode).found, start=1):
+            found.append((each.score, rank, (document_key(each.page.filename), each.page.page) in gold))
     return found
 
 
-def _report(mode: str, totals: Floats, good: Floats) -> None:
-    steepness, middle = fit(totals, good)
-    line(f"{mode}: fitted", f"{steepness:.1f}, {middle:.2f}", "steepness, middle")
-    scores = np.array([calibrated(float(total), mode) for total in totals])
+def _report(mode: str, found: list[tuple[float, int, bool]]) -> None:
+    good = np.array([right for _, _, right in found], dtype=float)
+    features = np.array([(total, -np.log(rank), 1.0) for total, rank, _ in found])
+    line(f"{mode}: fitted", ", ".join(f"{weight:.1f}" for weight in fit(features, good)), "by sum, by rank, always")
+    scores = np.array([calibrated(total, rank, mode) for total, rank, _ in found])
     for low, high in pairwise(_BINS):
         inside = (scores >= low) & (scores < high)
         if inside.any():
@@ -66,15 +67,14 @@ def _report(mode: str, totals: Floats, good: Floats) -> None:
             line(what, f"{good[inside].mean():.2f} good", f"told {scores[inside].mean():.2f}")
 
 
-def fit(totals: Floats, good: Floats) -> tuple[float, float]:
-    """Steepness and middle of the logistic curve of greatest likelihood, by Newton's method."""
-    x = np.stack([totals, np.ones_like(totals)], axis=1)
-    weights = np.zeros(2)
+def fit(features: Floats, good: Floats) -> Floats:
+    """The logistic regression of greatest likelihood, by Newton's method."""
+    weights = np.zeros(features.shape[1])
     for _ in range(50):
-        told = 1 / (1 + np.exp(-x @ weights))
-        hessian = (x * (told * (1 - told))[:, None]).T @ x + 1e-6 * np.eye(2)
-        step = np.linalg.solve(hessian, x.T @ (good - told))
+        told = 1 / (1 + np.exp(-features @ weights))
+        hessian = (features * (told * (1 - told))[:, None]).T @ features + 1e-6 * np.eye(len(weights))
+        step = np.linalg.solve(hessian, features.T @ (good - told))
         weights += step
         if np.abs(step).max() < 1e-9:
             break
-    return float(weights[0]), float(-weights[1] / weights[0])
+    return weights

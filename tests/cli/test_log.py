@@ -167,7 +167,8 @@ def test_an_unexpected_error_leaves_its_traceback_and_says_where(call, log: Path
 
 
 def test_a_name_cannot_feign_a_record(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logging.getLogger(NAME), "propagate", False)  # what pytest captures cannot hold a lone surrogate
+    # What pytest captures cannot hold a lone surrogate.
+    monkeypatch.setattr(logging.getLogger(NAME), "propagate", False)
     with started(["--log-file", str(log)], {}):
         logger_of("ingest").warning("%s: given up", f"a\n{FEIGNED}\x1b[2J\udc80")
     first, second = log.read_text().splitlines()
