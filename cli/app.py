@@ -174,12 +174,12 @@ def _usage_error(error: Any) -> UsageError:
 def _unforeseen(error: Exception) -> CtxError:
     hint = "run again with --debug to see where"
     if type(error).__module__ == "sqlite3":  # by name, because not every command has loaded it
-        from research.store.trouble import CHECK, FREE_SPACE
+        from research.store.error_hints import CHECK, FREE_SPACE
 
         step = FREE_SPACE if "full" in str(error) else CHECK
         return CtxError(f"the index cannot be read: {error}", hint=step)
     if isinstance(error, OSError) and error.strerror:
-        from research.store.trouble import next_step
+        from research.store.error_hints import next_step
 
         hint = next_step(error) or hint
         return CtxError(f"{error.strerror}: {error.filename}" if error.filename else error.strerror, hint=hint)

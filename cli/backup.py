@@ -38,7 +38,7 @@ def command(
 ) -> int:
     from cli.output import say, write_document, write_line
     from cli.signals import orderly_end
-    from research.store.backup import backup
+    from research.store.upkeep.backup import backup
 
     given = common(ctx, index, quiet)
     paths = index_for(given)

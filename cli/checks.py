@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Literal
 
 from research.errors import CtxError
-from research.store.catalog import Catalog
-from research.store.paths import IndexPaths
-from research.store.trouble import DAMAGED
+from research.store.catalog.catalog import Catalog
+from research.store.error_hints import DAMAGED
+from research.store.files.paths import IndexPaths
 
 Severity = Literal["ok", "warn", "fail"]
 
@@ -170,7 +170,7 @@ def _catalog(paths: IndexPaths) -> Iterator[Check]:
 
 
 def _collections(catalog: Catalog) -> Iterator[Check]:
-    from research.store.collections import state_of
+    from research.store.vectors.sync_state import state_of
 
     state = state_of(catalog)
     if state.generation is None and state.missing == 0:
@@ -191,7 +191,7 @@ def _collections(catalog: Catalog) -> Iterator[Check]:
 
 def _consistency(catalog: Catalog) -> Iterator[Check]:
     from cli.status import writer_of
-    from research.store.ailments import QUICK
+    from research.store.upkeep.integrity import QUICK
 
     if writer_of(catalog.paths.lock) is not None:
         yield Check("consistency", "ok", "not looked at while another process writes")
@@ -207,7 +207,7 @@ def _text(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
     """Whether what filled the text side may and can still be asked, told without loading it."""
     from research.encoders.allowed import check_allowed
     from research.encoders.registry import check_text_encoder
-    from research.store import vectors
+    from research.store.catalog import vectors
 
     name = vectors.encoder_of(catalog)
     try:
@@ -224,7 +224,7 @@ def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
     from research.encoders import hub
     from research.encoders.visual.loading import INSTALL, installed
     from research.encoders.visual.registry import checkpoint_of
-    from research.store import page_vectors
+    from research.store.catalog import page_vectors
 
     name, problem = page_vectors.encoder_of(catalog), page_vectors.problem_of(catalog)
     if problem:
@@ -256,8 +256,8 @@ def _refusal(name: str, named_encoders: Sequence[str]) -> CtxError | None:
 
 
 def _unfinished(catalog: Catalog) -> Iterator[Check]:
-    from research.store.documents import unfinished
-    from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
+    from research.store.catalog.documents import unfinished
+    from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS
 
     waiting = unfinished(catalog)
     if STAGE_VECTORS in waiting:
@@ -275,7 +275,7 @@ def _unfinished(catalog: Catalog) -> Iterator[Check]:
 
 def _given_up(catalog: Catalog) -> Iterator[Check]:
     from cli.given_up import places, remedy
-    from research.store.failures import given_up
+    from research.store.catalog.failures import given_up
 
     found = given_up(catalog)
     if found:
@@ -286,7 +286,7 @@ def _given_up(catalog: Catalog) -> Iterator[Check]:
 
 
 def _files(catalog: Catalog) -> Iterator[Check]:
-    from research.store.documents import all_documents, paths_of
+    from research.store.catalog.documents import all_documents, paths_of
 
     documents = all_documents(catalog)
     gone = [d for d in documents if not any(Path(path).exists() for path in paths_of(catalog, d.doc_id))]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cli.checks import Check
-    from research.store.mending import Repair
-    from research.store.paths import IndexPaths
+    from research.store.files.paths import IndexPaths
+    from research.store.upkeep.repair import Repair
 
 DETAILS = """
 With --fix it repairs first what can be repaired (damaged or lost collections, full-text search, the ledger, what
@@ -66,7 +66,7 @@ def command(
 
 def _mend(paths: IndexPaths) -> list[Repair]:
     from cli.signals import orderly_end
-    from research.store.mending import mend
+    from research.store.upkeep.repair import mend
 
     with orderly_end():
         return mend(paths) if paths.exists else []

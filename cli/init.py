@@ -11,7 +11,7 @@ import typer
 from cli.options import DebugOption, JsonOption, QuietOption, common
 from research.errors import IndexUnusableError
 from research.settings import PROJECT_FOLDER
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 
 DETAILS = "Makes DIR/.ctx, readable by you alone. Commands run in DIR or below it then use that index."
 
@@ -36,7 +36,7 @@ def command(
     debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document, write_line
-    from research.store.own_files import refuse_link
+    from research.store.files.own_files import refuse_link
 
     given = common(ctx, None, quiet)
     paths = IndexPaths(folder.expanduser().absolute() / PROJECT_FOLDER)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from research.store.records import DocumentInfo
+    from research.records import DocumentInfo
 
 DETAILS = "In a pipe each document is one line of tab-separated fields: id, file, pages, title, added."
 
@@ -55,8 +55,8 @@ def command(
 
 
 def _documents(given: Common) -> list[DocumentInfo]:
-    from research.store.catalog import Catalog
-    from research.store.documents import all_documents
+    from research.store.catalog.catalog import Catalog
+    from research.store.catalog.documents import all_documents
 
     paths = index_for(given)
     if not paths.exists:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cli.options import Common, index_of, settings_for
 from research.settings import PROJECT_FILE, PROJECT_FOLDER, user_config
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import typer
 
 from research.errors import UsageError
 from research.settings import Settings, index_folder, load_settings
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 
 # SQLite and Chroma count in 64 and 32 bits; nobody means more than this.
 MOST_RESULTS = 10_000

@@ -12,11 +12,11 @@ from cli.output import say
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.models import Coverage
 from research.settings import Settings
+from research.store.catalog.documents import find_documents
+from research.store.catalog.pages import count_pages
 from research.store.client import ChromaClient
-from research.store.documents import find_documents
-from research.store.pages import count_pages
-from research.store.paths import IndexPaths
-from research.store.repair import repair_if_behind
+from research.store.files.paths import IndexPaths
+from research.store.vectors.catch_up import repair_if_behind
 
 # Collections are let go with the process: to take a large one apart takes longer than to search it.
 _held: list[ChromaClient] = []

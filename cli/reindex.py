@@ -36,7 +36,7 @@ def command(
 ) -> int:
     from cli.output import write, write_document
     from cli.signals import orderly_end
-    from research.store.reindex import reindex
+    from research.store.upkeep.reindex import reindex
 
     given = common(ctx, index, quiet)
     paths = index_for(given)

@@ -11,9 +11,9 @@ from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, commo
 from research.errors import NothingFoundError, UsageError
 
 if TYPE_CHECKING:
-    from research.store.catalog import Catalog
-    from research.store.paths import IndexPaths
-    from research.store.records import DocumentInfo
+    from research.records import DocumentInfo
+    from research.store.catalog.catalog import Catalog
+    from research.store.files.paths import IndexPaths
 
 DETAILS = "Only the index forgets them; the files stay where they are. On a terminal it asks first."
 
@@ -36,7 +36,7 @@ def command(
     debug: DebugOption = False,
 ) -> int:
     from cli.output import say, write_document, write_line
-    from research.store.catalog import Catalog
+    from research.store.catalog.catalog import Catalog
 
     given = common(ctx, index, quiet)
     paths = index_for(given)
@@ -57,7 +57,7 @@ def command(
 
 def _documents(catalog: Catalog, names: list[str]) -> list[DocumentInfo]:
     """What the names mean. Only a pattern may mean several, so that a short name cannot take a shelf with it."""
-    from research.store.documents import find_documents
+    from research.store.catalog.documents import find_documents
 
     chosen: dict[str, DocumentInfo] = {}
     for name in names:
@@ -80,11 +80,11 @@ def _confirmed(documents: list[DocumentInfo]) -> bool:
 
 
 def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
-    from research.store import collections
-    from research.store.catalog import Catalog
-    from research.store.documents import get_document, remove_document
-    from research.store.lock import write_lock
-    from research.store.publisher import publish_apart
+    from research.store.catalog.catalog import Catalog
+    from research.store.catalog.documents import get_document, remove_document
+    from research.store.files.lock import write_lock
+    from research.store.vectors import sync_state
+    from research.store.vectors.process import publish_apart
 
     with write_lock(paths), Catalog(paths, writable=True) as catalog:
         gone = [d.filename for d in documents if get_document(catalog, d.doc_id) is None]
@@ -93,5 +93,5 @@ def _remove(paths: IndexPaths, documents: list[DocumentInfo]) -> None:
         for document in documents:
             remove_document(catalog, document.doc_id)
         # Collections that were never built have nothing to forget.
-        if collections.state_of(catalog).generation is not None:
+        if sync_state.state_of(catalog).generation is not None:
             publish_apart(paths)

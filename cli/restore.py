@@ -12,7 +12,7 @@ from cli.ingest import WaitCommand
 from cli.options import DebugOption, IndexOption, JsonOption, QuietOption, WaitOption, common, index_for
 
 if TYPE_CHECKING:
-    from research.store.restore import Restored
+    from research.store.upkeep.restore import Restored
 
 DETAILS = """
 The backup is checked as a whole before anything is put in place, and what was there stays until it is replaced in one
@@ -44,7 +44,7 @@ def command(
 ) -> int:
     from cli.output import say, write_document, write_line
     from cli.signals import orderly_end
-    from research.store.restore import restore
+    from research.store.upkeep.restore import restore
 
     given = common(ctx, index, quiet)
     paths = index_for(given)

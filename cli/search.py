@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from cli.views import Scored
     from research.search.engine import Found, SearchOutcome
-    from research.store.catalog import Catalog
+    from research.store.catalog.catalog import Catalog
 
 DETAILS = """
 In a pipe each result is one line of tab-separated fields: rank, score, file:page, snippet.
@@ -117,7 +117,7 @@ def command(
 
 def still_there(catalog: Catalog, outcome: SearchOutcome) -> tuple[SearchOutcome, list[str]]:
     """The outcome without the pages that were removed since the search, and the markdown of the others."""
-    from research.store.pages import page_markdown
+    from research.store.catalog.pages import page_markdown
 
     texts = [page_markdown(catalog, found.page.doc_id, found.page.page) for found in outcome.found]
     found = [entry for entry, text in zip(outcome.found, texts, strict=True) if text is not None]

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from research.models import MatchedRegion
+    from research.records import DocumentInfo
     from research.settings import Settings
-    from research.store.catalog import Catalog
+    from research.store.catalog.catalog import Catalog
+    from research.store.catalog.pages import StoredPage
     from research.store.client import ChromaClient
-    from research.store.pages import StoredPage
-    from research.store.records import DocumentInfo
 
 DETAILS = "PAGE counts from 1 as a PDF viewer does, whatever number is printed on it."
 
@@ -56,8 +56,8 @@ def command(
     from cli.terminal import block, one_line
     from cli.views import suspicion_note
     from research.context.suspicion import signs_of
+    from research.store.catalog.pages import page_markdown
     from research.store.client import ChromaClient
-    from research.store.pages import page_markdown
 
     given = common(ctx, index, quiet)
     settings = settings_for(given)
@@ -98,7 +98,7 @@ def command(
 
 
 def _document(catalog: Catalog, name: str) -> DocumentInfo:
-    from research.store.documents import find_documents
+    from research.store.catalog.documents import find_documents
 
     found = find_documents(catalog, name)
     if len(found) > 1:
@@ -108,7 +108,7 @@ def _document(catalog: Catalog, name: str) -> DocumentInfo:
 
 
 def _page(catalog: Catalog, document: DocumentInfo, page: int) -> StoredPage:
-    from research.store.pages import get_page
+    from research.store.catalog.pages import get_page
 
     stored = get_page(catalog, document.doc_id, page) if 0 < page <= document.num_pages else None
     if stored is None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cli.location import Location
-    from research.store.catalog import Catalog
-    from research.store.failures import GivenUp
+    from research.store.catalog.catalog import Catalog
+    from research.store.catalog.failures import GivenUp
 
 DETAILS = ""
 
@@ -79,7 +79,7 @@ def command(
 
 def writer_of(lock: Path) -> int | None:
     """The process writing the index now. A note left by one that was killed does not count."""
-    from research.store.lock import holder
+    from research.store.files.lock import holder
 
     pid = holder(lock)
     if pid is None:
@@ -107,18 +107,19 @@ def size_of(folder: Path) -> int:
 
 def _status(location: Location, named_encoders: Sequence[str]) -> Status:
     from research.search.coverage import measure
-    from research.store import collections, page_vectors, vectors
-    from research.store.catalog import Catalog
-    from research.store.documents import all_documents, unfinished
-    from research.store.failures import given_up
-    from research.store.page_writes import count_for_ocr
-    from research.store.stages import STAGE_OCR
+    from research.store.catalog import page_vectors, vectors
+    from research.store.catalog.catalog import Catalog
+    from research.store.catalog.documents import all_documents, unfinished
+    from research.store.catalog.failures import given_up
+    from research.store.catalog.ledger import STAGE_OCR
+    from research.store.catalog.page_writes import count_for_ocr
+    from research.store.vectors import sync_state
 
     paths = location.paths
     if not paths.exists:
         return Status(str(paths.root), location.why, exists=False)
     with Catalog(paths) as catalog:
-        state = collections.state_of(catalog)
+        state = sync_state.state_of(catalog)
         coverage = measure(catalog, [])
         return Status(
             index=str(paths.root),
@@ -148,7 +149,7 @@ def _status(location: Location, named_encoders: Sequence[str]) -> Status:
 
 def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
     from research.encoders.allowed import EncoderNotAllowed, check_allowed
-    from research.store import page_vectors, vectors
+    from research.store.catalog import page_vectors, vectors
 
     found = []
     for name in (vectors.encoder_of(catalog), page_vectors.encoder_of(catalog)):

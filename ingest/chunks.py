@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from research.boxes import WHOLE_PAGE, Box, union
-from research.store.records import Block, Chunk, Page, Region
+from research.records import Block, Chunk, Page, Region
 from research.text import SENTENCE_BREAK, embedding_text
 
 Count = Callable[[str], int]

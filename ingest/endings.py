@@ -6,7 +6,7 @@ import signal
 from dataclasses import dataclass
 
 from ingest.jobs import Task
-from research.store.failures import CRASHED, INTERNAL, KILLED, TIMEOUT
+from research.store.catalog.failures import CRASHED, INTERNAL, KILLED, TIMEOUT
 
 # What a process does to itself by a mistake in its machine code; every other signal was sent by somebody.
 _CRASHES = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"}
@@ -14,7 +14,7 @@ _CRASHES = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGS
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """`code` as in research.store.failures; `trace`: what the process said last, where it may tell the cause."""
+    """`code` as in research.store.catalog.failures; `trace`: what the process said last, where it may tell the cause."""
 
     code: str
     reason: str

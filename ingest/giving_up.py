@@ -8,10 +8,10 @@ from dataclasses import replace
 from ingest.jobs import DocumentFailed, Job
 from ingest.report import IngestSummary, Observer, PageOutcome
 from ingest.wire import PageWithChunks
-from research.store.failures import CRASHED, INTERNAL, KILLED, TIMEOUT, WHOLE, waits
-from research.store.page_writes import ocr_error
-from research.store.records import FailedPage
-from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_READ
+from research.records import FailedPage
+from research.store.catalog.failures import CRASHED, INTERNAL, KILLED, TIMEOUT, WHOLE, waits
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ
+from research.store.catalog.page_writes import ocr_error
 
 
 def report_failure(summary: IngestSummary, observer: Observer, path: str, failed: FailedPage) -> None:

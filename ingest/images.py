@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.pdf.raster import raster
-from research.store.images import image_name, thumbnail_name
+from research.store.files.images import image_name, thumbnail_name
 
 if TYPE_CHECKING:
     from PIL import Image

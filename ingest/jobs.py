@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ingest.wire import lines_in, parse_page
-from research.store.records import Chunk, Line, Page
+from research.records import Chunk, Line, Page
 
 Task = Literal["read", "draw", "ocr"]
 

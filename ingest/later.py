@@ -13,13 +13,13 @@ from ingest.pool import Limits, Pool
 from ingest.report import IngestSummary, Observer
 from ingest.scan import stamp_of
 from research.errors import DocumentError
+from research.records import FailedPage
 from research.settings import Settings
-from research.store import collections, images
-from research.store.catalog import Catalog
-from research.store.documents import document_at_path, get_document, unfinished
-from research.store.failures import INTERNAL, failures_of, waits
-from research.store.own_files import make_folder
-from research.store.page_writes import (
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import document_at_path, get_document, unfinished
+from research.store.catalog.failures import INTERNAL, failures_of, waits
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ
+from research.store.catalog.page_writes import (
     ask_for_images,
     give_up_ocr,
     mark_drawn,
@@ -27,8 +27,9 @@ from research.store.page_writes import (
     pages_for_ocr,
     write_ocr,
 )
-from research.store.records import FailedPage
-from research.store.stages import STAGE_IMAGES, STAGE_OCR, STAGE_READ
+from research.store.files import images
+from research.store.files.own_files import make_folder
+from research.store.vectors import sync_state
 
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
 
@@ -63,7 +64,7 @@ class LaterStages:
         if not jobs:
             return
         make_folder(spool)
-        generation = collections.current(self._catalog)
+        generation = sync_state.current(self._catalog)
         published = generation.upto if generation else 0
         done = 0
         failed: dict[str, dict[int, FailedPage]] = {}

@@ -6,8 +6,8 @@ from ingest.report import Observer
 from research.encoders.allowed import check_allowed, remember
 from research.encoders.registry import DEFAULT, identify_text_encoder
 from research.settings import Settings
-from research.store import vectors
-from research.store.catalog import Catalog
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
 
 
 def chosen_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> str:

@@ -10,16 +10,16 @@ from ingest.pdf.version import READER_VERSION
 from ingest.report import FileOutcome
 from ingest.scan import hash_of, stamp_of, storable
 from research.errors import DocumentError
-from research.store.catalog import Catalog
-from research.store.documents import (
+from research.records import DocumentInfo, FailedPage
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import (
     FileStamp,
     document_at_path,
     document_of_hash,
     note_file,
     rename_document,
 )
-from research.store.failures import failed_file, failures_of, to_read_again
-from research.store.records import DocumentInfo, FailedPage
+from research.store.catalog.failures import failed_file, failures_of, to_read_again
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ingest.endings import Ending, ending_of, out_of_time, too_long
 from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcred, PageStarted, Task, event_of
 from ingest.stopwatch import Stopwatch
 from research.errors import IndexUnusableError
-from research.store.trouble import FREE_SPACE, RUN_AGAIN
+from research.store.error_hints import FREE_SPACE, RUN_AGAIN
 
 _TRIES = 2  # of a page that a process ended on, before it is given up
 _PAGES_GIVEN_UP = 3  # pages of one document that may be given up before the document is

@@ -33,11 +33,12 @@ from research.encoders.counting import hand_over, is_light
 from research.encoders.registry import DEFAULT, load_text_encoder
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import CtxError, DocumentError
+from research.records import DocumentInfo, FailedPage
 from research.settings import Settings
-from research.store import collections, images, vectors
-from research.store.catalog import Catalog
-from research.store.documents import add_document, all_documents, get_document, note_file
-from research.store.failures import (
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import add_document, all_documents, get_document, note_file
+from research.store.catalog.failures import (
     TIMEOUT,
     FailedFile,
     add_tries,
@@ -48,14 +49,15 @@ from research.store.failures import (
     reopen,
     waits,
 )
-from research.store.lock import write_lock
-from research.store.own_files import make_folder
-from research.store.page_writes import count_for_ocr
-from research.store.paths import IndexPaths
-from research.store.publisher import publish_apart
-from research.store.records import DocumentInfo, FailedPage
-from research.store.stages import STAGE_READ
-from research.store.trouble import unusable
+from research.store.catalog.ledger import STAGE_READ
+from research.store.catalog.page_writes import count_for_ocr
+from research.store.error_hints import unusable
+from research.store.files import images
+from research.store.files.lock import write_lock
+from research.store.files.own_files import make_folder
+from research.store.files.paths import IndexPaths
+from research.store.vectors import sync_state
+from research.store.vectors.process import publish_apart
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
 
@@ -195,7 +197,7 @@ class _Run:
         self.visual.embed(self._text_encoder() if self.visual.lines_wait() else None)
 
     def publish(self) -> None:
-        state = collections.state_of(self._catalog)
+        state = sync_state.state_of(self._catalog)
         if state.behind:
             self._observer.publishing()
             publish_apart(self._catalog.paths)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from research.errors import DocumentError, NothingFoundError, UsageError
-from research.store.documents import FileStamp
+from research.store.catalog.documents import FileStamp
 
 _SUFFIX = ".pdf"
 _HASH_PART = 1 << 20

@@ -27,13 +27,13 @@ from research.encoders.visual.registry import (
     load_visual_encoder,
 )
 from research.errors import CtxError, UsageError
+from research.records import FailedPage
 from research.settings import Settings
-from research.store import page_vectors, vectors
-from research.store.catalog import Catalog
-from research.store.page_vectors import OFF, REGIONS, PageBlobs, PageImage
-from research.store.pages import count_pages
-from research.store.records import FailedPage
-from research.store.stages import STAGE_VISUAL
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.ledger import STAGE_VISUAL
+from research.store.catalog.page_vectors import OFF, REGIONS, PageBlobs, PageImage
+from research.store.catalog.pages import count_pages
 
 if TYPE_CHECKING:
     from research.encoders.visual.base import PageVectors, VisualEncoder

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from research.boxes import Box
-from research.store.records import Block, Chunk, Line, Page, Region
+from research.records import Block, Chunk, Line, Page, Region
 
 PageWithChunks = tuple[Page, list[Chunk]]
 

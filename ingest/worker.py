@@ -26,10 +26,10 @@ from ingest.wire import lines_out, page_line
 from research.encoders.base import TokenCounter
 from research.encoders.counting import is_light, token_counter
 from research.errors import CtxError, DocumentError
-from research.store.failures import INTERNAL
+from research.records import Chunk, Line, Page
+from research.store.catalog.failures import INTERNAL
+from research.store.error_hints import is_full
 from research.store.orphans import die_with_parent
-from research.store.records import Chunk, Line, Page
-from research.store.trouble import is_full
 from research.telemetry import switch_off
 
 if TYPE_CHECKING:

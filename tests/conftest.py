@@ -16,7 +16,7 @@ from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.settings import Settings
 from research.store.client import ChromaClient
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 from research.telemetry import switch_off
 from tests.research.encoders.tiny_text import make_tiny_text
 from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter

@@ -13,7 +13,7 @@ from ingest.pdf.blocks import list_block, prose_block, rows_block
 from ingest.pdf.hyphens import Vocabulary
 from ingest.pdf.paragraphs import Draft, draft_region
 from research.boxes import Box, area, contains_center, union
-from research.store.records import Block, Page
+from research.records import Block, Page
 
 _MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well
 _ENLARGED = 1.25  # pictures are drawn larger than the page they stand on, for the same reason

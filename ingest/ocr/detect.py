@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from research.boxes import Box, area, overlap, touches, union
-from research.store.records import Block, Page
+from research.records import Block, Page
 
 FEW_CHARACTERS = 20  # a page with fewer has no text layer worth the name
 _ENOUGH_TO_JUDGE = 40

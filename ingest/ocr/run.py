@@ -13,8 +13,8 @@ from ingest.ocr.detect import OcrNeed
 from ingest.ocr.engine import OCR_FAILED, OcrEngine, OcrError
 from ingest.ocr.images import page_render
 from ingest.pdf.mupdf import open_document, pymupdf
-from research.store.failures import INTERNAL
-from research.store.records import Page
+from research.records import Page
+from research.store.catalog.failures import INTERNAL
 
 _SHRINK_EVERY = 10  # pages; MuPDF keeps what it decoded
 

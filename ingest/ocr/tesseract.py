@@ -25,7 +25,7 @@ from ingest.ocr.orientation import read_upright
 from ingest.pdf.cleaning import alnum_count, clean_text
 from research.boxes import fractions
 from research.errors import CtxError
-from research.store.failures import KILLED, TIMEOUT
+from research.store.catalog.failures import KILLED, TIMEOUT
 from research.store.orphans import kill_with_parent
 from research.text import is_joined_script
 

@@ -10,7 +10,7 @@ from ingest.pdf.hyphens import Vocabulary, join_lines
 from ingest.pdf.paragraphs import Draft, marker_of
 from ingest.pdf.rows import Row
 from research.boxes import Box, union
-from research.store.records import Block
+from research.records import Block
 
 _LEADERS = re.compile(r"([._\-–—=*·…])(?: ?\1){4,}")
 _LIKE_HEADING = re.compile(r"#{1,6}(?:\s|$)")

@@ -25,7 +25,7 @@ from ingest.pdf.paragraphs import Draft, draft_region
 from ingest.pdf.rows import make_rows
 from ingest.pdf.tables import RuledTable, find_ruled_tables
 from research.boxes import Box, fractions, union
-from research.store.records import Block, Page
+from research.records import Block, Page
 
 Piece = Draft | RuledTable
 

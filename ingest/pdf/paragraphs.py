@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from ingest.pdf.rows import Row
-from research.store.records import BlockKind
+from research.records import BlockKind
 from research.text import CLOSING_MARKS, END_MARKS, WIDE_END_MARKS
 
 _BULLET = re.compile(r"(?:[•◦▪■●○‣⁃∙·❖➢➤►▶✓✔□☐☑☒]\s*|[-–—]\s+)(?=\S)")

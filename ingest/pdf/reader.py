@@ -21,7 +21,7 @@ from ingest.pdf.outline import read_outline
 from ingest.pdf.page_buffer import PageBuffer
 from ingest.pdf.title import largest_text, metadata_title
 from research.errors import DocumentError
-from research.store.records import PAGE_GIVEN_UP, Page
+from research.records import PAGE_GIVEN_UP, Page
 
 _SHRINK_EVERY = 20  # pages; MuPDF's store of fonts and images otherwise grows to 256 MB
 _DAMAGED = "the page is damaged"

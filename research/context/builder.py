@@ -13,8 +13,8 @@ from research.context.tokens import TokenCounter
 from research.errors import UsageError
 from research.models import Coverage, DroppedSource, ResearchContext, SourceDocument
 from research.search.engine import Found, SearchEngine, SearchResult
+from research.store.catalog.pages import StoredPage, get_page, page_markdown
 from research.store.client import ChromaClient
-from research.store.pages import StoredPage, get_page, page_markdown
 
 R = TypeVar("R", bound=Mapping[str, Any])
 

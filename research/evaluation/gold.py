@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from research.evaluation.questions import PageKey, Question, document_key
-from research.store.catalog import Catalog
-from research.store.documents import all_documents, paths_of
-from research.store.records import DocumentInfo
+from research.records import DocumentInfo
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, paths_of
 
 
 @dataclass(frozen=True, slots=True)

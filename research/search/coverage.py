@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from research.models import Coverage, LegCoverage
-from research.store import counts, page_vectors
-from research.store.catalog import Catalog
+from research.store.catalog import counts, page_vectors
+from research.store.catalog.catalog import Catalog
 
 
 def measure(catalog: Catalog, legs: list[LegCoverage]) -> Coverage:

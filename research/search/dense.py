@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from research.errors import CtxError, IndexUnusableError
 from research.search.legs import Hit, Hits
-from research.store import vectors
+from research.store.catalog import vectors
 from research.store.client import ChromaClient
-from research.store.collections import TEXT
-from research.store.neighbours import Neighbours
+from research.store.vectors.reader import Neighbours
+from research.store.vectors.sync_state import TEXT
 
 if TYPE_CHECKING:
     import numpy as np

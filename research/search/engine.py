@@ -20,8 +20,8 @@ from research.search.places import places_in
 from research.search.ratios import spelled_out
 from research.search.visual import VisualLeg
 from research.search.wording import without_instructions
+from research.store.catalog.pages import StoredPage, get_pages, page_ids_of, places_of
 from research.store.client import ChromaClient
-from research.store.pages import StoredPage, get_pages, page_ids_of, places_of
 
 if TYPE_CHECKING:
     from research.encoders.base import TextEncoder

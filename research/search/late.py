@@ -16,10 +16,10 @@ from research.encoders.visual.first_stage import CANDIDATES, EXACT_PAGES, first_
 from research.encoders.visual.registry import load_visual_encoder
 from research.errors import CtxError
 from research.search.legs import Hit, Hits
-from research.store import page_vectors
+from research.store.catalog import page_vectors
+from research.store.catalog.pages import page_ids_at
 from research.store.client import ChromaClient
-from research.store.collections import VISUAL
-from research.store.pages import page_ids_at
+from research.store.vectors.sync_state import VISUAL
 
 if TYPE_CHECKING:
     import numpy as np

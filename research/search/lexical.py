@@ -17,11 +17,11 @@ from itertools import islice, pairwise
 
 from research.search import rare
 from research.search.legs import Hit, Hits
-from research.store import lexical
-from research.store.catalog import Catalog
-from research.store.lexical import Floors, Term
-from research.store.pages import documents_of, page_ids_of
-from research.store.words import name_words, words
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.pages import documents_of, page_ids_of
+from research.store.fulltext import search
+from research.store.fulltext.analyzer import name_words, words
+from research.store.fulltext.search import Floors, Term
 
 _PAIR_WEIGHT = 0.2
 _MOST_NAME = 0.5
@@ -57,8 +57,8 @@ class LexicalLeg:
         """`find` without the scores, which cost more than the finding."""
         # Statistics are taken anew with every question, and kept for the scores that are asked for after it.
         asked = self._last = self._read(question)
-        pages = lexical.find_words(self._catalog, asked.terms, limit=depth)
-        paired, complete = lexical.find_pairs(self._catalog, asked.ordered, limit=depth)
+        pages = search.find_words(self._catalog, asked.terms, limit=depth)
+        paired, complete = search.find_pairs(self._catalog, asked.ordered, limit=depth)
         pages |= set(islice(paired, depth))
         # Short pages with the question's other words may be more than the depth, and each before the one that is meant.
         pages.update(page_id for least in asked.floors.values() for page_id in least)
@@ -73,7 +73,7 @@ class LexicalLeg:
 
     def _read(self, question: str) -> _Question:
         ordered = words(question)
-        terms = lexical.term_statistics(self._catalog, ordered)
+        terms = search.term_statistics(self._catalog, ordered)
         if len(terms) > _MOST_WORDS:
             terms = sorted(terms, key=lambda term: -term.idf)[:_MOST_WORDS]
         kept = {term.word for term in terms}
@@ -84,10 +84,10 @@ class LexicalLeg:
         most = sum(term.idf for term in asked.terms)
         if most <= 0 or not page_ids:
             return {}
-        by_words = lexical.score_words(self._catalog, asked.terms, page_ids, asked.floors)
+        by_words = search.score_words(self._catalog, asked.terms, page_ids, asked.floors)
         by_pairs = asked.pairs
         if by_pairs is None:
-            by_pairs = lexical.score_pairs(self._catalog, asked.ordered, page_ids)
+            by_pairs = search.score_pairs(self._catalog, asked.ordered, page_ids)
         by_name = self._name_scores(asked, page_ids)
         hits: Hits = {}
         for page_id in page_ids:
@@ -105,7 +105,7 @@ class LexicalLeg:
         plain = name_words(question)
         # "Best Buy" in a question names BESTBUY_2023.pdf.
         joined = [a + b for a, b in pairwise(plain)]
-        return lexical.name_matches(self._catalog, [*plain, *joined])
+        return search.name_matches(self._catalog, [*plain, *joined])
 
     def _name_scores(self, asked: _Question, page_ids: Sequence[int]) -> dict[int, float]:
         if not asked.documents:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from research.boxes import Box, area, contains, rounded, touches, union, unpack_boxes
 from research.models import MatchedRegion
 from research.search.regions import fits
-from research.store import page_vectors, vectors
-from research.store.catalog import Catalog
-from research.store.words import words
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.fulltext.analyzer import words
 
 if TYPE_CHECKING:
     import numpy as np

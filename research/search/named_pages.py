@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from research.models import LegScore
 from research.search.fusion import FusedPage
 from research.search.places import Places
-from research.store.catalog import Catalog
-from research.store.named import captioned_pages, numbered_pages
+from research.store.catalog.catalog import Catalog
+from research.store.fulltext.named import captioned_pages, numbered_pages
 
 # Documents after these are hardly what the question is about, and each costs a look-up.
 _DOCUMENTS = 5

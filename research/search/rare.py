@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from research.store import counts, lexical
-from research.store.catalog import Catalog
-from research.store.lexical import Floors, Term
-from research.store.words import words
+from research.store.catalog import counts
+from research.store.catalog.catalog import Catalog
+from research.store.fulltext import search
+from research.store.fulltext.analyzer import words
+from research.store.fulltext.search import Floors, Term
 
 # On more pages the floor is below what BM25 gives a page of average length.
 _FEW = 10
@@ -33,7 +34,7 @@ def floors(catalog: Catalog, question: str, terms: Sequence[Term]) -> Floors:
     most, total = sum(term.idf for term in terms), counts.pages(catalog)
     found: Floors = {}
     for written in _as_written(question, known):
-        pages = lexical.few_pages(catalog, written, most=_FEW)
+        pages = search.few_pages(catalog, written, most=_FEW)
         if not pages:
             continue
         share = sum(known[word].idf for word in set(written)) / most

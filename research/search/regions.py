@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from research.encoders.visual.first_stage import EXACT_PAGES
 from research.search.dense import DenseLeg, QuestionVectors
 from research.search.legs import Hit, Hits
-from research.store import page_vectors, vectors
-from research.store.catalog import Catalog
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from research.store.words import words
+from research.store.fulltext.analyzer import words
 from research.text import UNSPACED
 
 ELLIPSIS = "…"

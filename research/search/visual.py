@@ -11,9 +11,9 @@ from research.search import matched
 from research.search.dense import DenseLeg, QuestionVectors
 from research.search.legs import Hits
 from research.search.regions import RegionsLeg
-from research.store import page_vectors
+from research.store.catalog import page_vectors
+from research.store.catalog.page_vectors import OFF, REGIONS
 from research.store.client import ChromaClient
-from research.store.page_vectors import OFF, REGIONS
 
 if TYPE_CHECKING:
     from research.search.late import ModelLeg

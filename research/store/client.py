@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.errors import IndexUnusableError
-from research.store import collections, generations
-from research.store.catalog import Catalog
-from research.store.chroma import open_client
-from research.store.generations import Generation
-from research.store.neighbours import Neighbours, open_neighbours
-from research.store.pages import document_markdown
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.pages import document_markdown
+from research.store.files.paths import IndexPaths
+from research.store.vectors import generations, sync_state
+from research.store.vectors.chroma import open_client
+from research.store.vectors.generations import Generation
+from research.store.vectors.reader import Neighbours, open_neighbours
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -32,12 +32,12 @@ class ChromaClient:
     @property
     def text_collection(self) -> Collection:
         """Chroma's own collection object: one record a chunk."""
-        return self._public().get_collection(collections.TEXT, embedding_function=None)
+        return self._public().get_collection(sync_state.TEXT, embedding_function=None)
 
     @property
     def visual_collection(self) -> Collection:
         """Chroma's own collection object: one record a page, with all metadata."""
-        return self._public().get_collection(collections.VISUAL, embedding_function=None)
+        return self._public().get_collection(sync_state.VISUAL, embedding_function=None)
 
     async def get_document_markdown(self, doc_id: str) -> str | None:
         """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
@@ -47,7 +47,7 @@ class ChromaClient:
     def generation(self) -> Generation | None:
         """The published collections in use; looked up again while there are none."""
         if self._generation is None:
-            self._generation = collections.current(self.catalog)
+            self._generation = sync_state.current(self.catalog)
         return self._generation
 
     def neighbours(self) -> Neighbours | None:

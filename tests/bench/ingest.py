@@ -12,8 +12,8 @@ from pathlib import Path
 import pymupdf
 
 from research.encoders.registry import load_text_encoder
-from research.store.catalog import Catalog
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.files.paths import IndexPaths
 from research.text import embedding_text
 from tests.bench.speed import SAMPLES
 from tests.bench.table import line, median, title

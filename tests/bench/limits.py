@@ -60,8 +60,8 @@ def _account(files: Path, index: Path) -> dict[str, float]:
     from ingest.report import SilentObserver
     from research.encoders.minilm.encoder import MiniLMEncoder
     from research.settings import Settings
-    from research.store import vectors
-    from research.store.paths import IndexPaths
+    from research.store.catalog import vectors
+    from research.store.files.paths import IndexPaths
 
     spent = {"embedding": 0.0, "writing": 0.0}
 

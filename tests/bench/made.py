@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from research.boxes import WHOLE_PAGE
 from research.encoders.minilm.encoder import MiniLMEncoder
 from research.encoders.minilm.files import VOCABULARY as VOCABULARY_FILE
-from research.store import filling, page_vectors, vectors
-from research.store.catalog import Catalog
-from research.store.documents import FileStamp, add_document
-from research.store.paths import IndexPaths
-from research.store.records import Chunk, DocumentInfo, Page
-from research.store.words import STOP_WORDS
+from research.records import Chunk, DocumentInfo, Page
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import FileStamp, add_document
+from research.store.files.paths import IndexPaths
+from research.store.fulltext.analyzer import STOP_WORDS
+from research.store.vectors import writer
 
 VOCABULARY = 60_000
 WORDS_A_PAGE = 320
@@ -94,7 +95,7 @@ def fill(root: Path, pages: int, chunks_a_page: int) -> Filling:
         read = time.perf_counter()
         _write_vectors(catalog)
         embedded = time.perf_counter()
-        filling.publish(catalog)
+        writer.publish(catalog)
         return Filling(read - started, embedded - read, time.perf_counter() - embedded)
 
 

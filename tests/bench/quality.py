@@ -15,7 +15,7 @@ from research.evaluation.questions import Question, read_questions
 from research.evaluation.report import summarise
 from research.evaluation.run import ask_all
 from research.settings import Settings
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 from tests.bench.table import line, title
 
 DATA = Path(__file__).parents[2] / "data"

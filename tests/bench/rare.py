@@ -16,10 +16,10 @@ from ingest.report import SilentObserver
 from ingest.run import ingest
 from research import ChromaClient, SearchEngine
 from research.settings import Settings
-from research.store.catalog import Catalog
-from research.store.pages import markdown_of
-from research.store.paths import IndexPaths
-from research.store.words import STOP_WORDS
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.pages import markdown_of
+from research.store.files.paths import IndexPaths
+from research.store.fulltext.analyzer import STOP_WORDS
 from tests.bench.sparse import corpora, write
 from tests.bench.table import line, title
 

@@ -13,7 +13,7 @@ from ingest.report import SilentObserver
 from ingest.run import ingest
 from research import ChromaClient, ContextBuilder, SearchEngine
 from research.settings import Settings
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 from tests.bench.table import line, title
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"

@@ -19,12 +19,13 @@ from typing import Any
 import pytest
 
 from research.encoders.registry import DEFAULT, load_text_encoder
-from research.store import filling, page_vectors, vectors
-from research.store.catalog import Catalog
-from research.store.documents import FileStamp, add_document
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
-from research.store.records import Chunk, DocumentInfo, Page
+from research.records import Chunk, DocumentInfo, Page
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import FileStamp, add_document
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+from research.store.vectors import writer
 
 EVIL_NAME = "evil\n[bold]x[b]\x1b[31m\u202e--json.pdf"
 EVIL_TEXT = (
@@ -96,7 +97,7 @@ def _fill(index: IndexPaths, *, embed: bool) -> None:
                 catalog, [chunk.chunk_id for chunk in chunks], encoder.embed([chunk.text for chunk in chunks])
             )
             vectors.close_ledger(catalog)
-            filling.publish(catalog)
+            writer.publish(catalog)
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
 
 
 def test_show_prints_the_page(call, filled: Path) -> None:

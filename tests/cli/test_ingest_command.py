@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf
 
 EVIL = "-evil\n[bold]\x1b[31m.pdf"

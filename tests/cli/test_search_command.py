@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from research.search.snippets import snippet
-from research.store.words import words
+from research.store.fulltext.analyzer import words
 
 
 def test_piped_a_result_is_one_line_of_four_fields(call, filled: Path) -> None:

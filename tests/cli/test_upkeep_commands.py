@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cli.app import COMMANDS
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
 
 
 def test_a_backup_and_back(call, filled: Path, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from research.store import filling
-from research.store.catalog import Catalog
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.files.paths import IndexPaths
+from research.store.vectors import writer
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
 from tests.soak.crowding import Crowd
@@ -30,7 +30,7 @@ def test_two_ingests_and_four_questions_at_once(tmp_path: Path) -> None:
     with Catalog(IndexPaths(crowd.root)) as catalog:
         documents = catalog.connection.execute("SELECT COUNT(*) FROM documents").fetchone()[0]
         assert documents == 24 if not crowd.busy else documents == 12
-        assert filling.holds_everything(catalog)
+        assert writer.holds_everything(catalog)
 
 
 def test_during_an_ingest_a_second_is_told_of_it_and_a_backup_is_taken(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pymupdf
 import pytest
 from faulty import FaultyCtx, Said, make_faulty
 
-from research.store.catalog import Catalog
-from research.store.pages import document_markdown
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.pages import document_markdown
+from research.store.files.paths import IndexPaths
 from tests.conftest import write_pdf
 
 pytestmark = pytest.mark.usefixtures("unmeasured")

@@ -17,10 +17,10 @@ from ingest.report import FileOutcome, SilentObserver
 from ingest.run import ingest
 from research.errors import IndexUnusableError
 from research.settings import Settings
-from research.store import collections
-from research.store.catalog import Catalog
-from research.store.page_writes import count_for_ocr
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.page_writes import count_for_ocr
+from research.store.files.paths import IndexPaths
+from research.store.vectors import sync_state
 from tests.conftest import MakePdf
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
@@ -54,7 +54,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path) -> None:
     assert summary.count("unchanged") == kept
     assert summary.count("added") == 20 - kept
     with Catalog(IndexPaths(root)) as catalog:
-        assert not collections.state_of(catalog).behind
+        assert not sync_state.state_of(catalog).behind
 
 
 def test_collections_that_find_no_space_are_built_later(make_pdf: MakePdf, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_collections_that_find_no_space_are_built_later(make_pdf: MakePdf, tmp_p
     assert not (paths.chroma / "draft").exists(), "what was half written does not fill the disk"
     ingest([docs], paths, settings=Settings(images=False), observer=SilentObserver())
     with Catalog(paths) as catalog:
-        assert not collections.state_of(catalog).behind
+        assert not sync_state.state_of(catalog).behind
 
 
 def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, qui
 _READ_ONLY = """
 import os, sys
 import cli.app, cli.ingest, cli.progress, cli.signals, filelock, ingest.run, research.encoders.minilm.encoder
-import research.store.marker
+import research.store.files.marker
 from cli.main import main
 import platformdirs.unix
 os.chdir("/")

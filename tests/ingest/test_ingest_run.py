@@ -17,13 +17,14 @@ from ingest.run import ingest
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.search.engine import SearchEngine
 from research.settings import Settings
-from research.store import collections, vectors
-from research.store.catalog import Catalog
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, paths_of, unfinished
+from research.store.catalog.pages import document_markdown
 from research.store.client import ChromaClient
-from research.store.documents import all_documents, paths_of, unfinished
-from research.store.lock import write_lock
-from research.store.pages import document_markdown
-from research.store.paths import IndexPaths
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+from research.store.vectors import sync_state
 
 MakePdf = Callable[..., Path]
 
@@ -45,7 +46,7 @@ def _run(path: Path, index: IndexPaths, observer: Observer | None = None) -> Ing
     assert not summary.interrupted
     assert summary.pending_chunks == 0
     with Catalog(index) as catalog:
-        assert not collections.state_of(catalog).behind
+        assert not sync_state.state_of(catalog).behind
         assert unfinished(catalog) == {}
     assert not index.spool.exists()
     assert summary.to_dict()["files"] == [vars_of(outcome) for outcome in summary.files]
@@ -308,7 +309,7 @@ def test_vectors_of_an_unknown_encoder_are_made_anew(make_pdf: MakePdf, docs: Pa
     assert (summary.count("unchanged"), summary.chunks) == (1, 2)
     with Catalog(index) as catalog:
         assert vectors.encoder_of(catalog) == name
-        assert not collections.state_of(catalog).behind
+        assert not sync_state.state_of(catalog).behind
 
 
 def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:

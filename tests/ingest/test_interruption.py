@@ -14,12 +14,13 @@ from ingest.report import FileOutcome, SilentObserver
 from ingest.run import ingest
 from research.search.engine import SearchEngine
 from research.settings import Settings
-from research.store import collections, vectors
+from research.store.catalog import vectors
+from research.store.catalog.documents import all_documents, unfinished
+from research.store.catalog.pages import document_markdown
 from research.store.client import ChromaClient
-from research.store.documents import all_documents, unfinished
-from research.store.pages import document_markdown
-from research.store.paths import IndexPaths
-from research.store.repair import repair_if_behind
+from research.store.files.paths import IndexPaths
+from research.store.vectors import sync_state
+from research.store.vectors.catch_up import repair_if_behind
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 
@@ -65,7 +66,7 @@ def _content(index: IndexPaths) -> Content:
     with ChromaClient(index.root) as client:
         catalog = client.catalog
         assert unfinished(catalog) == {}
-        assert not collections.state_of(catalog).behind
+        assert not sync_state.state_of(catalog).behind
         documents = all_documents(catalog)
         chunks = catalog.connection.execute(
             "SELECT doc_id, page, ordinal, context, tokens, vector FROM chunks JOIN pages USING (page_id)"
@@ -140,7 +141,7 @@ from pathlib import Path
 from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.settings import Settings
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 
 class Killed(SilentObserver):
     def _die(self, *_):

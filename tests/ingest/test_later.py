@@ -14,12 +14,12 @@ from research.context.builder import ContextBuilder
 from research.errors import CtxError
 from research.search.engine import SearchEngine
 from research.settings import Settings
-from research.store import vectors
-from research.store.catalog import Catalog
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import remove_document, unfinished
+from research.store.catalog.page_writes import count_for_ocr
 from research.store.client import ChromaClient
-from research.store.documents import remove_document, unfinished
-from research.store.page_writes import count_for_ocr
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf
 
 AUTO = Settings(ocr="auto", ocr_engine="rapidocr")

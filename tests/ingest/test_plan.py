@@ -11,10 +11,10 @@ from ingest.pdf.version import READER_VERSION
 from ingest.plan import ToRead, plan
 from ingest.report import FileOutcome
 from ingest.scan import hash_of, stamp_of
-from research.store.catalog import Catalog
-from research.store.documents import add_document, all_documents, paths_of
-from research.store.paths import IndexPaths
-from research.store.records import DocumentInfo, Page
+from research.records import DocumentInfo, Page
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import add_document, all_documents, paths_of
+from research.store.files.paths import IndexPaths
 
 
 @pytest.fixture

@@ -18,12 +18,12 @@ from research.encoders.visual.registry import checkpoint_of
 from research.errors import UsageError
 from research.search.engine import SearchEngine, SearchOutcome
 from research.settings import Settings
-from research.store import page_vectors, vectors
-from research.store.catalog import Catalog
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
 from research.store.client import ChromaClient
-from research.store.documents import all_documents
-from research.store.images import image_path
-from research.store.paths import IndexPaths
+from research.store.files.images import image_path
+from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf, Tiny, write_pdf
 from tests.ingest.test_later import scan
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingest.wire import page_line, read_pages
-from research.store.records import Block, Chunk, Page
+from research.records import Block, Chunk, Page
 
 TEXT = st.text(max_size=30)
 BOX = st.tuples(*[st.floats(0, 1)] * 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from research.search.snippets import snippet
-from research.store.words import words
+from research.store.fulltext.analyzer import words
 from research.text import SENTENCE_BREAK, embedding_text, is_joined_script
 
 

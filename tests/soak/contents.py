@@ -14,9 +14,9 @@ from typing import Any
 
 from research.context.builder import ContextBuilder
 from research.search.engine import SearchEngine
-from research.store import collections
 from research.store.client import ChromaClient
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
+from research.store.vectors import sync_state
 
 _VOLATILE_COLUMNS = {"timestamp"}
 _VOLATILE_META = {"catalog_id", "revision"}
@@ -26,7 +26,7 @@ def contents(root: Path, questions: tuple[str, ...]) -> dict[str, Any]:
     """Tables, image files, Chroma's records and the answers."""
     paths = IndexPaths(root)
     with ChromaClient(root) as client:
-        assert not collections.state_of(client.catalog).behind
+        assert not sync_state.state_of(client.catalog).behind
         engine = SearchEngine(client)
         builder = ContextBuilder(engine, client)
         return {

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 
 PATIENCE = 120.0  # seconds until a test says that something hangs; a loaded machine is slow
 

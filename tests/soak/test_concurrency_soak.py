@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from research.store import filling
-from research.store.catalog import Catalog
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.files.paths import IndexPaths
+from research.store.vectors import writer
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
 from tests.soak.crowding import Crowd
@@ -24,4 +24,4 @@ def test_a_minute_of_everybody_at_once(tmp_path: Path) -> None:
         assert run("ingest", str(folder), "--quiet", root=crowd.root)[0] == 0
     assert_whole(crowd.root)
     with Catalog(IndexPaths(crowd.root)) as catalog:
-        assert filling.holds_everything(catalog)
+        assert writer.holds_everything(catalog)

@@ -6,7 +6,7 @@ import pytest
 
 from ingest.ocr.detect import OcrNeed, count_broken, ocr_need
 from research.boxes import Box
-from research.store.records import Block, Page
+from research.records import Block, Page
 
 PROSE = "The harbour closed in March after forty ships were lost in a single night of storm. " * 4
 

@@ -20,7 +20,7 @@ from ingest.ocr.tesseract import TesseractEngine
 from ingest.pdf import open_pdf
 from research.boxes import Box, turned_back
 from research.errors import DocumentError
-from research.store.records import Block, Page
+from research.records import Block, Page
 
 WHOLE = OcrNeed("page", "no text")
 LETTER = [

@@ -10,7 +10,7 @@ import pymupdf
 import pytest
 
 from ingest.pdf import open_pdf
-from research.store.records import Page
+from research.records import Page
 
 Draw = Callable[[Any], None]
 

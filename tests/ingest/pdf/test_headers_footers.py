@@ -16,9 +16,9 @@ from ingest.pdf.headers_footers import HeadersFooters
 from ingest.pdf.lines import Line, RawPage
 from ingest.report import SilentObserver
 from ingest.run import ingest
+from research.records import Page
 from research.settings import Settings
-from research.store.paths import IndexPaths
-from research.store.records import Page
+from research.store.files.paths import IndexPaths
 
 # Letters that are longer in another case, look-alikes of Roman numerals, digits of other scripts, no letters at all.
 TROUBLESOME = [

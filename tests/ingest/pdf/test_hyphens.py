@@ -12,7 +12,7 @@ from pdf_tools import add_lines
 
 from ingest.pdf.cleaning import clean_text
 from ingest.pdf.hyphens import Vocabulary, join_lines
-from research.store.records import Page
+from research.records import Page
 
 Read = Callable[..., list[Page]]
 

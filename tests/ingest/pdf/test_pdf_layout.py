@@ -11,7 +11,7 @@ import pymupdf
 from pdf_tools import PROSE, add_lines, wrapped
 
 from ingest.pdf import open_pdf
-from research.store.records import Page
+from research.records import Page
 
 Read = Callable[..., list[Page]]
 

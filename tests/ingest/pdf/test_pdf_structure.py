@@ -8,7 +8,7 @@ from typing import Any
 import pymupdf
 from pdf_tools import PROSE, add_lines, wrapped
 
-from research.store.records import Page
+from research.records import Page
 
 Read = Callable[..., list[Page]]
 

@@ -11,10 +11,10 @@ import pytest
 from cli.search import still_there
 from research.context.builder import ContextBuilder
 from research.search.engine import SearchEngine, SearchOutcome
-from research.store.catalog import Catalog
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import remove_document
 from research.store.client import ChromaClient
-from research.store.documents import remove_document
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
 from tests.research.store.index_making import Making
 
 PAGES = {f"{name}.pdf": [f"Boats and harbours, told by {name}."] for name in ("anna", "ben", "carl", "dora")}

@@ -10,7 +10,7 @@ from small_index import open_catalog
 
 from research.encoders.base import TextEncoder
 from research.encoders.registry import load_text_encoder
-from research.store.catalog import Catalog
+from research.store.catalog.catalog import Catalog
 
 
 @pytest.fixture(scope="session")

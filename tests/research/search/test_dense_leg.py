@@ -11,11 +11,12 @@ from research.encoders.registry import ALIASES
 from research.errors import CtxError
 from research.search.dense import DenseLeg, QuestionVectors
 from research.search.visual import VisualLeg
-from research.store import collections, filling, vectors
-from research.store.catalog import Catalog
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import remove_document
+from research.store.catalog.pages import get_pages, page_ids_of
 from research.store.client import ChromaClient
-from research.store.documents import remove_document
-from research.store.pages import get_pages, page_ids_of
+from research.store.vectors import sync_state, writer
 
 QUESTIONS = ["parental leave", "How do I reset the controller?", "net profit 2024", "cooling at night", "zebra"]
 
@@ -54,11 +55,11 @@ def test_the_leg_agrees_with_an_exact_search(samples: ChromaClient, encoder: Tex
 def test_vectors_written_after_publication_are_found(catalog: Catalog, encoder: TextEncoder) -> None:
     add(catalog, {"/d/boats.pdf": ["Boats in the harbour"], "/d/bread.pdf": ["Baking bread at home"]})
     embed(catalog, encoder)
-    filling.publish(catalog)
+    writer.publish(catalog)
     add(catalog, {"/d/stars.pdf": ["Stars and planets of the night sky"]})
     embed(catalog, encoder)
     with ChromaClient(catalog.paths.root) as client:
-        assert collections.state_of(client.catalog).missing == 2  # one vector, one page
+        assert sync_state.state_of(client.catalog).missing == 2  # one vector, one page
         names = _names(client, _dense(client, encoder), "astronomy")
         assert names[0] == "stars.pdf"
         assert sorted(names) == ["boats.pdf", "bread.pdf", "stars.pdf"]
@@ -67,7 +68,7 @@ def test_vectors_written_after_publication_are_found(catalog: Catalog, encoder: 
 def test_a_removed_document_never_comes_back(catalog: Catalog, encoder: TextEncoder) -> None:
     ids = add(catalog, {"/d/boats.pdf": ["Boats in the harbour"], "/d/bread.pdf": ["Baking bread at home"]})
     embed(catalog, encoder)
-    filling.publish(catalog)
+    writer.publish(catalog)
     remove_document(catalog, ids["/d/boats.pdf"])
     with ChromaClient(catalog.paths.root) as client:
         assert client.text_collection.count() == 2, "Chroma still holds it"
@@ -114,7 +115,7 @@ def test_an_index_filled_anew_is_asked_with_its_new_encoder(catalog: Catalog, en
 def test_an_index_of_blank_pages_has_no_dense_hits(catalog: Catalog, encoder: TextEncoder) -> None:
     ids = add(catalog, {"/d/scan.pdf": ["", ""]})
     embed(catalog, encoder)
-    filling.publish(catalog)
+    writer.publish(catalog)
     with ChromaClient(catalog.paths.root) as client:
         leg = _dense(client, encoder)
         assert leg.find("boats", 10) == {}

@@ -14,11 +14,12 @@ from small_index import add, embed
 from research.encoders.base import TextEncoder
 from research.errors import UsageError
 from research.search.engine import SearchEngine
-from research.store import filling, vectors
-from research.store.catalog import Catalog
+from research.store.catalog import vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import find_documents, remove_document
 from research.store.client import ChromaClient
-from research.store.documents import find_documents, remove_document
-from research.store.paths import IndexPaths
+from research.store.files.paths import IndexPaths
+from research.store.vectors import writer
 
 QUESTIONS = [
     json.loads(line)
@@ -168,12 +169,12 @@ def test_twin_pages_stand_in_the_order_of_their_names(tmp_path: Path, encoder: T
 def test_a_refreshed_client_sees_what_was_published_since(catalog: Catalog, encoder: TextEncoder) -> None:
     ids = add(catalog, {"/d/boats.pdf": ["Boats in the harbour"], "/d/bread.pdf": ["Baking bread at home"]})
     embed(catalog, encoder)
-    first = filling.publish(catalog)
+    first = writer.publish(catalog)
     with ChromaClient(catalog.paths.root) as client:
         engine = SearchEngine(client, encoder=encoder)
         assert client.generation() == first
         remove_document(catalog, ids["/d/bread.pdf"])
-        second = filling.publish(catalog)
+        second = writer.publish(catalog)
         assert client.generation() == first
         assert len(engine.run("boats", 5, "dense").found) == 1
         client.refresh()
@@ -184,13 +185,13 @@ def test_a_refreshed_client_sees_what_was_published_since(catalog: Catalog, enco
 def test_collections_that_went_away_under_an_open_client(catalog: Catalog, encoder: TextEncoder) -> None:
     add(catalog, {"/d/boats.pdf": ["Boats in the harbour"]})
     embed(catalog, encoder)
-    first = filling.publish(catalog)
+    first = writer.publish(catalog)
     with ChromaClient(catalog.paths.root) as client:
         assert client.generation() == first
         for number in range(2):
             add(catalog, {f"/d/{number}.pdf": [f"Boats number {number}"]})
             embed(catalog, encoder)
-            filling.publish(catalog)
+            writer.publish(catalog)
         assert not first.path.exists()
         outcome = SearchEngine(client, encoder=encoder).run("boats", 5)
         assert len(outcome.found) == 3

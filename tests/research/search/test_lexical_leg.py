@@ -9,9 +9,9 @@ from small_index import add
 
 from research.search.legs import Hits
 from research.search.lexical import LexicalLeg
-from research.store.catalog import Catalog
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.pages import get_pages
 from research.store.client import ChromaClient
-from research.store.pages import get_pages
 
 DOCUMENTS = {
     "/d/BestBuy_2023.pdf": ["Revenue of the stores grew by a tenth.", "Employees and their pensions."],

@@ -9,9 +9,9 @@ from small_index import add, embed
 
 from research.encoders.base import TextEncoder
 from research.search.engine import SearchEngine
-from research.store import filling
-from research.store.catalog import Catalog
+from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
+from research.store.vectors import writer
 
 BEES = [
     "Keeping bees for beginners, a short guide to the hive.",
@@ -28,7 +28,7 @@ SHIPS = [f"Ships of the harbour, part {n}: masts, sails and hulls." for n in ran
 def engine(catalog: Catalog, encoder: TextEncoder, tmp_path: Path) -> SearchEngine:
     add(catalog, {"/x/bees.pdf": BEES, "/x/ships.pdf": SHIPS})
     embed(catalog, encoder)
-    filling.publish(catalog)
+    writer.publish(catalog)
     return SearchEngine(ChromaClient(tmp_path / "index"), encoder=encoder)
 
 

@@ -13,10 +13,10 @@ from research.encoders.base import TextEncoder
 from research.search.engine import SearchEngine
 from research.search.lexical import LexicalLeg
 from research.search.rare import floors
-from research.store.catalog import Catalog
+from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
-from research.store.lexical import Floors, term_statistics
-from research.store.words import words
+from research.store.fulltext.analyzer import words
+from research.store.fulltext.search import Floors, term_statistics
 
 CAPTIONS = (
     "Hello World", "Page {n}", "This is page {n}", "Test {n}", "Text field {n}", "Grey ramp {n} %", "Check box {n}",

@@ -10,9 +10,9 @@ from small_index import add, embed
 from research.encoders.base import TextEncoder
 from research.search.engine import SearchEngine
 from research.search.ratios import spelled_out
-from research.store import filling
-from research.store.catalog import Catalog
+from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
+from research.store.vectors import writer
 
 NOTES = [
     "The ratio of men to women among our staff improved again this year, and the quick reader will find more below.",
@@ -59,7 +59,7 @@ def test_the_statement_is_found_that_holds_no_word_of_the_question(
 ) -> None:
     add(catalog, {"/x/notes.pdf": NOTES})
     embed(catalog, encoder)
-    filling.publish(catalog)
+    writer.publish(catalog)
     found = (
         SearchEngine(ChromaClient(tmp_path / "index"), encoder=encoder).run("Has the quick ratio improved?", 3).found
     )

@@ -15,13 +15,15 @@ from index_making import DIM, JPEG, WEBP, Making
 from numpy.typing import NDArray
 
 from research.encoders.visual.packing import pack
-from research.store import filling, images, page_vectors
-from research.store.archive import CATALOG, MANIFEST
-from research.store.backup import backup
-from research.store.page_vectors import PageBlobs
-from research.store.page_writes import mark_drawn
-from research.store.paths import IndexPaths
-from research.store.records import Line
+from research.records import Line
+from research.store.catalog import page_vectors
+from research.store.catalog.page_vectors import PageBlobs
+from research.store.catalog.page_writes import mark_drawn
+from research.store.files import images
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.archive import CATALOG, MANIFEST
+from research.store.upkeep.backup import backup
+from research.store.vectors import writer
 
 Change = Callable[["Parts"], None]
 
@@ -66,7 +68,7 @@ def make_whole(folder: Path) -> Whole:
     with catalog.transaction() as connection:
         page_vectors.write_lines(connection, 1, [Line("a [walrus]", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0, 0, 1, 1))])
     page_vectors.write(catalog, [PageBlobs(1, b"", b"", b"", pack(unit_rows(2)))])
-    filling.publish(catalog)
+    writer.publish(catalog)
     catalog.close()
     backup(made.paths, folder / "backup.zip")
     return Whole(made.paths, folder / "backup.zip", bytes_of(made.paths.root))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from research.store import page_vectors, vectors
-from research.store.catalog import Catalog
-from research.store.documents import FileStamp, add_document
-from research.store.paths import IndexPaths
-from research.store.records import Chunk, DocumentInfo, Page
+from research.records import Chunk, DocumentInfo, Page
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import FileStamp, add_document
+from research.store.files.paths import IndexPaths
 
 ENCODER = "made-up"
 DIM = 8

@@ -17,18 +17,20 @@ import pytest
 from index_making import JPEG, WEBP, Making
 
 from research.errors import BusyError, CtxError, IndexUnusableError, NewerIndexError, NothingFoundError, UsageError
-from research.store import collections, images, schema
-from research.store.archive import CATALOG, MANIFEST
-from research.store.backup import backup
-from research.store.catalog import Catalog
+from research.store.catalog import schema
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, unfinished
+from research.store.catalog.ledger import STAGE_IMAGES
+from research.store.catalog.page_writes import mark_drawn
 from research.store.client import ChromaClient
-from research.store.documents import all_documents, unfinished
-from research.store.lock import write_lock
-from research.store.mending import mend
-from research.store.page_writes import mark_drawn
-from research.store.paths import IndexPaths
-from research.store.restore import restore
-from research.store.stages import STAGE_IMAGES
+from research.store.files import images
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.archive import CATALOG, MANIFEST
+from research.store.upkeep.backup import backup
+from research.store.upkeep.repair import mend
+from research.store.upkeep.restore import restore
+from research.store.vectors import sync_state
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def test_there_and_back(filled: Making, tmp_path: Path) -> None:
     assert stat.S_IMODE(paths.root.stat().st_mode) == 0o700
     assert not paths.restoring.exists()
     with ChromaClient(paths.root) as client:
-        assert not collections.state_of(client.catalog).behind
+        assert not sync_state.state_of(client.catalog).behind
         assert client.catalog.meta("catalog_id") != filled.catalog.meta("catalog_id")
         found = client.visual_collection.get(include=["metadatas"])["metadatas"] or []
         [shown] = {str(entry["image_path"]) for entry in found if entry["image_path"]}
@@ -255,8 +257,8 @@ def test_a_backup_of_a_newer_ctx_is_refused(file: Path, tmp_path: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from research.store import restore
-from research.store.paths import IndexPaths
+from research.store.upkeep import restore
+from research.store.files.paths import IndexPaths
 setattr(restore, sys.argv[3], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 restore.restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
 """

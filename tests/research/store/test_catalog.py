@@ -16,10 +16,10 @@ import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError, NothingFoundError
-from research.store import counts, page_vectors, schema
-from research.store.catalog import Catalog
-from research.store.documents import all_documents
-from research.store.paths import IndexPaths
+from research.store.catalog import counts, page_vectors, schema
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
+from research.store.files.paths import IndexPaths
 
 
 def test_no_index_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
@@ -171,11 +171,11 @@ _READ_AND_WRITE = """
 import os, sys
 from pathlib import Path
 from research.errors import IndexUnusableError
-from research.store.catalog import Catalog
-from research.store.documents import all_documents
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
-import filelock, fcntl, encodings.utf_8, logging, research.store.marker
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+import filelock, fcntl, encodings.utf_8, logging, research.store.files.marker
 if os.geteuid() == 0:
     os.setuid(65534)  # permissions mean nothing to root
 paths = IndexPaths(Path(sys.argv[1]))

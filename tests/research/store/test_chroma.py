@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from research.store.chroma import ClientWriter, CoreWriter, Metadata, Writer, open_client
+from research.store.vectors.chroma import ClientWriter, CoreWriter, Metadata, Writer, open_client
 
 WRITERS = [CoreWriter, ClientWriter]
 METADATA: Metadata = {"filename": "übergabe.pdf", "page": 3, "ocr": False}

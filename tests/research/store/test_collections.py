@@ -13,16 +13,17 @@ import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError
-from research.store import filling, generations, page_vectors, vectors
-from research.store.catalog import Catalog
+from research.store.catalog import page_vectors, vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import FileStamp, remove_document, rename_document
+from research.store.catalog.page_writes import mark_drawn
 from research.store.client import ChromaClient
-from research.store.collections import TEXT, VISUAL, state_of
-from research.store.documents import FileStamp, remove_document, rename_document
-from research.store.generations import Generation
-from research.store.neighbours import ClientNeighbours, CoreNeighbours, open_neighbours
-from research.store.page_writes import mark_drawn
-from research.store.paths import IndexPaths
-from research.store.repair import repair_if_behind
+from research.store.files.paths import IndexPaths
+from research.store.vectors import generations, writer
+from research.store.vectors.catch_up import repair_if_behind
+from research.store.vectors.generations import Generation
+from research.store.vectors.reader import ClientNeighbours, CoreNeighbours, open_neighbours
+from research.store.vectors.sync_state import TEXT, VISUAL, state_of
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaClient
     for number in range(3):
         made.add(f"d{number}.pdf", [f"walrus {number} {page}" if page % 5 else "" for page in range(10)])
     made.embed()
-    filling.publish(made.catalog)
+    writer.publish(made.catalog)
     made.catalog.close()
     with ChromaClient(made.paths.root) as client:
         yield client
@@ -105,7 +106,7 @@ def test_nothing_is_left_for_a_reader_to_replay(published: ChromaClient) -> None
 def test_a_single_record_is_written_out_too(making: Making) -> None:
     making.add("a.pdf", ["walrus"])
     making.embed()
-    generation = filling.publish(making.catalog)
+    generation = writer.publish(making.catalog)
     with sqlite3.connect(generation.path / "chroma.sqlite3") as database:
         database.execute("DELETE FROM embeddings_queue")  # the log goes, the neighbour files stay
     database.close()
@@ -115,14 +116,14 @@ def test_a_single_record_is_written_out_too(making: Making) -> None:
 def test_what_came_later_is_added_and_what_went_is_pruned(making: Making) -> None:
     first = making.add("a.pdf", ["walrus", "seal"])
     making.embed()
-    one = filling.publish(making.catalog)
-    assert filling.publish(making.catalog) == one, "nothing to do"
+    one = writer.publish(making.catalog)
+    assert writer.publish(making.catalog) == one, "nothing to do"
     second = making.add("b.pdf", ["orca"])
     making.embed()
     remove_document(making.catalog, first.doc_id)
     state = state_of(making.catalog)
     assert (state.missing, state.surplus) == (1, 3), "a vector; two text records and the difference in pages"
-    two = filling.publish(making.catalog)
+    two = writer.publish(making.catalog)
     assert (two.number, two.text_records, two.visual_records) == (2, 1, 1)
     assert not state_of(making.catalog).behind
     with ChromaClient(making.paths.root) as client:
@@ -131,7 +132,7 @@ def test_what_came_later_is_added_and_what_went_is_pruned(making: Making) -> Non
     assert one.path.exists(), "a reader may be opening it now"
     making.add("c.pdf", ["auk"])
     making.embed()
-    three = filling.publish(making.catalog)
+    three = writer.publish(making.catalog)
     assert not one.path.exists()
     assert {path.name for path in making.paths.chroma.iterdir()} == {two.path.name, three.path.name}
 
@@ -139,10 +140,10 @@ def test_what_came_later_is_added_and_what_went_is_pruned(making: Making) -> Non
 def test_a_new_name_reaches_the_metadata(making: Making) -> None:
     info = making.add("old.pdf", ["walrus", ""])
     making.embed()
-    filling.publish(making.catalog)
+    writer.publish(making.catalog)
     rename_document(making.catalog, info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
     assert state_of(making.catalog).behind
-    filling.publish(making.catalog)
+    writer.publish(making.catalog)
     with ChromaClient(making.paths.root) as client:
         for collection in (client.text_collection, client.visual_collection):
             assert {entry["filename"] for entry in collection.get()["metadatas"] or []} == {"new.pdf"}
@@ -152,7 +153,7 @@ def test_a_new_name_reaches_the_metadata(making: Making) -> None:
 def test_a_new_name_and_an_image_of_a_document_without_text_reach_the_metadata(making: Making) -> None:
     info = making.add("old.pdf", [""])
     making.embed()
-    first = filling.publish(making.catalog)
+    first = writer.publish(making.catalog)
     rename_document(making.catalog, info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
     mark_drawn(making.catalog, info.doc_id, [1], published=first.upto)
     state = state_of(making.catalog)
@@ -169,7 +170,7 @@ def test_documents_without_any_text_are_pages_too(making: Making) -> None:
     making.add("scan.pdf", ["", ""])
     making.embed()
     assert state_of(making.catalog).behind
-    generation = filling.publish(making.catalog)
+    generation = writer.publish(making.catalog)
     assert (generation.text_records, generation.visual_records) == (0, 2)
     assert not state_of(making.catalog).behind
 
@@ -181,11 +182,11 @@ def test_a_document_finished_after_its_vectors_were_published_gets_its_pages(mak
     page_vectors.set_encoder(making.catalog, "regions:made-up", 8)
     waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(making.catalog)]
     vectors.write_vectors(making.catalog, waiting, np.eye(8, dtype=np.float32)[: len(waiting)])
-    half = filling.publish(making.catalog)
+    half = writer.publish(making.catalog)
     assert (half.text_records, half.visual_records) == (2, 0)
     vectors.close_ledger(making.catalog)
     assert state_of(making.catalog).behind
-    whole = filling.publish(making.catalog)
+    whole = writer.publish(making.catalog)
     assert (whole.text_records, whole.visual_records) == (2, 2)
     assert not state_of(making.catalog).behind
 
@@ -193,17 +194,17 @@ def test_a_document_finished_after_its_vectors_were_published_gets_its_pages(mak
 def test_another_encoder_starts_the_collections_anew(making: Making) -> None:
     making.add("a.pdf", ["walrus", "seal"])
     making.embed(dim=8, encoder="first")
-    filling.publish(making.catalog)
+    writer.publish(making.catalog)
     making.embed(dim=4, encoder="second")
     assert state_of(making.catalog).generation is None, "vectors of two encoders are never compared"
-    generation = filling.publish(making.catalog)
+    generation = writer.publish(making.catalog)
     assert len(open_neighbours(generation).nearest(TEXT, _question(1, dim=4), 2)) == 2
 
 
 def test_a_catalog_set_back_does_not_trust_newer_collections(making: Making) -> None:
     making.add("a.pdf", ["walrus"])
     making.embed()
-    filling.publish(making.catalog)
+    writer.publish(making.catalog)
     making.catalog.connection.execute("DELETE FROM vectors")
     making.catalog.connection.execute("UPDATE sqlite_sequence SET seq = 0 WHERE name = 'vectors'")
     assert state_of(making.catalog).generation is None
@@ -223,7 +224,7 @@ def test_an_unbuilt_index_says_so(making: Making) -> None:
 
 
 def test_repair_leaves_a_busy_index_alone(making: Making) -> None:
-    from research.store.lock import write_lock
+    from research.store.files.lock import write_lock
 
     making.add("a.pdf", ["walrus"])
     making.embed()
@@ -236,13 +237,13 @@ def test_repair_leaves_a_busy_index_alone(making: Making) -> None:
 def test_publishing_survives_damage_that_no_check_sees(making: Making) -> None:
     making.add("a.pdf", ["walrus", "seal"])
     making.embed()
-    base = filling.publish(making.catalog)
+    base = writer.publish(making.catalog)
     with sqlite3.connect(base.path / "chroma.sqlite3") as database:
         database.execute("DROP TABLE embedding_metadata")
     database.close()
     making.add("b.pdf", ["orca"])
     making.embed()
-    generation = filling.publish(making.catalog)
+    generation = writer.publish(making.catalog)
     assert (generation.text_records, generation.visual_records) == (3, 3)
     assert not state_of(making.catalog).behind
 
@@ -253,7 +254,7 @@ def test_a_draft_left_by_a_killed_process_is_no_generation(making: Making) -> No
     draft = generations.start_draft(making.paths.chroma, None)
     (draft / "chroma.sqlite3").write_bytes(b"half")
     assert state_of(making.catalog).generation is None
-    assert filling.publish(making.catalog).number == 1
+    assert writer.publish(making.catalog).number == 1
     assert not draft.exists()
 
 
@@ -269,7 +270,7 @@ def test_touched_but_equal_files_are_still_good(making: Making) -> None:
     """A copied or restored index has new time stamps and the same bytes."""
     making.add("a.pdf", ["walrus"])
     making.embed()
-    generation = filling.publish(making.catalog)
+    generation = writer.publish(making.catalog)
     entries = json.loads((generation.path / "generation.json").read_text())["files"]
     assert entries
     for entry in entries:

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_making import Making
 
-from research.store import counts, vectors
-from research.store.documents import remove_document
-from research.store.page_writes import write_ocr
-from research.store.records import Chunk, Page
+from research.records import Chunk, Page
+from research.store.catalog import counts, vectors
+from research.store.catalog.documents import remove_document
+from research.store.catalog.page_writes import write_ocr
 
 PLAIN = {
     counts.pages: "SELECT COUNT(page_id) FROM pages",

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from index_making import Making
 
-from research.store import filling
+from research.store.vectors import writer
 
 # Opens a possibly torn index, which with Chroma alone can end the process: hence a process of its own.
 _ASK = """
@@ -22,11 +22,11 @@ import json, sys
 import numpy as np
 from pathlib import Path
 from research.search.engine import SearchEngine
-from research.store import vectors
+from research.store.catalog import vectors
 from research.store.client import ChromaClient
-from research.store.collections import state_of
-from research.store.paths import IndexPaths
-from research.store.repair import repair_if_behind
+from research.store.vectors.sync_state import state_of
+from research.store.files.paths import IndexPaths
+from research.store.vectors.catch_up import repair_if_behind
 
 class Encoder:
     name, dim, max_tokens = "made-up", 8, 256
@@ -57,7 +57,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Making(tmp_path_factory.mktemp("sound") / "index")
     made.add("a.pdf", [f"walrus {page}" for page in range(12)])
     made.embed()
-    filling.publish(made.catalog)
+    writer.publish(made.catalog)
     made.catalog.close()
     return made.paths.root
 
@@ -173,10 +173,10 @@ def test_the_generation_before_steps_in_for_a_torn_one(tmp_path: Path) -> None:
     made = Making(tmp_path / "index")
     made.add("a.pdf", [f"walrus {page}" for page in range(5)])
     made.embed()
-    filling.publish(made.catalog)
+    writer.publish(made.catalog)
     made.add("b.pdf", [f"seal {page}" for page in range(5)])
     made.embed()
-    torn = filling.publish(made.catalog)
+    torn = writer.publish(made.catalog)
     made.catalog.close()
     _truncate_vectors(torn.path)
     answer = _ask(made.paths.root)
@@ -194,10 +194,10 @@ import numpy as np
 from pathlib import Path
 from research.search.engine import SearchEngine
 from research.store.client import ChromaClient
-from research.store.chroma import open_client
-from research.store.collections import state_of
-from research.store.paths import IndexPaths
-from research.store.repair import repair_if_behind
+from research.store.vectors.chroma import open_client
+from research.store.vectors.sync_state import state_of
+from research.store.files.paths import IndexPaths
+from research.store.vectors.catch_up import repair_if_behind
 
 class Encoder:
     name, dim, max_tokens = "made-up", 8, 256

@@ -8,8 +8,9 @@ import pytest
 from index_making import Making
 
 from research.errors import DocumentError, NothingFoundError
-from research.store import vectors
-from research.store.documents import (
+from research.records import Chunk, DocumentInfo, Page
+from research.store.catalog import vectors
+from research.store.catalog.documents import (
     FileStamp,
     add_document,
     all_documents,
@@ -23,9 +24,8 @@ from research.store.documents import (
     rename_document,
     unfinished,
 )
-from research.store.lexical import find_words, name_matches, term_statistics
-from research.store.pages import count_pages, document_markdown, get_page, page_markdown, pages_of
-from research.store.records import Chunk, DocumentInfo, Page
+from research.store.catalog.pages import count_pages, document_markdown, get_page, page_markdown, pages_of
+from research.store.fulltext.search import find_words, name_matches, term_statistics
 
 TABLES = ("documents", "files", "pages", "chunks", "vectors", "ledger", "name_words", "page_words")
 

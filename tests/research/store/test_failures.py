@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from index_making import Making
 
-from research.store import failures, schema
-from research.store.catalog import Catalog
-from research.store.documents import remove_document, unfinished
-from research.store.failures import FailedFile, FailedPage, GivenUp
-from research.store.page_writes import ask_for_images, give_up_ocr, mark_drawn, needs_no_ocr
-from research.store.paths import IndexPaths
+from research.store.catalog import failures, schema
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import remove_document, unfinished
+from research.store.catalog.failures import FailedFile, FailedPage, GivenUp
+from research.store.catalog.page_writes import ask_for_images, give_up_ocr, mark_drawn, needs_no_ocr
+from research.store.files.paths import IndexPaths
 
 
 def _note(made: Making, doc_id: str, *failed: FailedPage) -> None:

@@ -20,10 +20,10 @@ from index_making import DIM, JPEG, WEBP
 
 from research.encoders.visual.packing import pack
 from research.errors import IndexUnusableError, NewerIndexError
-from research.store import schema
-from research.store.catalog_checks import REBUILT, TABLES
-from research.store.paths import IndexPaths
-from research.store.restore import restore
+from research.store.catalog import schema
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.catalog_checks import REBUILT, TABLES
+from research.store.upkeep.restore import restore
 
 
 @pytest.fixture(scope="module")

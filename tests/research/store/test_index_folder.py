@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from research.errors import IndexUnusableError, UsageError
-from research.store.catalog import Catalog
-from research.store.lock import write_lock
-from research.store.marker import MARKER, index_id
-from research.store.paths import IndexPaths
+from research.store.catalog.catalog import Catalog
+from research.store.files.lock import write_lock
+from research.store.files.marker import MARKER, index_id
+from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
@@ -117,8 +117,8 @@ def test_a_marker_of_somebody_else_is_refused(tmp_path: Path, content: str) -> N
 
 def test_many_processes_make_one_index(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from research.store.paths import IndexPaths\n"
-        "from research.store.marker import index_id\n"
+        "import sys; from pathlib import Path; from research.store.files.paths import IndexPaths\n"
+        "from research.store.files.marker import index_id\n"
         "sys.stdin.readline(); paths = IndexPaths(Path(sys.argv[1])); paths.create(); print(index_id(paths.root))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "index")]

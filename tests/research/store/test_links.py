@@ -14,17 +14,17 @@ from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.errors import CtxError
 from research.settings import Settings
-from research.store.backup import backup
-from research.store.catalog import Catalog
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents, remove_document
 from research.store.client import ChromaClient
-from research.store.documents import all_documents, remove_document
-from research.store.lock import write_lock
-from research.store.mending import mend
-from research.store.paths import IndexPaths
-from research.store.publisher import publish_apart
-from research.store.reindex import reindex
-from research.store.repair import repair_if_behind
-from research.store.restore import restore
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.backup import backup
+from research.store.upkeep.reindex import reindex
+from research.store.upkeep.repair import mend
+from research.store.upkeep.restore import restore
+from research.store.vectors.catch_up import repair_if_behind
+from research.store.vectors.process import publish_apart
 from tests.conftest import write_pdf
 
 pytestmark = pytest.mark.usefixtures("unmeasured")

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from research.errors import BusyError, IndexUnusableError
-from research.store.lock import holder, write_lock
-from research.store.paths import IndexPaths
+from research.store.files.lock import holder, write_lock
+from research.store.files.paths import IndexPaths
 
 _HOLD = """
 import sys
 from pathlib import Path
-from research.store.lock import write_lock
-from research.store.paths import IndexPaths
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
 with write_lock(IndexPaths(Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.readline()

@@ -10,19 +10,20 @@ import pytest
 from index_making import Making
 
 from research.errors import BusyError, IndexUnusableError, NothingFoundError
-from research.store import collections, filling, generations, images
-from research.store.ailments import QUICK, THOROUGH, Look
-from research.store.chroma import open_client
-from research.store.documents import document_of_hash, unfinished
-from research.store.lexical import name_matches, term_statistics
-from research.store.lock import write_lock
-from research.store.mending import mend
-from research.store.page_writes import mark_drawn
-from research.store.paths import IndexPaths
-from research.store.publisher import publish_apart, verify_apart
-from research.store.reindex import reindex
-from research.store.rewording import words_disagree
-from research.store.vectors import last_sequence
+from research.store.catalog.documents import document_of_hash, unfinished
+from research.store.catalog.page_writes import mark_drawn
+from research.store.catalog.vectors import last_sequence
+from research.store.files import images
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+from research.store.fulltext.rebuild import words_disagree
+from research.store.fulltext.search import name_matches, term_statistics
+from research.store.upkeep.integrity import QUICK, THOROUGH, Look
+from research.store.upkeep.reindex import reindex
+from research.store.upkeep.repair import mend
+from research.store.vectors import generations, sync_state, writer
+from research.store.vectors.chroma import open_client
+from research.store.vectors.process import publish_apart, verify_apart
 
 
 @pytest.fixture
@@ -105,17 +106,17 @@ def test_an_incomplete_document_is_read_again(filled: Making) -> None:
 
 
 def test_collections_are_compared_record_by_record(filled: Making) -> None:
-    generation = filling.publish(filled.catalog)
-    assert filling.holds_everything(filled.catalog)
+    generation = writer.publish(filled.catalog)
+    assert writer.holds_everything(filled.catalog)
     client = open_client(generation.path)
     collection = client.get_collection("text", embedding_function=None)
     collection.delete(ids=collection.get(limit=1, include=[])["ids"])
     client.close()
-    assert not collections.state_of(filled.catalog).behind, "no quick look sees it"
+    assert not sync_state.state_of(filled.catalog).behind, "no quick look sees it"
     filled.paths.root.chmod(0o755)
     repairs = {repair.name: repair.fixed for repair in mend(filled.paths)}
     assert repairs == {"folder": True, "collections": True}
-    assert filling.holds_everything(filled.catalog)
+    assert writer.holds_everything(filled.catalog)
     assert last_sequence(filled.catalog) == 3, "nothing was embedded again"
 
 
@@ -164,7 +165,7 @@ def test_reindex_needs_an_index(making: Making) -> None:
 
 def test_damage_that_ends_the_process_is_answered_by_starting_over(filled: Making) -> None:
     """Torn neighbour files that look untouched: the publishing process dies of them, and another builds anew."""
-    generation = filling.publish(filled.catalog)
+    generation = writer.publish(filled.catalog)
     manifest = json.loads((generation.path / "generation.json").read_text())
     for entry in manifest["files"]:
         path = generation.path / entry["name"]

@@ -19,15 +19,17 @@ from research.boxes import pack_boxes
 from research.encoders.visual.first_stage import first_stage
 from research.encoders.visual.packing import SKETCH, pack
 from research.errors import IndexUnusableError
-from research.store import collections, filling, images, page_vectors
-from research.store.backup import backup
-from research.store.catalog import Catalog
-from research.store.documents import all_documents
-from research.store.mending import mend
-from research.store.page_vectors import PageBlobs
-from research.store.paths import IndexPaths
-from research.store.publisher import verify_apart
-from research.store.restore import restore
+from research.store.catalog import page_vectors
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
+from research.store.catalog.page_vectors import PageBlobs
+from research.store.files import images
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.backup import backup
+from research.store.upkeep.repair import mend
+from research.store.upkeep.restore import restore
+from research.store.vectors import sync_state, writer
+from research.store.vectors.process import verify_apart
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 
@@ -44,7 +46,7 @@ def other(tmp_path: Path) -> Making:
     made.add("orca.pdf", ["orca"])
     made.add("auk.pdf", ["auk", "gull"])
     made.embed()
-    filling.publish(made.catalog)
+    writer.publish(made.catalog)
     made.catalog.close()
     return made
 
@@ -60,7 +62,7 @@ def names(paths: IndexPaths) -> list[str]:
 def is_whole(paths: IndexPaths) -> bool:
     """Catalog, collections and images fit each other."""
     with Catalog(paths) as catalog:
-        fits = not collections.state_of(catalog).behind and not images.missing(catalog)
+        fits = not sync_state.state_of(catalog).behind and not images.missing(catalog)
     return fits and verify_apart(paths)
 
 
@@ -149,8 +151,8 @@ _KILLED = """
 import os, signal, sys
 from importlib import import_module
 from pathlib import Path
-from research.store.paths import IndexPaths
-from research.store.restore import restore
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.restore import restore
 module, name = sys.argv[3].rsplit(".", 1)
 setattr(import_module(f"research.store.{module}"), name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
 restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
@@ -242,8 +244,8 @@ def test_an_older_catalog_is_brought_up_to_date_on_its_way(tmp_path: Path) -> No
     """A backup of the first version, made by hand from its own tables."""
     import zipfile
 
-    from research.store import schema
-    from research.store.archive import CATALOG, FORMAT, Manifest, add, add_manifest
+    from research.store.catalog import schema
+    from research.store.upkeep.archive import CATALOG, FORMAT, Manifest, add, add_manifest
 
     old = tmp_path / CATALOG
     with closing(sqlite3.connect(old, isolation_level=None)) as connection:

@@ -11,9 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_making import Making
 
-from research.store.lexical import find_pairs, find_words, name_matches, score_pairs, score_words, term_statistics
-from research.store.pages import get_pages
-from research.store.words import words
+from research.store.catalog.pages import get_pages
+from research.store.fulltext.analyzer import words
+from research.store.fulltext.search import (
+    find_pairs,
+    find_words,
+    name_matches,
+    score_pairs,
+    score_words,
+    term_statistics,
+)
 
 COMMON = ["company", "report", "year"]
 RARE = ["walrus", "penguin", "orca", "seal", "narwhal"]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from index_making import Making
 
-from research.store import vectors
-from research.store.collections import chunk_key
-from research.store.documents import remove_document, unfinished
-from research.store.pages import page_ids_of
+from research.store.catalog import vectors
+from research.store.catalog.documents import remove_document, unfinished
+from research.store.catalog.pages import page_ids_of
+from research.store.vectors.sync_state import chunk_key
 
 
 def test_pending_chunks_hold_what_the_encoder_sees(making: Making) -> None:

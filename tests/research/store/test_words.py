@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.store.words import STOP_WORDS, fold, name_words, words
+from research.store.fulltext.analyzer import STOP_WORDS, fold, name_words, words
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,296 @@
+"""Whether a catalog that came from outside holds only what our own writer puts into one.
+
+`TABLES` names a check for every column, so a new table or column is one entry there; a test fails without it. What
+can be made again from these tables (full-text search, words of names) is not looked at: nobody should read it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from research.store.catalog.ledger import STAGES
+from research.store.upkeep import column_checks as columns
+from research.store.upkeep.column_checks import Check, count_lines, shown, unpack
+
+REBUILT = frozenset({"page_words", "page_vocabulary", "name_words"})
+
+# A page has at most 100,000 characters; this is room for ten times as many bytes and more.
+LARGEST_TEXT = 4 << 20
+_LARGEST_ROW = 64 << 20
+# Texts are packed three to ten times. All together may claim more, but not without end.
+_LARGEST_RATIO = 64
+_FREE = 256 << 20
+_LARGEST_DIM = 8192
+_LONGEST_SQUARE = 1.05  # of a unit vector in half precision, with room for rounding
+
+_META: dict[str, Check] = {
+    "catalog_id": columns.IDENTITY,
+    "text_encoder": columns.ENCODER,
+    "text_dim": columns.matching("a number of dimensions", "[1-9][0-9]{0,3}"),
+    "visual_encoder": columns.VISUAL_ENCODER,
+    "visual_dim": columns.matching("a number of dimensions", "0|[1-9][0-9]{0,3}"),
+    "visual_problem": columns.NOTE,
+    "revision": columns.matching("a counter", "[0-9]{1,18}"),
+}
+
+
+@dataclass(slots=True)
+class _Review:
+    """What is known of the catalog by now, for checks of one row that need another's."""
+
+    dims: dict[str, int] = field(default_factory=dict)
+    visual_encoder: str = ""
+    to_be_read: set[str] = field(default_factory=set)  # documents that the next run reads again: their text may be torn
+    torn_pages: set[int] = field(default_factory=set)  # pages of these
+    lines: dict[int, int] = field(default_factory=dict)  # page_id → lines that OCR read
+    room: int = 0  # bytes that texts may still unpack to
+
+
+Rule = Callable[[sqlite3.Row, _Review], str]
+"""What is wrong with a row whose values are each fine by themselves; empty if nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A check for every column, and a rule for the row as a whole."""
+
+    columns: dict[str, Check]
+    rule: Rule | None = None
+
+
+def validate_catalog(connection: sqlite3.Connection) -> Iterator[str]:
+    """Every value that is not one of ours, in words. Reads each row once and holds one at a time.
+
+    The tables must be those of `schema`, at its version. Raises `sqlite3.Error` where SQLite cannot read a value.
+    """
+    before = connection.row_factory
+    connection.row_factory = sqlite3.Row
+    limit = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_ROW)
+    try:
+        size = connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
+        review = _Review(room=_FREE + _LARGEST_RATIO * int(size[0]))
+        for name, table in TABLES.items():
+            yield from _problems(connection, name, table, review)
+        for query, words in _TOGETHER:
+            row = connection.execute(query).fetchone()
+            if row is not None:
+                yield words.format(*map(shown, row))
+    finally:
+        connection.row_factory = before
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
+
+
+def _problems(connection: sqlite3.Connection, name: str, table: Table, review: _Review) -> Iterator[str]:
+    wanted = tuple(table.columns.items())
+    for row in connection.execute(f"SELECT {', '.join(table.columns)} FROM {name}"):
+        for (column, check), value in zip(wanted, row, strict=True):
+            if not check.holds(value):
+                yield f"{name}.{column} is {shown(value)}, not {check.what}"
+                break
+        else:
+            problem = table.rule(row, review) if table.rule else ""
+            if problem:
+                yield f"{name}: {problem}"
+
+
+def _meta(row: sqlite3.Row, review: _Review) -> str:
+    key, value = row
+    if not _META[key].holds(value):
+        return f"{key} is {shown(value)}, not {_META[key].what}"
+    if key.endswith("_dim"):
+        review.dims[key] = int(value)
+        return "" if int(value) <= _LARGEST_DIM else f"{key} is {value}, more than any encoder has"
+    if key == "visual_encoder":
+        review.visual_encoder = value
+    return ""
+
+
+def _document(row: sqlite3.Row, review: _Review) -> str:
+    if row["reader_version"] == 0:
+        review.to_be_read.add(row["doc_id"])
+    same = row["sha256"].startswith(row["doc_id"])
+    return "" if same else f"the id {row['doc_id']} is not the beginning of its SHA-256"
+
+
+def _page(row: sqlite3.Row, review: _Review) -> str:
+    if row["doc_id"] in review.to_be_read:
+        review.torn_pages.add(row["page_id"])
+    return _text(row["markdown"], row["page_id"], review)[1]
+
+
+def _chunk(row: sqlite3.Row, review: _Review) -> str:
+    return _text(row["text"], row["page_id"], review)[1]
+
+
+def _page_lines(row: sqlite3.Row, review: _Review) -> str:
+    data, problem = _text(row["lines"], row["page_id"], review)
+    if not data:
+        return problem
+    count = count_lines(data)
+    if count is None:
+        return "what OCR read of a page is no list of lines"
+    review.lines[row["page_id"]] = count
+    return ""
+
+
+def _text(blob: bytes, page_id: int, review: _Review) -> tuple[bytes, str]:
+    """A packed text, and what is wrong with it."""
+    try:
+        data = unpack(blob, min(LARGEST_TEXT, review.room))
+        data.decode()
+    except OverflowError:
+        return b"", "a text unpacks to more than any page has"
+    except (zlib.error, UnicodeDecodeError):
+        return b"", "" if page_id in review.torn_pages else "a text is damaged"
+    review.room -= len(data)
+    return data, ""
+
+
+def _vector(row: sqlite3.Row, review: _Review) -> str:
+    return unit_problem(row["vector"], review.dims.get("text_dim", 0))
+
+
+def _page_vector(row: sqlite3.Row, review: _Review) -> str:
+    from research.encoders.visual.packing import FULL, SKETCH, shape_of
+
+    first, boxes, sketch, vectors = (row[name] for name in ("first", "boxes", "sketch", "vectors"))
+    if not (first or boxes or sketch or vectors):  # nothing could be seen on the page
+        return ""
+    dim = review.dims.get("visual_dim", 0)
+    try:
+        bits, found, count = shape_of(vectors)
+        if (bits, found) != (FULL, dim):
+            return f"a page's vectors have {found} dimensions, not {dim}"
+        if review.visual_encoder.startswith("regions:"):
+            fits = not (first or boxes or sketch) and count == review.lines.get(row["page_id"])
+            return "" if fits else "a page has other vectors than lines"
+        if shape_of(sketch) != (SKETCH, dim, count) or len(boxes) != 8 * count:
+            return "a page's vectors, sketch and boxes differ in number"
+    except ValueError as error:
+        return str(error)
+    return unit_problem(first, dim)
+
+
+def unit_problem(blob: bytes, dim: int) -> str:
+    """What is wrong with a vector as it is stored; empty if nothing is."""
+    import numpy as np
+
+    if not dim or len(blob) != 2 * dim:
+        return f"a vector has {len(blob)} bytes, not {2 * dim}"
+    vector = np.frombuffer(blob, dtype="<f2").astype(np.float32)
+    # A zero vector is a text without meaning. The comparison is false for NaN and infinite numbers, too.
+    return "" if float(np.einsum("i,i->", vector, vector)) <= _LONGEST_SQUARE else "a vector is not of unit length"
+
+
+_STAGE = columns.one_of("a stage of ctx", STAGES)
+_CODE = columns.matching("a word for a failure", "[a-z_]{1,40}")
+
+# Parents stand before their children: what is copied in this order refers to nothing that is not there yet.
+TABLES: dict[str, Table] = {
+    "meta": Table({"key": columns.one_of("a setting of ctx", frozenset(_META)), "value": columns.NOTE}, _meta),
+    "documents": Table(
+        {
+            "doc_id": columns.DOC_ID,
+            "sha256": columns.SHA256,
+            "filename": columns.NAME,
+            "extension": columns.ENDING,
+            "title": columns.NOTE,
+            "num_pages": columns.PAGE,
+            "timestamp": columns.TIME,
+            "source_path": columns.PATH,
+            "size_bytes": columns.COUNT,
+            "reader_version": columns.COUNT,
+            "warnings": columns.WARNINGS,
+        },
+        _document,
+    ),
+    "files": Table(
+        {
+            "path": columns.PATH,
+            "doc_id": columns.DOC_ID,
+            "size": columns.COUNT,
+            "mtime_ns": columns.ANY_INTEGER,
+            "ctime_ns": columns.ANY_INTEGER,
+            "inode": columns.ANY_INTEGER,
+        }
+    ),
+    "pages": Table(
+        {
+            "page_id": columns.KEY,
+            "doc_id": columns.DOC_ID,
+            "page": columns.PAGE,
+            "label": columns.NOTE,
+            "section_path": columns.NOTE,
+            "parent_heading": columns.NOTE,
+            "num_headings": columns.COUNT,
+            "num_tables": columns.COUNT,
+            "num_pictures": columns.COUNT,
+            "error": columns.NOTE,
+            "words": columns.COUNT,
+            "markdown": columns.BLOB,
+            "image": columns.FLAG,
+            "needs_ocr": columns.FLAG,
+            "ocr_engine": columns.NOTE,
+        },
+        _page,
+    ),
+    "page_lines": Table({"page_id": columns.KEY, "lines": columns.BLOB}, _page_lines),
+    "chunks": Table(
+        {
+            "chunk_id": columns.KEY,
+            "page_id": columns.KEY,
+            "ordinal": columns.integer("a chunk's place on its page", most=1_000_000),
+            "text": columns.BLOB,
+            "context": columns.NOTE,
+            "tokens": columns.integer("a number of tokens", most=1_000_000),
+            "box": columns.BOX,
+            "regions": columns.REGIONS,
+        },
+        _chunk,
+    ),
+    "vectors": Table({"seq": columns.KEY, "chunk_id": columns.KEY, "vector": columns.BLOB}, _vector),
+    "page_vectors": Table(
+        {
+            "seq": columns.KEY,
+            "page_id": columns.KEY,
+            "first": columns.BLOB,
+            "boxes": columns.BLOB,
+            "sketch": columns.BLOB,
+            "vectors": columns.BLOB,
+        },
+        _page_vector,
+    ),
+    "ledger": Table({"doc_id": columns.DOC_ID, "stage": _STAGE}),
+    "failed_pages": Table(
+        {
+            "doc_id": columns.DOC_ID,
+            "page": columns.integer("a page number, or 0 for the whole document", most=999_999_999),
+            "stage": _STAGE,
+            "code": _CODE,
+            "reason": columns.NOTE,
+            "tries": columns.COUNT,
+        }
+    ),
+    "failed_files": Table(
+        {
+            "path": columns.PATH,
+            "sha256": columns.SHA256,
+            "reader_version": columns.COUNT,
+            "code": _CODE,
+            "reason": columns.NOTE,
+            "tries": columns.COUNT,
+        }
+    ),
+}
+
+# Queries that find one row in a sound catalog never, and what such a row means.
+_TOGETHER: tuple[tuple[str, str], ...] = (
+    (
+        "SELECT d.doc_id, num_pages FROM documents d LEFT JOIN pages USING (doc_id) GROUP BY d.doc_id"
+        " HAVING MAX(page) > num_pages OR (reader_version > 0 AND COUNT(page) <> num_pages) LIMIT 1",
+        "the pages of the document {0} are not those from 1 to {1}",
+    ),
+)

@@ -1,0 +1,174 @@
+"""What a value of the catalog may be. SQLite keeps any value in any column, so a column's type promises nothing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+from research.store.upkeep.strict_json import strict_json
+
+LARGEST = 2**63 - 1  # SQLite's
+LONGEST_PATH = 1 << 15
+LONGEST_NOTE = 1 << 16
+_LONGEST_NAME = 1 << 12  # a name has 255 bytes, and an odd byte is written as four characters
+_LONGEST_ENCODER = 1 << 10
+_LONGEST_WARNINGS = 1 << 23
+_LONGEST_REGIONS = 1 << 20
+_EDGES = (-1.0, 2.0)  # fractions of a page; what stands a little outside it is no fault
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A test of one value, and in words what the value should be."""
+
+    what: str
+    holds: Callable[[Any], bool]
+
+
+def integer(what: str, least: int = 0, most: int = LARGEST) -> Check:
+    return Check(what, lambda value: type(value) is int and least <= value <= most)
+
+
+def text(what: str, most: int) -> Check:
+    return Check(what, lambda value: type(value) is str and len(value) <= most)
+
+
+def matching(what: str, pattern: str) -> Check:
+    compiled = re.compile(pattern, re.ASCII)
+    return Check(what, lambda value: type(value) is str and compiled.fullmatch(value) is not None)
+
+
+def one_of(what: str, known: frozenset[str]) -> Check:
+    return Check(what, lambda value: type(value) is str and value in known)
+
+
+def shown(value: object) -> str:
+    """A value of any size and kind, short and on one line."""
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    if isinstance(value, str) and len(value) > _SHOWN:
+        return f"{value[:_SHOWN]!r}…"
+    return "nothing" if value is None else repr(value)
+
+
+def unpack(blob: bytes, most: int) -> bytes:
+    """The bytes of a blob packed by zlib. Raises `OverflowError` beyond `most`, `zlib.error` for damage."""
+    opened = zlib.decompressobj()
+    found = opened.decompress(blob, most + 1)
+    if len(found) > most:
+        raise OverflowError
+    if not opened.eof or opened.unused_data:
+        raise zlib.error("cut off, or followed by something else")
+    return found
+
+
+def count_lines(data: bytes) -> int | None:
+    """How many lines OCR read of a page: [text, x0, y0, x1, y1] each. None if this is something else."""
+    try:
+        found = strict_json(data.decode())
+    except ValueError:
+        return None
+    sound = isinstance(found, list) and all(
+        isinstance(line, list) and len(line) == 5 and type(line[0]) is str and _edges(line[1:]) for line in found
+    )
+    return len(found) if sound else None
+
+
+def _is_name(value: Any) -> bool:
+    if type(value) is not str or not 0 < len(value) <= _LONGEST_NAME or value in {".", ".."}:
+        return False
+    return "/" not in value and "\0" not in value
+
+
+def _is_path(value: Any) -> bool:
+    """Absolute, as every path is stored. Line breaks and worse are in names of real files and stay."""
+    if type(value) is not str or len(value) > LONGEST_PATH or "\0" in value:
+        return False
+    return PurePosixPath(value).is_absolute() or PureWindowsPath(value).is_absolute()
+
+
+def _is_time(value: Any) -> bool:
+    if type(value) is not str or len(value) > 40:
+        return False
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_encoder(value: Any) -> bool:
+    """A name that can be shown and typed: nothing in it moves the cursor, ends the line or turns the reading."""
+    if type(value) is not str or not 0 < len(value) <= _LONGEST_ENCODER or value != value.strip():
+        return False
+    return not any(unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or char in _TURNING for char in value)
+
+
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def _is_visual(value: Any) -> bool:
+    return value in {"", "off"} or (_is_encoder(value) and value.startswith(("regions:", "colpali:")))
+
+
+def _is_warnings(value: Any) -> bool:
+    found = _json(value, _LONGEST_WARNINGS)
+    return isinstance(found, list) and all(type(entry) is str for entry in found)
+
+
+def _is_box(value: Any) -> bool:
+    found = _json(value, 1000)
+    return isinstance(found, list) and len(found) == 4 and _edges(found)
+
+
+def _is_regions(value: Any) -> bool:
+    found = _json(value, _LONGEST_REGIONS)
+    return isinstance(found, list) and all(
+        isinstance(entry, list) and len(entry) == 5 and _is_start(entry[0]) and _edges(entry[1:]) for entry in found
+    )
+
+
+def _is_start(value: object) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST
+
+
+def _edges(values: list[Any]) -> bool:
+    # Compared, not converted: NaN fails, and an integer of a thousand digits costs nothing.
+    return all(type(value) in (int, float) and _EDGES[0] <= value <= _EDGES[1] for value in values)
+
+
+def _json(value: Any, most: int) -> Any:
+    if type(value) is not str or len(value) > most:
+        return None
+    try:
+        return strict_json(value)
+    except ValueError:
+        return None
+
+
+DOC_ID = matching("a document id (16 hex digits)", "[0-9a-f]{16}")
+SHA256 = matching("a SHA-256 (64 hex digits)", "[0-9a-f]{64}")
+IDENTITY = matching("an identity (32 hex digits)", "[0-9a-f]{32}")
+COUNT = integer("a count")
+KEY = integer("a row's number", least=1)
+ANY_INTEGER = integer("a whole number", least=-LARGEST - 1)
+PAGE = integer("a page number", least=1, most=999_999_999)  # nine digits, as in an image's name
+FLAG = integer("0 or 1", most=1)
+NAME = Check("a file's name", _is_name)
+ENDING = Check("the ending of a file's name", lambda value: value == "" or _is_name(value))
+PATH = Check("an absolute path", _is_path)
+TIME = Check("a time in ISO 8601", _is_time)
+ENCODER = Check("an encoder's name", _is_encoder)
+VISUAL_ENCODER = Check("a visual encoder's name", _is_visual)
+NOTE = text("a text of reasonable length", LONGEST_NOTE)
+WARNINGS = Check("a JSON list of texts", _is_warnings)
+BOX = Check("a box on a page", _is_box)
+REGIONS = Check("a list of places on a page", _is_regions)
+BLOB = Check("a blob", lambda value: type(value) is bytes)
