@@ -183,7 +183,7 @@ def test_empty_and_absurd_pages(read: Read) -> None:
         document.new_page(width=3, height=3)
 
     pages = read(draw)
-    assert [page.markdown for page in pages] == ["", "Somewhere", ""] or pages[1].markdown.endswith("Somewhere")
+    assert [page.markdown for page in pages] == ["", "Somewhere", ""]
     assert all(0 <= value <= 1 for page in pages for block in page.blocks for value in block.box)
 
 

@@ -12,7 +12,7 @@ import pymupdf
 import pytest
 
 from ingest.faults import FaultError
-from ingest.pdf import READER_VERSION, PdfReader, open_pdf
+from ingest.pdf import PdfReader, open_pdf
 from ingest.pdf.raster import raster
 from research.errors import DocumentError
 
@@ -72,14 +72,13 @@ def test_a_password(tmp_path: Path) -> None:
 def test_damage(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     whole = make(tmp_path / "a.pdf", pages=40).read_bytes()
     (tmp_path / "junk.pdf").write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 20)
-    assert code_of(tmp_path / "junk.pdf") in {"damaged", "no_pages"}
+    assert code_of(tmp_path / "junk.pdf") == "damaged"
     (tmp_path / "half.pdf").write_bytes(whole[: len(whole) // 2])
-    try:
-        with open_pdf(tmp_path / "half.pdf") as reader:
-            pages = list(reader.pages())
-        assert [page.number for page in pages] == list(range(1, len(pages) + 1))
-    except DocumentError as error:
-        assert error.code in {"damaged", "no_pages"}
+    assert code_of(tmp_path / "half.pdf") == "damaged"
+    (tmp_path / "most.pdf").write_bytes(whole[:-300])  # its cross-reference table is gone
+    with open_pdf(tmp_path / "most.pdf") as reader:
+        assert [page.number for page in reader.pages()] == list(range(1, 41))
+        assert reader.warnings == ["the PDF was damaged and has been repaired"]
     assert capfd.readouterr() == ("", "")
 
 
@@ -93,12 +92,7 @@ def test_junk_in_front_is_forgiven(tmp_path: Path) -> None:
 def test_two_billion_pages_are_not_believed(tmp_path: Path) -> None:
     whole = make(tmp_path / "a.pdf").read_bytes().replace(b"/Count 3", b"/Count 2000000000")
     (tmp_path / "b.pdf").write_bytes(whole)
-    try:
-        with open_pdf(tmp_path / "b.pdf") as reader:
-            assert reader.num_pages < 100
-            assert len(list(reader.pages())) < 100
-    except DocumentError as error:
-        assert error.code == "damaged"
+    assert code_of(tmp_path / "b.pdf") == "damaged"
 
 
 def test_a_broken_page_costs_that_page_only(tmp_path: Path) -> None:
@@ -231,8 +225,8 @@ def test_the_version_loads_no_pdf_library() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_close_twice_and_version(tmp_path: Path) -> None:
+def test_closing_twice_is_harmless(tmp_path: Path) -> None:
     reader = PdfReader(make(tmp_path / "a.pdf"))
     reader.close()
     reader.close()
-    assert READER_VERSION >= 1
+    assert reader.raw_page(1) is None
