@@ -36,9 +36,10 @@ MODES = {
 """Which legs answer in a mode."""
 
 # score = 1 / (1 + exp(-(sum of the legs · first - ln(rank) · second + third))): how often a page with this sum at this
-# rank holds the answer. A sum alone says little: pages of one handbook are all alike, and one of them is right. The same
-# for every question, and falling with the rank, so it changes no order. Fitted on the development sets, half of the
-# questions foreign to the documents; on a set left out it was off by a factor of two (`make bench ONLY=calibration`).
+# rank holds the answer. A sum alone says little: pages of one handbook are all alike, and one of them is right. It is
+# the same for every question and falls with the rank, so it changes no order. Fitted on the development sets, half of
+# the questions foreign to the documents; on a set left out it is off by a factor of two, seldom three (`make bench
+# ONLY=calibration`).
 _CALIBRATION = {
     "hybrid": (4.0, 1.2, -2.6),
     "text": (3.9, 1.2, -2.6),
