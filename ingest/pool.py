@@ -82,6 +82,7 @@ class Pool:
     def run(self, jobs: Iterable[Job]) -> Iterator[Event]:
         """Work through the jobs; events of different documents come mixed."""
         waiting = deque(jobs)
+        self._clock.tick()  # what passed since the jobs before is not the time of these
         while waiting or any(process.job for process in self._processes):
             self._assign_waiting(waiting)
             for key, _ in self._selector.select(timeout=self._tick):

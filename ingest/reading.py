@@ -10,12 +10,10 @@ from ingest.failures import kept_failures, report_failure, skip_failed_ocr
 from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted
 from ingest.pdf.version import READER_VERSION
 from ingest.plan import ToRead, plan, read_again
-from ingest.pool import Pool
 from ingest.report import FileOutcome, Result
 from ingest.scan import stamp_of, to_utf8
 from ingest.serialize import read_pages
 from ingest.stages.base import Work
-from research.encoders.base import usable_cores
 from research.errors import DocumentError
 from research.records import DocumentInfo, FailedPage
 from research.store.catalog.document_writes import add_document, note_file
@@ -62,8 +60,8 @@ def _read(work: Work, steps: Sequence[ToRead]) -> None:
     jobs = _jobs(work, steps)
     by_path = {step.path: step for step in steps}
     failed: dict[str, dict[int, FailedPage]] = {}  # document → its pages that reading gave up
-    with work.encoder.loading(), Pool(min(len(jobs), usable_cores()), work.limits) as pool:
-        for event in pool.run(jobs):
+    with work.encoder.loading():
+        for event in work.pool.run(jobs):
             step = by_path[event.job.path]
             if isinstance(event, PageStarted):
                 work.observer.on_page(step.stamp.path, event.page, event.pages)

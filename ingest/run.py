@@ -16,7 +16,7 @@ from typing import Protocol
 
 from ingest.encoder import RunEncoder, choose_text_encoder
 from ingest.jobs import Task
-from ingest.pool import LIMITS, Limits
+from ingest.pool import LIMITS, Limits, Pool
 from ingest.reading import finish, read_files
 from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, SilentObserver
 from ingest.scan import Scanned, scan, to_utf8
@@ -26,6 +26,7 @@ from ingest.stages.ocr import OcrStage
 from ingest.stages.publish import PublishStage
 from ingest.stages.render import RenderStage
 from ingest.stages.visual import RegionsStage, VisualStage, choose_visual, is_by_model
+from research.encoders.base import usable_cores
 from research.errors import unusable
 from research.settings import Settings
 from research.store.catalog import ledger, vectors
@@ -79,15 +80,16 @@ def ingest(
     found = scan([Path(path) for path in given], follow_links=follow_links)
     files = {to_utf8(os.path.normpath(path)): path for path in found.files}
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
-        work = Work(catalog, settings, observer or SilentObserver(), limits, files)
+        pool = Pool(usable_cores(), limits)
+        work = Work(catalog, settings, observer or SilentObserver(), limits, files, pool)
         try:
-            _choose_encoders(work)
-            _report_scan(work, found)
-            read_files(work, found.files, retry=retry)
-            _open_stages(work, retry=retry)
-            for stage in _stages(work):
-                if stage.pending(work):
-                    stage.run(work)
+            with pool:
+                _choose_encoders(work)
+                _report_scan(work, found)
+                read_files(work, found.files, retry=retry)
+                _open_stages(work, retry=retry)
+                _run(work, (*_TEXT, RenderStage()))
+            _run(work, _later_stages(work))
         except KeyboardInterrupt:
             work.summary.interrupted = True
         except OSError as error:
@@ -100,13 +102,21 @@ def ingest(
     return work.summary
 
 
-def _stages(work: Work) -> Sequence[Stage]:
-    """What comes after reading, in order. What OCR reads is embedded like the rest; and text can be found while a
-    visual model works, which may take hours."""
-    text: tuple[Stage, ...] = (EmbedStage(), RegionsStage())
+_TEXT: tuple[Stage, ...] = (EmbedStage(), RegionsStage())
+
+
+def _later_stages(work: Work) -> Sequence[Stage]:
+    """What comes after the text and the images, in order. What OCR reads is embedded like the rest; and text can be
+    found while a visual model works, which may take hours."""
     publish = PublishStage()
     before_model = (publish,) if is_by_model(work) else ()
-    return (*text, RenderStage(), OcrStage(), *text, *before_model, VisualStage(), publish)
+    return (OcrStage(), *_TEXT, *before_model, VisualStage(), publish)
+
+
+def _run(work: Work, stages: Sequence[Stage]) -> None:
+    for stage in stages:
+        if stage.pending(work):
+            stage.run(work)
 
 
 def _choose_encoders(work: Work) -> None:

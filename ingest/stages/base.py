@@ -15,7 +15,7 @@ from typing import Protocol
 from ingest.encoder import RunEncoder
 from ingest.failures import report_failure
 from ingest.jobs import Job, Task
-from ingest.pool import Limits
+from ingest.pool import Limits, Pool
 from ingest.report import IngestSummary, Observer
 from ingest.scan import stamp_of
 from research.errors import DocumentError
@@ -37,6 +37,9 @@ class Work:
     limits: Mapping[Task, Limits]
     # Files of this run by the text they are stored under, which for odd names is not the name on disk.
     files: Mapping[str, Path]
+    # The processes that read and then render: to start one takes longer than most documents do. OCR has its own, which
+    # hold a model and end with it.
+    pool: Pool
     summary: IngestSummary = field(default_factory=IngestSummary)
     encoder: RunEncoder = field(default_factory=RunEncoder)
     visual: str = ""  # the visual encoder; empty where none can work

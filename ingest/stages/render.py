@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ingest.failures import document_failure
 from ingest.jobs import UNREADABLE, DocumentFailed, DocumentRendered, Job, PageFailed
-from ingest.pool import Pool
 from ingest.stages.base import Work, has_unfinished, is_same_file, pages_to_skip, report_failures, unfinished_files
-from research.encoders.base import usable_cores
 from research.records import FailedPage
 from research.store.catalog.document_writes import mark_drawn
 from research.store.catalog.ledger import STAGE_IMAGES
@@ -40,16 +38,15 @@ class RenderStage:
         published = generation.through_seq if generation else 0
         done = 0
         failed: dict[str, dict[int, FailedPage]] = {}
-        with Pool(min(len(jobs), usable_cores()), work.limits) as pool:
-            for event in pool.run(jobs):
-                doc_id = event.job.doc_id
-                if isinstance(event, PageFailed):
-                    page = FailedPage(event.page, STAGE_IMAGES, event.code, event.reason, event.tries)
-                    failed.setdefault(doc_id, {})[event.page] = page
-                elif isinstance(event, DocumentRendered | DocumentFailed) and is_same_file(work, event.job):
-                    _finish(work, event, list(failed.get(doc_id, {}).values()), published)
-                    done += 1
-                    work.observer.on_render(done, len(jobs))
+        for event in work.pool.run(jobs):
+            doc_id = event.job.doc_id
+            if isinstance(event, PageFailed):
+                page = FailedPage(event.page, STAGE_IMAGES, event.code, event.reason, event.tries)
+                failed.setdefault(doc_id, {})[event.page] = page
+            elif isinstance(event, DocumentRendered | DocumentFailed) and is_same_file(work, event.job):
+                _finish(work, event, list(failed.get(doc_id, {}).values()), published)
+                done += 1
+                work.observer.on_render(done, len(jobs))
 
 
 def _finish(work: Work, event: DocumentRendered | DocumentFailed, failed: list[FailedPage], published: int) -> None:
