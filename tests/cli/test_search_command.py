@@ -28,8 +28,8 @@ def test_json(call, filled: Path) -> None:
     assert list(document) == ["schema", "query", "searched", "rewrites", "results", "coverage", "timings"]
     assert document["schema"] == "ctx.search/1"
     assert list(document["results"][0]) == [
-        "rank", "doc_id", "filename", "page", "page_label", "section_path", "score", "snippet", "ocr", "image_path",
-        "thumbnail_path", "visual_match", "regions", "legs", "suspicious",
+        "rank", "doc_id", "filename", "page", "page_label", "section_path", "score", "raw_score", "snippet",
+        "ref", "ocr", "image_path", "thumbnail_path", "visual_match", "regions", "legs", "suspicious",
     ]  # fmt: skip
     assert document["results"][0]["rank"] == 1
 

@@ -11,8 +11,8 @@ import pytest
 
 import ingest
 from ingest import IngestSummary, SilentObserver
+from research.contract import SearchEngine
 from research.errors import CtxError, UsageError
-from research.search.engine import SearchEngine
 from research.settings import Settings
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths

@@ -88,9 +88,12 @@ class Rewriters:
         """The plain ranking, in which the pages of each document reranked stand in the order of the other one.
 
         A page takes the score of the place it comes to. Pages that only the other text found push the last ones of
-        their document to the end.
+        their document to the end. Where nothing of the plain ranking is to be kept, the documents share their places:
+        which of two editions comes first is then up to the other text, too.
         """
-        places = {doc_id: iter(_order(doc_id, plain, other, reranking.keep_best)) for doc_id in reranking.documents}
+        if not reranking.keep_best:
+            return _shared_places(plain, other, frozenset(reranking.documents))
+        places = {doc_id: iter(_order(doc_id, plain, other)) for doc_id in reranking.documents}
         merged = [
             Ranked(next(places[page.doc_id]), page.doc_id, page.score) if page.doc_id in places else page
             for page in plain
@@ -99,13 +102,21 @@ class Rewriters:
         return merged + [Ranked(page_id, doc_id, least) for doc_id, rest in places.items() for page_id in rest]
 
 
-def _order(doc_id: str, plain: Sequence[Ranked], other: Sequence[Ranked], keep_best: bool) -> list[int]:
+def _shared_places(plain: Sequence[Ranked], other: Sequence[Ranked], documents: frozenset[str]) -> list[Ranked]:
+    """The plain ranking, in which the pages of these documents stand in the order of the other one."""
+    own = [page for page in [*other, *plain] if page.doc_id in documents]
+    order = iter({page.page_id: page.doc_id for page in own}.items())
+    merged = [Ranked(*next(order), page.score) if page.doc_id in documents else page for page in plain]
+    least = min((page.score for page in plain), default=0.0)
+    return merged + [Ranked(page_id, doc_id, least) for page_id, doc_id in order]
+
+
+def _order(doc_id: str, plain: Sequence[Ranked], other: Sequence[Ranked]) -> list[int]:
     """The pages of one document: those that stand out, then by the better of two ranks, the plain one with a delay."""
     own = [page for page in plain if page.doc_id == doc_id]
     fall = {n: own[n - 1].score - own[n].score for n in range(1, min(len(own), _STANDING_OUT + 1))}
-    staying = max((n for n, gap in fall.items() if gap >= _GAP), default=0) if keep_best else 0
-    delay = _AHEAD - 0.5 if keep_best else len(other)
-    rank = {page.page_id: n + delay for n, page in enumerate(own, start=1)}
+    staying = max((n for n, gap in fall.items() if gap >= _GAP), default=0)
+    rank = {page.page_id: n + _AHEAD - 0.5 for n, page in enumerate(own, start=1)}
     found = (page.page_id for page in other if page.doc_id == doc_id)
     rank.update((page_id, min(n, rank.get(page_id, n))) for n, page_id in enumerate(found, start=1))
     rank.update((page.page_id, n - staying) for n, page in enumerate(own[:staying]))

@@ -19,7 +19,7 @@ from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
 from ingest.ocr.tesseract import TesseractEngine
 from ingest.pdf import open_pdf
 from research.boxes import Box, turned_back
-from research.errors import DocumentError, OcrError
+from research.errors import DocumentError
 from research.records import Block, Page
 
 WHOLE = OcrNeed("page", "no text")

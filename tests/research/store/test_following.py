@@ -26,16 +26,17 @@ from research.store.vectors.process import publish_in_subprocess
 QUESTION = np.eye(DIM, dtype=np.float32)[0]
 
 
-def descriptors() -> list[str]:
+def descriptors(made: Making) -> list[str]:
     found = []
     for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208
         if os.path.lexists(path := f"/proc/self/fd/{entry}"):
             found.append(os.readlink(path))  # noqa: PTH115
-    return sorted(target for target in found if "gen-" in target)
+    return sorted(target for target in found if target.startswith(str(made.paths.chroma)))
 
 
-def mapped() -> list[str]:
-    return sorted({line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "gen-" in line})
+def mapped(made: Making) -> list[str]:
+    names = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines()}
+    return sorted(name for name in names if name.startswith(str(made.paths.chroma)))
 
 
 def pages(answer: Nearest) -> list[int]:
@@ -64,13 +65,13 @@ def test_an_open_index_follows_many_publications(filled: Making) -> None:
             assert pages(answer) == pages(ExactScan().nearest(catalog, QUESTION, 50))
             assert not index.state(catalog).behind
             gc.collect()
-            opened.append(len(descriptors()))
+            opened.append(len(descriptors(filled)))
             newest = f"gen-{number + 2:06d}"
-            assert {part for target in descriptors() for part in target.split("/") if "gen-" in part} == {newest}
+            assert {part for target in descriptors(filled) for part in target.split("/") if "gen-" in part} == {newest}
         assert opened[-1] <= opened[0] + 2, "each generation is let go with the next"
     index.close()
     gc.collect()
-    assert descriptors() == mapped() == []
+    assert descriptors(filled) == mapped(filled) == []
 
 
 def test_a_generation_in_use_is_closed_by_its_last_question(filled: Making) -> None:
@@ -82,11 +83,11 @@ def test_a_generation_in_use_is_closed_by_its_last_question(filled: Making) -> N
     filled.embed()
     writer.publish(filled.catalog)
     assert len(index.nearest(filled.catalog, QUESTION, 50).pairs) == 7
-    assert any("gen-000001" in target for target in descriptors())
+    assert any("gen-000001" in target for target in descriptors(filled))
     assert len(held.nearest(filled.catalog, QUESTION.tolist(), 50, "text").pairs) == 6, "it answers to the end"
     del held
     gc.collect()
-    assert not any("gen-000001" in target for target in descriptors())
+    assert not any("gen-000001" in target for target in descriptors(filled))
     index.close()
 
 
@@ -130,10 +131,10 @@ def test_the_contract_s_collections_follow_too(filled: Making) -> None:
             assert client.text_collection.count() == 7 + number
             if number == 0:
                 assert held.count() == 6, "what the caller holds lives one publication longer"
-        opened = {part for target in descriptors() for part in target.split("/") if "gen-" in part}
+        opened = {part for target in descriptors(filled) for part in target.split("/") if "gen-" in part}
         assert opened <= {"gen-000003", "gen-000004"}
     gc.collect()
-    assert descriptors() == []
+    assert descriptors(filled) == []
 
 
 class _Shaky:
