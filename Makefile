@@ -21,6 +21,7 @@ demo: .venv/base
 # mypy runs beside the tests; what it says comes after them.
 test: .venv/dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & types=$$!; \
 	$(BIN)/coverage erase; \
 	$(TESTED) $(BIN)/coverage run $(PYTEST); tests=$$?; \

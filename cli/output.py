@@ -131,7 +131,6 @@ def block(text: str) -> str:
     return _UNSAFE_IN_BLOCK.sub(_spelled, text)
 
 
-
 def _spelled(match: re.Match[str]) -> str:
     code = ord(match.group())
     named = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}.get(code)

@@ -56,4 +56,3 @@ def command(
         for name in done.foreign_encoders:
             say(f"ctx: it was filled by {name}, which is not part of ctx and is used only if you allow it")
     return 0
-

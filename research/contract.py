@@ -1,8 +1,8 @@
 """The contract of 0.1.0 (seed 004) as a thin adapter: ChromaClient, SearchEngine and ContextBuilder over an Index.
 
-    client = ChromaClient(".ctx")
-    builder = ContextBuilder(SearchEngine(client), client, max_tokens=4000)
-    context = await builder.build_context("What caused the crisis?")
+client = ChromaClient(".ctx")
+builder = ContextBuilder(SearchEngine(client), client, max_tokens=4000)
+context = await builder.build_context("What caused the crisis?")
 """
 
 from __future__ import annotations

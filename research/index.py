@@ -311,11 +311,8 @@ class Index:
 
         return restore(self.paths, file, force=force, wait=wait)
 
-    def _question(
-        self, reader: Reader, text: str, mode: str | None, documents: Sequence[str] | None
-    ) -> Question:
+    def _question(self, reader: Reader, text: str, mode: str | None, documents: Sequence[str] | None) -> Question:
         ids = None
         if documents is not None:
             ids = tuple(sorted(info.doc_id for info in select_documents(reader, documents)))
         return Question(text, mode=mode or self.settings.mode, documents=ids)
-

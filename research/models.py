@@ -1,6 +1,6 @@
 """The records that pass between the rooms: what is asked, what is found, and what a caller gets back.
 
-    Question → Item (Ref, Passage) → ResearchContext, of SourceDocuments, with its Coverage
+Question → Item (Ref, Passage) → ResearchContext, of SourceDocuments, with its Coverage
 """
 
 from __future__ import annotations

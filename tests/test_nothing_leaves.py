@@ -26,9 +26,7 @@ def _guarded(*args: str, home: Path, cwd: Path) -> subprocess.CompletedProcess[s
     """A Python program in a home of its own, without our switches or a CI's, which switch telemetry off as well."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(GUARD), *args]
-    return subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
@@ -109,10 +107,7 @@ def test_the_doctor_looks_instead_of_believing(tmp_path: Path, monkeypatch: pyte
     seen = look()
     assert (seen.left_behind, seen.chroma_reports, seen.ran) == ((), False, True)
     # The same without the switches leaves a device id: what is looked for is really there to be seen.
-    code = (
-        "import onnxruntime, sys\n"
-        "onnxruntime.InferenceSession(sys.argv[1], providers=['CPUExecutionProvider'])"
-    )
+    code = "import onnxruntime, sys\nonnxruntime.InferenceSession(sys.argv[1], providers=['CPUExecutionProvider'])"
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     model = ROOT / "research" / "encoders" / "minilm" / "model.onnx"
     subprocess.run([sys.executable, "-c", code, str(model)], env=environment, check=True, timeout=60)

@@ -237,9 +237,7 @@ def _with_pages(
     return found
 
 
-def _coverage(
-    reader: Reader, runs: Sequence[_LegRun], off: Sequence[LegCoverage], notes: Sequence[str]
-) -> Coverage:
+def _coverage(reader: Reader, runs: Sequence[_LegRun], off: Sequence[LegCoverage], notes: Sequence[str]) -> Coverage:
     """What an answer rests on: which legs took part, and which pages some of them cannot see yet."""
     legs = [LegCoverage(run.leg.name, "failed" if run.failure else "ok", run.failure) for run in runs]
     counted = totals(reader)

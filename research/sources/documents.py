@@ -86,9 +86,7 @@ class DocumentsSource:
 
             log_failure("search", "the places on the pages could not be found", error)
             return list(items)
-        return [
-            replace(item, passages=tuple(passages[page_id])) for item, page_id in zip(items, page_ids, strict=True)
-        ]
+        return [replace(item, passages=tuple(passages[page_id])) for item, page_id in zip(items, page_ids, strict=True)]
 
     def places(self, reader: Reader, question: Question, ref: Ref) -> tuple[list[Passage], str]:
         """Where on one page the answer seems to stand, and why a visual model could not say, if so."""

@@ -65,9 +65,7 @@ def key_words(answer: str) -> set[str]:
 @pytest.fixture(scope="module")
 def rebuilt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("samples")
-    subprocess.run(
-        [sys.executable, str(DATA / "make_samples.py"), str(folder)], check=True, capture_output=True
-    )
+    subprocess.run([sys.executable, str(DATA / "make_samples.py"), str(folder)], check=True, capture_output=True)
     return folder
 
 

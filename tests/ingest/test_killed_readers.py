@@ -18,9 +18,7 @@ from tests.soak.killing_workers import kill_readers
 def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs")
     for number in range(12):
-        write_pdf(
-            folder / f"made{number}.pdf", [f"Report {number}, part {part}. " + "word " * 40 for part in range(3)]
-        )
+        write_pdf(folder / f"made{number}.pdf", [f"Report {number}, part {part}. " + "word " * 40 for part in range(3)])
     return folder
 
 

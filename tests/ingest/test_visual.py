@@ -16,6 +16,7 @@ from research.encoders.visual.loading import engine as colpali_classes
 from research.encoders.visual.packing import unpack
 from research.encoders.visual.registry import checkpoint_of
 from research.errors import UsageError
+from research.index import Index
 from research.search.legs import SearchOutcome
 from research.settings import Settings
 from research.store.catalog import page_vectors, vectors
@@ -128,8 +129,10 @@ def test_a_models_page_vectors_fill_the_visual_collection(seen_index: IndexPaths
     assert [leg.status for leg in hybrid.coverage.legs] == ["ok", "ok", "ok"]
     assert hybrid.coverage.complete
     assert {name for found in hybrid.found for name in found.legs} == {"lexical", "dense", "visual"}
-    assert any(found.regions for found in hybrid.found)
-    for found in hybrid.found:
+    with Index.open(seen_index.root) as opened:
+        results = opened.search(QUESTION, highlights=True).results
+    assert any(found.regions for found in results)
+    for found in results:
         for region in found.regions:
             x0, y0, x1, y1 = region.box
             assert 0 <= x0 < x1 <= 1
@@ -269,9 +272,9 @@ def test_lines_of_a_scan_are_regions(tmp_path: Path, index: IndexPaths) -> None:
         for lines, packed in page_vectors.embedded_lines_of(catalog, pages).values():
             assert len(lines) == len(unpack(packed)) > 0
             assert all(line.text for line in lines)
-    outcome = search(index, "hybrid", "How much did herring cost?")
-    best = outcome.found[0]
-    assert (best.page.page, best.visual_match) == (2, True)
+    with Index.open(index.root) as opened:
+        best = opened.search("How much did herring cost?", highlights=True).results[0]
+    assert (best.page, best.visual_match) == (2, True)
     # The text stands in the upper half of a wide page.
     box = best.regions[0].box
     assert 0 <= box[0] < 0.2

@@ -17,9 +17,7 @@ from tests.soak.running import finish, kill, run, start, wait_until, writing
 class CrashTest:
     """One corpus, the contents that an undisturbed run makes of it, and an index that is killed over and over."""
 
-    def __init__(
-        self, docs: Path, folder: Path, *options: str, questions: tuple[str, ...] = QUESTIONS
-    ) -> None:
+    def __init__(self, docs: Path, folder: Path, *options: str, questions: tuple[str, ...] = QUESTIONS) -> None:
         self._questions = questions
         self._arguments = ("ingest", str(docs), "--quiet", *options)
         self._root = folder / "index"

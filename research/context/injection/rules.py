@@ -22,7 +22,7 @@ ENOUGH = 3
 
 # After these an order may begin.
 STARTS = (
-    "(?:[|:,\"]|<please>)<do>|[|:,\"]|<please>|<only>|<address>|<now>|<goal>(?:<are>|<must>|<to>)+"
+    '(?:[|:,"]|<please>)<do>|[|:,"]|<please>|<only>|<address>|<now>|<goal>(?:<are>|<must>|<to>)+'
     "|(?:<you>|(?:<the>|<every>)(?:<assistant>|<model>))(?:<must>|<are>|<to>|<now>|<allow>)+"
 )
 

@@ -25,9 +25,7 @@ _DOCUMENTS = 5
 _BETWEEN = re.compile(r"[^\w&]+")
 
 
-def expand(
-    question: str, reader: Reader, ranked: Sequence[Ranked], own_tables: Sequence[str] = ()
-) -> Reranking | None:
+def expand(question: str, reader: Reader, ranked: Sequence[Ranked], own_tables: Sequence[str] = ()) -> Reranking | None:
     """The question with the lines of every ratio it names, for the documents to look for them in."""
     table = read_table(TABLE)
     for path in own_tables:

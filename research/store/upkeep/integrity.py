@@ -157,9 +157,7 @@ def check_leftovers(catalog: Catalog) -> Iterator[Problem]:
     """What stopped runs left on the disk. Nobody may be writing."""
     paths = catalog.paths
     if drafts.has_draft(paths.chroma):
-        yield Problem(
-            "leftovers", "an unfinished draft of the collections", lambda _: drafts.drop_draft(paths.chroma)
-        )
+        yield Problem("leftovers", "an unfinished draft of the collections", lambda _: drafts.drop_draft(paths.chroma))
     if paths.has_spooled():
         yield Problem("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())
     if paths.restoring.exists():

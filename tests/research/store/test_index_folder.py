@@ -117,9 +117,7 @@ def test_many_processes_make_one_index(tmp_path: Path) -> None:
         "sys.stdin.readline(); paths = IndexPaths(Path(sys.argv[1])); paths.create(); print(index_id(paths.root))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "index")]
-    makers = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(6)
-    ]
+    makers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(6)]
     for maker in makers:  # all of them wait for the word, so that they start at once
         assert maker.stdin is not None
         maker.stdin.write("go\n")

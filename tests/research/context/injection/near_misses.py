@@ -23,7 +23,7 @@ NEAR_MISSES: dict[str, list[str]] = {
     "software": [
         "The --ignore-previous flag tells the linter to skip instructions that were reported before.",
         "A system prompt is shown when the user has not entered a password.",
-        "Set role to \"admin\" if the account should be able to change user rules.",
+        'Set role to "admin" if the account should be able to change user rules.',
         "Messages from the system are written to the log and are not shown to the user.",
         "Call the function with the user's id, and it returns the name of the account.",
         "The assistant API lets you give your model instructions and tools.",
