@@ -262,6 +262,25 @@ class Index:
             pages = document_markdown(reader, doc_id)
         return "\f".join(text for _, text in pages) if pages else None
 
+    def tag(self, document: str, *tags: str) -> None:
+        """Give a document tags. A short write: accepted within a second, also while an ingest runs, or BusyError."""
+        from research.store.catalog.tags import add_tags
+
+        add_tags(self.catalog, select_one(self.catalog, document).doc_id, tags)
+
+    def untag(self, document: str, *tags: str) -> None:
+        """Take tags away; those it has not are no fault."""
+        from research.store.catalog.tags import remove_tags
+
+        remove_tags(self.catalog, select_one(self.catalog, document).doc_id, tags)
+
+    def tags(self, document: str) -> list[str]:
+        """A document's tags, in alphabetical order."""
+        from research.store.catalog.tags import tags_of
+
+        with self.catalog.snapshot() as reader:
+            return tags_of(reader, select_one(reader, document).doc_id)
+
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove

@@ -56,9 +56,3 @@ def score(question: NDArray[np.float32], pages: PackedPages) -> NDArray[np.float
     if len(pages.values) and question.shape[1] != pages.dim:
         raise ValueError(f"the question has {question.shape[1]} dimensions, the pages have {pages.dim}")
     return maxsim(question, pages.values, pages.offsets, pages.scales, bits=pages.bits)
-
-
-def matched(question: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.intp]:
-    """For every question vector the index of the page vector that answered it, (n_tokens,)."""
-    best: NDArray[np.intp] = (question @ vectors.T).argmax(axis=1)
-    return best

@@ -195,12 +195,6 @@ def last_sequence(reader: Reader) -> int:
     return int(reader.meta("page_vectors_seq", "0"))
 
 
-def pages_after(reader: Reader, sequence: int) -> list[int]:
-    """Pages written after a sequence number."""
-    rows = reader.connection.execute("SELECT page_id FROM page_vectors WHERE seq > ?", (sequence,))
-    return [int(row[0]) for row in rows]
-
-
 def vectors_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
     """page_id and packed vectors, of these pages or of all."""
     return _column(reader, "vectors", page_ids)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import lru_cache
 
 import pytest
@@ -85,6 +87,10 @@ def test_unknown_encoding() -> None:
         TokenCounter("p50k")
 
 
-def test_no_download(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiktoken, "get_encoding", None)
-    assert TokenCounter().count("hello world") == 2
+def test_counting_needs_neither_tiktoken_nor_a_download() -> None:
+    script = (
+        "import sys; from research.context.tokens import TokenCounter\n"
+        "print(TokenCounter().count('hello wonderful world'), 'tiktoken' in sys.modules, 'requests' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["3", "False", "False"]

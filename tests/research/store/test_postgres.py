@@ -211,7 +211,6 @@ def _everything(catalog: Any) -> dict[str, object]:
         "seen": sorted(map(tuple, page_vectors.seen_of(catalog, ids))),
         "page vectors": [list(page_vectors.vectors_of(catalog, some)) for some in (ids, None)],
         "sketches": [list(page_vectors.sketches_of(catalog, some)) for some in (ids, None)],
-        "pages after": sorted(page_vectors.pages_after(catalog, 1)),
         "for ocr": (ledger.count_for_ocr(catalog), [ledger.pages_for_ocr(catalog, info.doc_id) for info in known]),
         "given up": (failures.given_up(catalog), [failures.failures_of(catalog, info.doc_id) for info in known]),
         "again": [failures.to_read_again(catalog, waiting=waiting) for waiting in (False, True)],

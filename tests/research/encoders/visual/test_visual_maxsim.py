@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from research.encoders.visual import maxsim as module
 from research.encoders.visual.first_stage import CANDIDATES, first_stage
-from research.encoders.visual.maxsim import matched, maxsim, score
+from research.encoders.visual.maxsim import maxsim, score
 from research.encoders.visual.packing import SKETCH, pack, stack, unpack
 
 Floats = NDArray[np.float32]
@@ -86,11 +86,6 @@ def test_sketches_find_the_exact_top_ten_among_the_candidates() -> None:
 def test_a_sketch_of_any_width() -> None:
     vectors = made(3, 5, 20)
     assert np.array_equal(np.sign(unpack(pack(vectors, bits=SKETCH))), np.sign(vectors))
-
-
-def test_matched_names_the_vector_that_answered() -> None:
-    vectors = made(4, 50, 32)
-    assert matched(vectors[[7, 3, 49]], vectors).tolist() == [7, 3, 49]
 
 
 def test_the_first_stage_vector_is_the_shared_direction() -> None:
