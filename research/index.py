@@ -189,8 +189,10 @@ class Index:
                 recorder=self.recorder,
             )
             if highlights:
-                items = self.source.highlight(reader, context.question, context.fitted.items)
-                context = replace(context, fitted=replace(context.fitted, items=items))
+                asked = context.question.searching(context.searched)
+                items = self.source.highlight(reader, asked, context.fitted.items)
+                coverage = replace(context.coverage, notes=list(dict.fromkeys(asked.notes)))
+                context = replace(context, fitted=replace(context.fitted, items=items), coverage=coverage)
         return research_context(context, budget.max_tokens)
 
     def search(
@@ -213,7 +215,7 @@ class Index:
             if highlights:
                 items = self.source.highlight(reader, asked.searching(found.searched), items)
         results = [PageResult.of(item, rank, snippet(item.text, question)) for rank, item in enumerate(items, start=1)]
-        coverage = found.coverage or Coverage()
+        coverage = replace(found.coverage or Coverage(), notes=list(dict.fromkeys(asked.notes)))
         return SearchResults(question, results, coverage, found.timings, found.searched, found.rewrites)
 
     def rank(

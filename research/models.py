@@ -71,6 +71,8 @@ class Question:
 
     def searching(self, text: str) -> Question:
         """The same question, searched by another text; what was worked out about the old one does not hold for it."""
+        if text == self.wording:
+            return self
         return replace(self, searched=text, memo=Memo())
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from research import ContextBuilder, Index, NothingFoundError, SearchEngine, SourceDocument, UsageError
+from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
 
 QUESTIONS = ["How many weeks of parental leave?", "net profit 2024", "reset the controller", "cooling at night"]
@@ -32,6 +33,16 @@ def test_a_question_is_answered_within_its_budget(index: Index) -> None:
         assert all(source.ref == f"page:{source.doc_id}#{source.page}" for source in context.sources)
         only = index.ask("leave", documents=["saltmarsh-handbook-2025"])
         assert {source.filename for source in only.sources} == {"saltmarsh-handbook-2025.pdf"}
+
+
+def test_places_that_cannot_be_found_cost_only_themselves(index: Index) -> None:
+    with Catalog(index.paths, writable=True) as catalog:
+        catalog.connection.execute("UPDATE chunks SET text = ?", (b"no longer zipped",))
+    with index:
+        for found in (index.ask(QUESTIONS[0], highlights=True), index.search(QUESTIONS[0], highlights=True)):
+            assert any("places on the pages could not be found" in note for note in found.coverage.notes)
+        assert index.ask(QUESTIONS[0], highlights=True).sources
+        assert index.ask(QUESTIONS[0]).coverage.notes == []
 
 
 def test_pages_and_documents_by_any_name(index: Index) -> None:
