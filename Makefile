@@ -49,6 +49,7 @@ soak: .venv/dev
 
 samples: .venv/dev
 	$(BIN)/python data/make_samples.py
+	$(BIN)/python data/make_no_harm.py
 
 encoder: .venv/dev
 	$(BIN)/python -m research.encoders.minilm.build
