@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import PurePath
 from typing import Any, Literal, Protocol
+
+from research.records import DocumentInfo
 
 Result = Literal["added", "replaced", "renamed", "unchanged", "copy", "failed"]
 
@@ -21,6 +24,12 @@ class FileOutcome:
     reason: str = ""
     warnings: tuple[str, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """By the names that every command's JSON has for them."""
+        fields = asdict(self)
+        path, pages = fields.pop("path"), fields.pop("pages")
+        return {"source_path": path, "filename": PurePath(path).name, **fields, "num_pages": pages}
+
 
 @dataclass(frozen=True, slots=True)
 class PageOutcome:
@@ -31,6 +40,10 @@ class PageOutcome:
     stage: str
     code: str
     reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = asdict(self)
+        return {"source_path": fields.pop("path"), **fields}
 
 
 @dataclass
@@ -53,6 +66,8 @@ class IngestSummary:
     links_not_followed: list[str] = field(default_factory=list)  # they lead out of the folders given
     dangling_links: list[str] = field(default_factory=list)  # they lead nowhere
     passed_over: dict[str, int] = field(default_factory=dict)  # files ctx cannot read, by ending, most frequent first
+    gone: list[str] = field(default_factory=list)  # paths in the folders given at which documents were, and no file is
+    removed: list[DocumentInfo] = field(default_factory=list)  # documents that went with them, where that was asked for
     seconds: float = 0.0
     interrupted: bool = False
 
@@ -80,18 +95,20 @@ class IngestSummary:
             "pending_ocr": self.pending_ocr,
             "ocr_pages": self.ocr_pages,
             "ocr_failures": self.ocr_failures,
-            "failed_pages": [asdict(page) for page in self.failed_pages],
-            "waiting_pages": [asdict(page) for page in self.waiting_pages],
+            "failed_pages": [page.to_dict() for page in self.failed_pages],
+            "waiting_pages": [page.to_dict() for page in self.waiting_pages],
             "links_not_followed": self.links_not_followed,
             "dangling_links": self.dangling_links,
             "passed_over": self.passed_over,
+            "gone": self.gone,
+            "removed": [{"doc_id": document.doc_id, "filename": document.filename} for document in self.removed],
             "visual_pages": self.visual_pages,
             "visual_failures": self.visual_failures,
             "visual_error": self.visual_error,
             "visual_hint": self.visual_hint,
             "seconds": round(self.seconds, 3),
             "interrupted": self.interrupted,
-            "files": [asdict(outcome) for outcome in self.files],
+            "files": [outcome.to_dict() for outcome in self.files],
         }
 
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Protocol
 
 from ingest.encoder import RunEncoder, choose_text_encoder
+from ingest.gone import find_gone, tell_gone
 from ingest.jobs import Task
 from ingest.pool import LIMITS, Limits, Pool
 from ingest.reading import finish, read_files
 from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, SilentObserver
-from ingest.scan import Scanned, scan, to_utf8
+from ingest.scan import Scanned, no_files, scan, to_utf8
 from ingest.stages.base import Stage, Work
 from ingest.stages.embed import EmbedStage
 from ingest.stages.ocr import OcrStage
@@ -55,6 +56,7 @@ def ingest(
     wait: float = 0.0,
     follow_links: bool = False,
     retry: bool = False,
+    prune: bool = False,
     limits: Mapping[Task, Limits] = LIMITS,
 ) -> IngestSummary:
     """Bring PDFs into an index and finish whatever an earlier run left undone.
@@ -71,13 +73,16 @@ def ingest(
     `paths`: files, and folders to search to the bottom. `settings`: OCR, images and encoders; the index's own, else
     the defaults. `observer` is told of progress. `wait`: seconds to wait for another writer, -1 for ever.
     `follow_links`: take what links out of the folders lead to. `retry`: pages and files of `paths` that were given up
-    and wait are tried again. `limits`: the time a page and a document may take.
+    and wait are tried again. `prune`: documents whose files are gone from the folders are removed.
+    `limits`: the time a page and a document may take.
     """
     started = time.monotonic()
     where = index if isinstance(index, IndexPaths) else index.paths
     settings = settings or getattr(index, "settings", None) or Settings()
-    given = [paths] if isinstance(paths, str | Path) else paths
-    found = scan([Path(path) for path in given], follow_links=follow_links)
+    given = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    found = scan(given, follow_links=follow_links)
+    if found.empty and not (where.exists and _knows(where, given)):
+        raise no_files(given, found)
     files = {to_utf8(os.path.normpath(path)): path for path in found.files}
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
         pool = Pool(usable_cores(), limits)
@@ -87,6 +92,7 @@ def ingest(
                 _choose_encoders(work)
                 _report_scan(work, found)
                 read_files(work, found.files, retry=retry)
+                tell_gone(work, given, prune=prune)
                 _open_stages(work, retry=retry)
                 _run(work, (*_TEXT, RenderStage()))
             _run(work, _later_stages(work))
@@ -117,6 +123,12 @@ def _run(work: Work, stages: Sequence[Stage]) -> None:
     for stage in stages:
         if stage.pending(work):
             stage.run(work)
+
+
+def _knows(paths: IndexPaths, given: Sequence[Path]) -> bool:
+    """Whether folders without a file held documents once: then that is what there is to tell."""
+    with Catalog(paths) as catalog:
+        return bool(find_gone(catalog, given))
 
 
 def _choose_encoders(work: Work) -> None:

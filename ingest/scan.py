@@ -28,6 +28,10 @@ class Scanned:
     dangling_links: list[Path] = field(default_factory=list)  # links that lead nowhere
     passed_over: Counter[str] = field(default_factory=Counter)  # files of other kinds in the folders, by their ending
 
+    @property
+    def empty(self) -> bool:
+        return not self.files and not self.unreadable
+
 
 def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
     """The PDFs to ingest: files as given, folders searched to the bottom. Each file once, in a stable order.
@@ -38,16 +42,17 @@ def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
     search = _Search(follow_links)
     for path in paths:
         search.add(path)
-    found = search.result()
-    if not found.files and not found.unreadable:
-        where = ", ".join(to_utf8(path) for path in paths)
-        hint = "ctx reads files whose name ends in .pdf"
-        if found.external_links:
-            hint = "its links lead elsewhere; take them with --follow-links"
-        elif found.dangling_links:
-            hint = f"its links lead nowhere: {to_utf8(found.dangling_links[0])}"
-        raise NothingFoundError(f"no PDF files in {where}", hint=hint)
-    return found
+    return search.result()
+
+
+def no_files(paths: Sequence[Path], found: Scanned) -> NothingFoundError:
+    """What there is to say of paths that hold no PDF."""
+    hint = "ctx reads files whose name ends in .pdf"
+    if found.external_links:
+        hint = "its links lead elsewhere; take them with --follow-links"
+    elif found.dangling_links:
+        hint = f"its links lead nowhere: {to_utf8(found.dangling_links[0])}"
+    return NothingFoundError(f"no PDF files in {', '.join(map(to_utf8, paths))}", hint=hint)
 
 
 class _Search:

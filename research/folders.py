@@ -53,6 +53,13 @@ def user_data() -> Path:
     return user_data_path("ctx", appauthor=False)
 
 
+def user_state() -> Path:
+    """For what may be forgotten: which pages the last answer cited."""
+    from platformdirs import user_state_path
+
+    return user_state_path("ctx", appauthor=False)
+
+
 def user_config() -> Path:
     from platformdirs import user_config_path
 

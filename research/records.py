@@ -95,3 +95,5 @@ class DocumentInfo:
     size_bytes: int
     sha256: str
     warnings: tuple[str, ...] = field(default=())
+    # What it is called for as long as its file lives, whatever is written into it; given by the catalog.
+    file_id: str = field(default="", compare=False)

@@ -29,7 +29,7 @@ _ALIKE = 0.8  # less, and names of other programs would be taken for mistakes
 _SHOWN = 60  # characters of a wrong value
 
 REWRITERS = ("answer-form", "names", "finance")
-BOOSTERS = ("page-references",)
+BOOSTERS = ("page-references", "document-parts")
 _NONE = ["off"]  # the empty list, which a variable cannot say
 
 # SQLite and Chroma count in 64 and 32 bits; nobody means more than this.
@@ -82,7 +82,7 @@ class Settings:
 
     # A folder; empty: the nearest .ctx upward, else the user's data folder.
     index: str = _setting("", flag=True, inside="it says where files are written")
-    max_tokens: int = _setting(10_000, flag=True, minimum=0, maximum=_MOST_TOKENS)
+    max_tokens: int = _setting(10_000, flag=True, minimum=1, maximum=_MOST_TOKENS)
     max_sources: int = _setting(10, flag=True, minimum=1, maximum=_MOST_RESULTS)
     num_results: int = _setting(10, flag=True, minimum=1, maximum=_MOST_RESULTS)
     mode: str = _setting("hybrid", flag=True, choices=tuple(Mode))
@@ -110,6 +110,10 @@ class Settings:
     boosters: tuple[str, ...] = _setting(BOOSTERS, separator=",", choices=BOOSTERS)
     # tables of your own for the rewriter `finance`
     vocabulary: tuple[str, ...] = _setting((), separator=os.pathsep, inside="it says which files are read")
+    # links on a terminal: auto is wherever it has them
+    links: str = _setting("auto", choices=("auto", "on", "off"))
+    # what opens a PDF at a page, as a command with {path}, {page} and {link}; empty: what is installed
+    viewer: str = _setting("", users_own="it names a program to run")
     # folders whose .ctx and ctx.toml are used though somebody else owns or may write them
     safe_folders: tuple[str, ...] = _setting((), separator=os.pathsep, users_own="it says whom to trust")
 

@@ -31,7 +31,7 @@ class Bounded:
 
     def outcomes(self) -> dict[str, tuple[str, str]]:
         """Result and code by file name without its ending."""
-        return {Path(file["path"]).stem: (file["result"], file["code"]) for file in self.summary["files"]}
+        return {Path(file["source_path"]).stem: (file["result"], file["code"]) for file in self.summary["files"]}
 
 
 def ingest(path: Path, index: Path, *options: str, seconds: float = 120.0) -> Bounded:

@@ -1,20 +1,21 @@
-"""A copy of ctx with traps in it: pages on which its reading process dies, hangs or meets a mistake of ours.
+"""Reading processes with traps in them: pages on which they die, hang or meet a mistake of ours.
 
-The traps are files, so that a test can set and clear them between runs of the real command.
+They run a copy of ctx; the command they work for is the real one, in this process. The traps are files, so that a test
+can set and clear them between runs.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tests.in_process import run_in_process
-from tests.network_guard import guarded
+import pytest
+
+import research
+from ingest import pool
+from ingest.jobs import Task
+from tests.in_process import Ran, run_in_process
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -46,17 +47,14 @@ def trap(stage, page):
         {}["a key that is not there"]
 """
 
-# Where the traps are, and the time a page has there.
+# Where the traps are.
 _PLANTED = {
     "pdf/reader.py": ("            return extract_page(", '            trap("read", number)\n'),
     "images.py": ("    picture = raster(", '    trap("images", number)\n'),
     "ocr/run.py": ("            return read_page(", '            trap("ocr", number)\n'),
 }
-_LIMITS = {
-    "Limits(60.0, 30.0, 600.0)": "Limits(60.0, 3.0, 600.0)",
-    "Limits(60.0, 30.0, 900.0)": "Limits(60.0, 3.0, 900.0)",
-    "Limits(60.0, 90.0, 7200.0)": "Limits(60.0, 5.0, 7200.0)",
-}
+# Seconds that a page has. A process starts in less, and so does the first page, also where others keep the cores busy.
+PAGE_SECONDS: dict[Task, float] = {"read": 2.0, "render": 2.0, "ocr": 3.0}
 # A tesseract that reads the same line on every page. What is tested is how a process ends, not how well it reads; and
 # rapidocr takes seconds to load.
 _LINE = "The heron stands in the reeds."
@@ -73,20 +71,8 @@ printf '{_WORDS}'
 """
 
 
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.out)
-        return found
-
-
 class FaultyCtx:
-    """The command, from a copy of its sources in `home`, on one index."""
+    """The command on one index, whose reading processes run the copy in `home`."""
 
     def __init__(self, home: Path, index: Path) -> None:
         self._home, self._index, self._traps = home, index, index.with_name("traps")
@@ -106,35 +92,22 @@ class FaultyCtx:
         met = self._traps / "met"
         return len(met.read_text().splitlines()) if met.exists() else 0
 
-    def run(self, *args: str) -> Said:
-        """Only an ingest has traps in it; other commands need no process of their own."""
-        if "ingest" not in args:
-            ran = run_in_process(*args, "--index", str(self._index))
-            return Said(ran.code, ran.out, ran.err)
-        done = subprocess.run(
-            guarded("-m", "cli.main", *args, "--index", str(self._index)),
-            cwd=self._home,
-            env={
-                **os.environ,
-                "PATH": f"{self._home / 'bin'}:{os.environ['PATH']}",
-                "PYTHONPATH": str(self._home),
-                "TRAPS": str(self._traps),
-            },
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        return Said(done.returncode, done.stdout, done.stderr)
+    def run(self, *args: str) -> Ran:
+        variables = {"PATH": f"{self._home / 'bin'}:{os.environ['PATH']}", "TRAPS": str(self._traps)}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(research, "__file__", str(self._home / "research" / "__init__.py"))  # start_helper's sources
+            for task, seconds in PAGE_SECONDS.items():
+                usual = pool.LIMITS[task]
+                patch.setitem(pool.LIMITS, task, pool.Limits(usual.start, seconds, usual.document))  # type: ignore[arg-type]
+            return run_in_process(*args, "--index", str(self._index), env=variables)
 
 
 def make_faulty(home: Path) -> Path:
-    """A folder to run the faulty copy from."""
+    """A folder for the faulty copy."""
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "tesseract").write_text(_TESSERACT)
     (home / "bin" / "tesseract").chmod(0o755)
-    for package in ("cli", "research"):
-        (home / package).symlink_to(ROOT / package)
+    (home / "research").symlink_to(ROOT / "research")
     shutil.copytree(ROOT / "ingest", home / "ingest", ignore=shutil.ignore_patterns("__pycache__"))
     (home / "ingest" / "trap.py").write_text(_TRAP)
     for name, (before, planted) in _PLANTED.items():
@@ -143,9 +116,4 @@ def make_faulty(home: Path) -> Path:
         source = source.replace(before, planted + before)
         head = "from __future__ import annotations\n"
         (home / "ingest" / name).write_text(source.replace(head, f"{head}\nfrom ingest.trap import trap\n", 1))
-    pool = (home / "ingest" / "pool.py").read_text()
-    for usual, short in _LIMITS.items():
-        assert usual in pool
-        pool = pool.replace(usual, short)
-    (home / "ingest" / "pool.py").write_text(pool)
     return home

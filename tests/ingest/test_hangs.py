@@ -60,7 +60,7 @@ def test_what_waits_goes_on_waiting_while_another_page_is_tried_again(ctx: Fault
     ]
     with Catalog(IndexPaths(index)) as catalog:
         errors = [row[0] for row in catalog.connection.execute("SELECT error FROM pages ORDER BY page")]
-    assert errors == ["", "the page was skipped", "OCR failed: a page took more than 5 seconds", ""]
+    assert errors == ["", "the page was skipped", "OCR failed: a page took more than 3 seconds", ""]
 
 
 def test_a_file_that_hangs_as_a_whole_costs_its_time_once(ctx: FaultyCtx, docs: Path, index: Path) -> None:  # noqa: F811

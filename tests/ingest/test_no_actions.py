@@ -79,8 +79,8 @@ def test_nothing_is_fetched_run_or_read(tmp_path: Path) -> None:
     assert result.outcomes() == {"zebra": ("added", "")}, result.said
     command = [sys.executable, "-m", "cli.main", "show", "zebra.pdf", "1", "--json", "--index", str(index)]
     page = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
-    assert "zebras" in page["markdown"]
-    assert "secret" not in page["markdown"]
+    assert "zebras" in page["markdown_content"]
+    assert "secret" not in page["markdown_content"]
     with Image.open(page["image_path"]) as drawn:
         colours = drawn.convert("RGB").getcolors(1 << 24) or []
         red = sum(count for count, (r, g, b) in colours if r > 200 and g < 90 and b < 90)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.scan import hash_of, scan, stamp_of, to_utf8
-from research.errors import DocumentError, NothingFoundError, UsageError
+from ingest.scan import hash_of, no_files, scan, stamp_of, to_utf8
+from research.errors import DocumentError, UsageError
 
 
 def _touch(path: Path) -> Path:
@@ -100,8 +100,9 @@ def test_pipes_are_never_opened(tmp_path: Path) -> None:
 
 
 def test_nothing_to_take_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NothingFoundError, match="no PDF files in"):
-        scan([tmp_path])
+    found = scan([tmp_path])
+    assert found.empty
+    assert str(no_files([tmp_path], found)).startswith(f"no PDF files in {tmp_path}")
 
 
 @pytest.mark.parametrize("name", ["nothing", "a.pdf/b.pdf", "x" * 5000])
@@ -169,9 +170,9 @@ def test_a_folder_of_links_alone_says_how_to_take_them(tmp_path: Path) -> None:
     outside = _touch(tmp_path / "outside.pdf")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.pdf").symlink_to(outside)
-    with pytest.raises(NothingFoundError) as caught:
-        scan([tmp_path / "docs"])
-    assert "--follow-links" in caught.value.hint
+    found = scan([tmp_path / "docs"])
+    assert found.empty
+    assert "--follow-links" in no_files([tmp_path / "docs"], found).hint
 
 
 def test_links_that_lead_nowhere_are_named(tmp_path: Path) -> None:
@@ -182,9 +183,7 @@ def test_links_that_lead_nowhere_are_named(tmp_path: Path) -> None:
     assert (found.files, found.external_links) == ([tmp_path / "a.pdf"], [])
     assert found.dangling_links == [tmp_path / "gone.pdf"]
     (tmp_path / "a.pdf").unlink()
-    with pytest.raises(NothingFoundError) as caught:
-        scan([tmp_path])
-    assert caught.value.hint == f"its links lead nowhere: {tmp_path}/gone.pdf"
+    assert no_files([tmp_path], scan([tmp_path])).hint == f"its links lead nowhere: {tmp_path}/gone.pdf"
     with pytest.raises(UsageError, match="the link leads nowhere"):
         scan([tmp_path / "gone.pdf"])
 

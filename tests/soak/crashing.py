@@ -81,5 +81,5 @@ class CrashTest:
         answer = json.loads(out)
         # Before there are vectors, a question finds only the documents that share its words.
         assert code in (0, 3), err
-        assert answer["schema"] == ("ctx.ask/1" if before else "ctx.error/1")
+        assert answer["schema"] == ("ctx.ask/2" if before else "ctx.error/1")
         assert bool(answer.get("sources")) == (code == 0)

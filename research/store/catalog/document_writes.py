@@ -15,8 +15,9 @@ from pathlib import PurePath
 from research.errors import DocumentError
 from research.records import Chunk, DocumentInfo, FailedPage, Line, Page
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import FileStamp
+from research.store.catalog.documents import FileStamp, document_at_path, get_document
 from research.store.catalog.failures import add_tries, failures_of, forget, record, waits
+from research.store.catalog.file_ids import hand_over, inheritance, new_file_id
 from research.store.catalog.ledger import (
     STAGE_IMAGES,
     STAGE_OCR,
@@ -25,7 +26,6 @@ from research.store.catalog.ledger import (
     open_stage,
 )
 from research.store.catalog.page_vectors import pack_lines, write_lines
-from research.store.catalog.tags import write_tags
 from research.store.catalog.vectors import touch_vectors
 from research.store.files import images
 from research.store.fulltext.write import PageWords, forget_document, forget_pages, index_name, index_pages
@@ -196,12 +196,11 @@ def add_document(
             "SELECT path, size, mtime_ns, ctime_ns, inode FROM files WHERE doc_id = ? AND path <> ?",
             (info.doc_id, stamp.path),
         ).fetchall()
-        # Tags are the user's: they stay when a document is read again, and go over to what its file holds now.
-        tags = _tags_at(connection, info.doc_id, stamp.path)
+        left = inheritance(connection, info.doc_id, stamp.path)
         _forget_path(connection, stamp.path)
         _delete(connection, info.doc_id)
         connection.execute(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 info.doc_id,
                 info.sha256,
@@ -209,17 +208,18 @@ def add_document(
                 info.extension,
                 info.title,
                 info.num_pages,
-                info.timestamp,
+                left.added or info.timestamp,
                 info.source_path,
                 info.size_bytes,
                 reader_version,
                 json.dumps(info.warnings),
+                left.file_id or new_file_id(connection, info.doc_id),
             ),
         )
         for path, *rest in copies:
             _note_file(connection, info.doc_id, FileStamp(path, *rest))
         _note_file(connection, info.doc_id, stamp)
-        write_tags(connection, info.doc_id, tags)
+        hand_over(connection, info.doc_id, left)
         index_name(connection, info.doc_id, info.filename, info.title)
         record(connection, info.doc_id, failed)
         connection.execute("DELETE FROM failed_files WHERE path = ?", (stamp.path,))
@@ -231,16 +231,14 @@ def add_document(
 def note_file(catalog: Catalog, doc_id: str, stamp: FileStamp) -> None:
     """Remember that a path holds this document; what stood there before loses the path."""
     with catalog.transaction() as connection:
-        _forget_path(connection, stamp.path, keep=doc_id)
-        _note_file(connection, doc_id, stamp)
+        _take_path(connection, doc_id, stamp)
 
 
 def rename_document(catalog: Catalog, doc_id: str, old_path: str, stamp: FileStamp, filename: str) -> None:
     """The file moved: same id, new path and name."""
     with catalog.transaction() as connection:
         connection.execute("DELETE FROM files WHERE path = ?", (old_path,))
-        _forget_path(connection, stamp.path, keep=doc_id)
-        _note_file(connection, doc_id, stamp)
+        _take_path(connection, doc_id, stamp)
         _rename(connection, doc_id, stamp.path, filename)
 
 
@@ -248,6 +246,28 @@ def remove_document(catalog: Catalog, doc_id: str) -> None:
     with catalog.transaction() as connection:
         _delete(connection, doc_id)
     images.remove(catalog.paths, doc_id)
+
+
+def forget_path(catalog: Catalog, path: str) -> DocumentInfo | None:
+    """A file is gone. Its document takes the name of a copy; the one that went with it is returned."""
+    known = document_at_path(catalog, path)
+    info = None if known is None else get_document(catalog, known[0])
+    if info is None:
+        return None
+    with catalog.transaction() as connection:
+        _forget_path(connection, path)
+    if get_document(catalog, info.doc_id) is not None:
+        return None
+    images.remove(catalog.paths, info.doc_id)
+    return info
+
+
+def _take_path(connection: sqlite3.Connection, doc_id: str, stamp: FileStamp) -> None:
+    """The document's own path from now on; what stood there before leaves it its ids and tags, if it goes."""
+    left = inheritance(connection, doc_id, stamp.path)
+    _forget_path(connection, stamp.path, keep=doc_id)
+    _note_file(connection, doc_id, stamp)
+    hand_over(connection, doc_id, left)
 
 
 def _forget_path(connection: sqlite3.Connection, path: str, keep: str = "") -> None:
@@ -263,16 +283,6 @@ def _forget_path(connection: sqlite3.Connection, path: str, keep: str = "") -> N
     named = connection.execute("SELECT source_path FROM documents WHERE doc_id = ?", (row[0],)).fetchone()
     if named[0] == path:
         _rename(connection, row[0], left[0], PurePath(left[0]).name)
-
-
-def _tags_at(connection: sqlite3.Connection, doc_id: str, path: str) -> list[str]:
-    """The tags of a document, and of the one at a path that has no other path."""
-    rows = connection.execute(
-        "SELECT DISTINCT tag FROM tags WHERE doc_id = ? OR doc_id IN (SELECT doc_id FROM files WHERE path = ?"
-        " AND NOT EXISTS (SELECT 1 FROM files other WHERE other.doc_id = files.doc_id AND other.path <> files.path))",
-        (doc_id, path),
-    )
-    return [str(row[0]) for row in rows]
 
 
 def _rename(connection: sqlite3.Connection, doc_id: str, path: str, filename: str) -> None:

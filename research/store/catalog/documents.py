@@ -1,19 +1,15 @@
-"""Documents and the files they came from: look-ups, adding, replacing, removing."""
+"""Documents and the files they came from: looking them up."""
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-from research.errors import NothingFoundError, UsageError
 from research.records import DocumentInfo
+from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Reader
-
-_MOST_NAMED = 10  # documents in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,56 +33,13 @@ def get_document(reader: Reader, doc_id: str) -> DocumentInfo | None:
     return None if row is None else _info(row)
 
 
-def find_documents(reader: Reader, wanted: str) -> list[DocumentInfo]:
-    """Documents named by id, id prefix, file name (with or without ending) or a pattern. Raises if none."""
-    known = all_documents(reader)
-    lower = wanted.casefold()
-    stem = lower.removesuffix(".pdf")
-    tests = (
-        lambda d: d.doc_id == lower,
-        lambda d: wanted in {d.filename, d.source_path},
-        lambda d: d.filename.casefold().removesuffix(".pdf") == stem,
-        lambda d: len(lower) >= 6 and d.doc_id.startswith(lower),
-        lambda d: fnmatch.fnmatchcase(d.filename.casefold(), lower),
-        lambda d: bool(stem) and stem in d.filename.casefold(),
-    )
-    for test in tests:
-        found = [document for document in known if test(document)]
-        if found:
-            return found
-    names = [document.filename for document in known]
-    close = get_close_matches(wanted, names, n=1)
-    meant = f"did you mean {close[0]}? " if close else ""
-    raise NothingFoundError(f"no document matches {wanted!r}", hint=f"{meant}see them all with: ctx list")
-
-
-def select_documents(reader: Reader, names: Iterable[str]) -> list[DocumentInfo]:
-    """All that these names, patterns and ids mean, each document once. Raises for one that means none."""
-    chosen: dict[str, DocumentInfo] = {}
-    for name in names:
-        if not name.strip():
-            raise UsageError("a document's name is empty", hint="see them all with: ctx list")
-        chosen.update((document.doc_id, document) for document in find_documents(reader, name))
-    return list(chosen.values())
-
-
-def select_one(reader: Reader, name: str) -> DocumentInfo:
-    """The one document that is meant. Raises if several are."""
-    found = select_documents(reader, [name])
-    if len(found) > 1:
-        raise ambiguous(name, found)
-    return found[0]
-
-
-def ambiguous(name: str, found: Sequence[DocumentInfo]) -> UsageError:
-    known = ", ".join(f"{document.filename} ({document.doc_id})" for document in found[:_MOST_NAMED])
-    more = " …" if len(found) > _MOST_NAMED else ""
-    return UsageError(f"{name!r} matches {len(found)} documents: {known}{more}", hint="name one by its id")
-
-
-def is_pattern(name: str, found: Sequence[DocumentInfo]) -> bool:
-    """Whether these were found because the name is a pattern; a file may be called `notes [1].pdf`."""
-    return any(mark in name for mark in "*?[") and not any(name in {d.filename, d.source_path} for d in found)
+def get_documents(reader: Reader, doc_ids: Sequence[str]) -> list[DocumentInfo]:
+    """Those of these documents that exist, in the order given."""
+    found: dict[str, DocumentInfo] = {}
+    for part in batched(doc_ids):
+        rows = reader.connection.execute(f"SELECT * FROM documents WHERE doc_id IN ({placeholders(part)})", part)
+        found.update((str(row["doc_id"]), _info(row)) for row in rows)
+    return [found[doc_id] for doc_id in doc_ids if doc_id in found]
 
 
 def document_of_hash(reader: Reader, sha256: str) -> tuple[DocumentInfo, int] | None:
@@ -110,6 +63,15 @@ def document_at_path(reader: Reader, path: str) -> tuple[str, FileStamp] | None:
     return str(row["doc_id"]), stamp
 
 
+def paths_below(reader: Reader, folder: str) -> list[str]:
+    """Every path below a folder at which a document was seen."""
+    start = folder.rstrip("/") + "/"
+    rows = reader.connection.execute(
+        "SELECT path FROM files WHERE substr(path, 1, ?) = ? ORDER BY path", (len(start), start)
+    )
+    return [str(row[0]) for row in rows]
+
+
 def paths_of(reader: Reader, doc_id: str) -> list[str]:
     rows = reader.connection.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY path", (doc_id,))
     return [str(row[0]) for row in rows]
@@ -127,4 +89,5 @@ def _info(row: sqlite3.Row) -> DocumentInfo:
         size_bytes=row["size_bytes"],
         sha256=row["sha256"],
         warnings=tuple(json.loads(row["warnings"])),
+        file_id=row["file_id"],
     )

@@ -18,7 +18,7 @@ T = TypeVar("T")
 _COLUMNS = (
     "p.page_id, p.doc_id, p.page, p.label, p.section_path, p.parent_heading, p.num_headings, p.num_tables,"
     " p.num_pictures, p.error, p.image, p.needs_ocr, p.ocr_engine,"
-    " d.filename, d.extension, d.title, d.timestamp, d.source_path, d.num_pages"
+    " d.filename, d.extension, d.title, d.timestamp, d.source_path, d.num_pages, d.file_id"
 )
 _IMAGE = _COLUMNS.split(", ").index("p.image")
 
@@ -46,6 +46,7 @@ class StoredPage:
     timestamp: str
     source_path: str
     num_pages: int
+    file_id: str  # the document's, which lasts
     image_path: str  # empty while the page is not drawn
     thumb_path: str
 
@@ -116,9 +117,9 @@ def pages_of(reader: Reader, doc_ids: Sequence[str]) -> Iterator[StoredPage]:
 
 def page_ids_of(reader: Reader, doc_ids: Iterable[str]) -> set[int]:
     found: set[int] = set()
-    for doc_id in doc_ids:
-        rows = reader.connection.execute("SELECT page_id FROM pages WHERE doc_id = ?", (doc_id,))
-        found.update(int(row[0]) for row in rows)
+    for part in batched(list(doc_ids)):
+        query = f"SELECT page_id FROM pages WHERE doc_id IN ({placeholders(part)})"
+        found.update(int(row[0]) for row in reader.connection.execute(query, part))
     return found
 
 

@@ -169,6 +169,19 @@ _STEPS: tuple[str, ...] = (
     INSERT INTO meta SELECT name || '_seq', CAST(seq AS TEXT) FROM sqlite_sequence
         WHERE name IN ('vectors', 'page_vectors');
     """,
+    """
+    -- What a document is called for as long as its file lives, whatever is written into it.
+    ALTER TABLE documents ADD COLUMN file_id TEXT NOT NULL DEFAULT '';
+    UPDATE documents SET file_id = 'file-' || doc_id;
+    CREATE UNIQUE INDEX documents_by_file_id ON documents (file_id);
+
+    -- Ids that documents had before their files changed; they go on meaning what the file holds now.
+    CREATE TABLE former_ids (
+        former_id TEXT PRIMARY KEY,
+        doc_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE
+    ) WITHOUT ROWID;
+    CREATE INDEX former_ids_by_doc ON former_ids (doc_id);
+    """,
 )
 
 VERSION = len(_STEPS)

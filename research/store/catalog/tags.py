@@ -17,25 +17,35 @@ def is_tag(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _LONGEST and value == value.strip() and value.isprintable()
 
 
-def add_tags(catalog: Catalog, doc_id: str, tags: Iterable[str]) -> None:
-    """Give a document tags; those it has already stay. Raises `BusyError` if that is not possible within a second."""
+def add_tags(catalog: Catalog, doc_ids: Iterable[str], tags: Iterable[str]) -> None:
+    """Give documents tags; those they have already stay. Raises `BusyError` if that is not possible within a second."""
     wanted = _checked(tags)
     with catalog.short_write() as connection:
-        _check_known(connection, doc_id)
-        write_tags(connection, doc_id, wanted)
+        for doc_id in doc_ids:
+            _check_known(connection, doc_id)
+            write_tags(connection, doc_id, wanted)
 
 
-def remove_tags(catalog: Catalog, doc_id: str, tags: Iterable[str]) -> None:
-    """Take tags away; those it has not are no fault."""
-    wanted = _checked(tags)
+def remove_tags(catalog: Catalog, doc_ids: Iterable[str], tags: Iterable[str]) -> None:
+    """Take tags away; those they have not are no fault."""
+    gone = _checked(tags)
     with catalog.short_write() as connection:
-        _check_known(connection, doc_id)
-        connection.executemany("DELETE FROM tags WHERE doc_id = ? AND tag = ?", [(doc_id, tag) for tag in wanted])
+        for doc_id in doc_ids:
+            _check_known(connection, doc_id)
+            connection.executemany("DELETE FROM tags WHERE doc_id = ? AND tag = ?", [(doc_id, tag) for tag in gone])
 
 
 def tags_of(reader: Reader, doc_id: str) -> list[str]:
     rows = reader.connection.execute("SELECT tag FROM tags WHERE doc_id = ? ORDER BY tag", (doc_id,))
     return [str(row[0]) for row in rows]
+
+
+def all_tags(reader: Reader) -> dict[str, list[str]]:
+    """tag → the documents that have it, both in order."""
+    found: dict[str, list[str]] = {}
+    for tag, doc_id in reader.connection.execute("SELECT tag, doc_id FROM tags ORDER BY tag, doc_id"):
+        found.setdefault(str(tag), []).append(str(doc_id))
+    return found
 
 
 def write_tags(connection: sqlite3.Connection, doc_id: str, tags: Iterable[str]) -> None:

@@ -29,11 +29,11 @@ STOP_WORDS = frozenset(
 )
 
 # Vowel signs of the Indic scripts and their kin, which `\w` does not count as parts of a word.
-_SIGNS = "".join(chr(c) for c in range(0x0483, 0x1D00) if unicodedata.category(chr(c)).startswith("M"))
+SIGNS = "".join(chr(c) for c in range(0x0483, 0x1D00) if unicodedata.category(chr(c)).startswith("M"))
 # Scripts written without spaces are indexed as overlapping pairs of characters.
 _TOKEN = re.compile(
     rf"(?P<unspaced>[{UNSPACED}]+)|(?P<number>\d+(?:,\d\d\d(?!\d))*(?:\.\d+)*)|"
-    rf"(?P<word>(?:[^\W\d_{UNSPACED}][{_SIGNS}]*)+)",
+    rf"(?P<word>(?:[^\W\d_{UNSPACED}][{SIGNS}]*)+)",
     re.UNICODE,
 )
 # Accents, Hebrew and Arabic vowel points, and characters that only tell how to break or join a word.

@@ -207,6 +207,7 @@ TABLES: dict[str, Table] = {
             "size_bytes": columns.COUNT,
             "reader_version": columns.COUNT,
             "warnings": columns.WARNINGS,
+            "file_id": columns.FILE_ID,
         },
         _document,
     ),
@@ -288,6 +289,7 @@ TABLES: dict[str, Table] = {
         }
     ),
     "tags": Table({"doc_id": columns.DOC_ID, "tag": columns.TAG}),
+    "former_ids": Table({"former_id": columns.FORMER_ID, "doc_id": columns.DOC_ID}),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.

@@ -155,6 +155,8 @@ def _json(value: Any, most: int) -> Any:
 
 
 DOC_ID = matching("a document id (16 hex digits)", "[0-9a-f]{16}")
+FILE_ID = matching("a file's lasting id", "file-[0-9a-f]{16}(-[0-9]{1,9})?")
+FORMER_ID = matching("an id that a document had", "(file-)?[0-9a-f]{16}(-[0-9]{1,9})?")
 SHA256 = matching("a SHA-256 (64 hex digits)", "[0-9a-f]{64}")
 IDENTITY = matching("an identity (32 hex digits)", "[0-9a-f]{32}")
 COUNT = integer("a count")

@@ -18,11 +18,13 @@ from research.checksums import sha256
 from research.records import DocumentInfo
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents, paths_of
+from research.store.catalog.reader import Reader
 
 _MOST_ENTRIES = 20_000  # of folders, looked at by name
 _DEEPEST = 3  # folders below one that a document came from
 _MOST_READ = 50  # files of the right size
 _SHOWN = 3
+_FORGET = "ctx ingest FOLDER --prune"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,15 @@ def gone_documents(catalog: Catalog) -> tuple[int, list[GoneFile]]:
     """How many documents there are, and those of which no file is left at any place it was seen."""
     documents = all_documents(catalog)
     places = {document.doc_id: paths_of(catalog, document.doc_id) for document in documents}
-    gone = [d for d in documents if not any(map(_is_there, places[d.doc_id]))]
+    gone = [d for d in documents if not any(map(is_there, places[d.doc_id]))]
     folders = {os.path.dirname(path) for paths in places.values() for path in paths}  # noqa: PTH120  text, no path of ours
     moved = _moved(gone, folders) if gone else {}
     return len(documents), [GoneFile(document, moved.get(document.doc_id, "")) for document in gone]
+
+
+def file_of(reader: Reader, doc_id: str) -> str | None:
+    """A place where a document's file is now, as the system spells it; None if it is at none that it was seen at."""
+    return next((found for path in paths_of(reader, doc_id) if (found := found_at(path)) is not None), None)
 
 
 def describe_gone(gone: Sequence[GoneFile]) -> str:
@@ -54,25 +61,37 @@ def remedy_for_gone(gone: Sequence[GoneFile]) -> str:
     """The commands for files that moved, and for those that were deleted."""
     moved = [file.moved_to for file in gone if file.moved_to]
     if not moved:
-        lost = gone[0].document.doc_id if len(gone) == 1 else "DOC"
-        return f"moved? ctx ingest NEWPLACE (it keeps its id); deleted? ctx remove {lost}"
+        forget = f"ctx remove {gone[0].document.doc_id}" if len(gone) == 1 else _FORGET
+        return f"moved? ctx ingest NEWPLACE (it keeps its id); deleted? {forget}"
     new = moved[0] if len(moved) == 1 else os.path.commonpath([os.path.dirname(path) for path in moved])  # noqa: PTH120
-    rest = "; the others moved? ctx ingest NEWPLACE; deleted? ctx remove DOC" if len(moved) < len(gone) else ""
+    rest = f"; the others moved? ctx ingest NEWPLACE; deleted? {_FORGET}" if len(moved) < len(gone) else ""
     return f"ctx ingest {shlex.quote(new)}{rest}"
 
 
-def _is_there(path: str) -> bool:
-    if Path(path).exists():
-        return True
-    # A name whose bytes are no valid text is kept with those escaped.
-    folder, name = os.path.split(path)
-    return "\\x" in name and any(_as_stored(entry) == name for entry in _names(folder))
+def is_there(path: str) -> bool:
+    """Whether a file is at a path as it is stored."""
+    return found_at(path) is not None
+
+
+def found_at(path: str) -> str | None:
+    """The file at a path as it is stored; None if there is none. Where that cannot be told (a folder that may not be
+    read, a server that does not answer) it counts as there: nothing is to be given up for that."""
+    try:
+        os.stat(path)  # noqa: PTH116  a stored text, and many of them
+    except (FileNotFoundError, NotADirectoryError):
+        # A name whose bytes are no valid text is kept with those escaped.
+        folder, name = os.path.split(path)
+        names = _names(folder) if "\\x" in name else []
+        return next((os.path.join(folder, entry) for entry in names if _as_stored(entry) == name), None)  # noqa: PTH118
+    except (OSError, ValueError):
+        pass
+    return path
 
 
 def _names(folder: str) -> list[str]:
     try:
         return os.listdir(folder)  # noqa: PTH208  names are all that is wanted
-    except OSError:
+    except (OSError, ValueError):
         return []
 
 

@@ -8,21 +8,23 @@ from research.errors import IndexUnusableError, NothingFoundError
 from research.records import DocumentInfo
 from research.reports import Removal
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.document_names import ambiguous, is_pattern, select_documents
 from research.store.catalog.document_writes import remove_document
-from research.store.catalog.documents import ambiguous, get_document, is_pattern, select_documents
+from research.store.catalog.documents import get_document
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
 from research.store.vectors.process import publish_in_subprocess
 
 
-def plan_removal(paths: IndexPaths, names: Sequence[str]) -> Removal:
-    """What these names, patterns and ids mean. Only a pattern may mean several: a short name takes no shelf with it."""
+def plan_removal(paths: IndexPaths, names: Sequence[str], folder: str = "") -> Removal:
+    """What these names, paths, patterns and ids mean. Only a pattern may mean several: a short name takes no shelf with
+    it; and a title means none, for anybody may write one into a file."""
     chosen: dict[str, DocumentInfo] = {}
     wide = ""
     with Catalog(paths) as catalog:
         for name in names:
-            found = select_documents(catalog, [name])
+            found = select_documents(catalog, [name], folder, cautious=True)
             if len(found) > 1:
                 if not is_pattern(name, found):
                     raise ambiguous(name, found)

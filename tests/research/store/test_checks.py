@@ -161,7 +161,7 @@ def test_files_of_which_some_moved_and_some_are_deleted(making: Making, tmp_path
         (tmp_path / f"docs/{name}.pdf").rename(tmp_path / f"docs/b/{name}.pdf")
     (tmp_path / "docs/c.pdf").unlink()
     found = _checks(making)["files"]
-    rest = "the others moved? ctx ingest NEWPLACE; deleted? ctx remove DOC"
+    rest = "the others moved? ctx ingest NEWPLACE; deleted? ctx ingest FOLDER --prune"
     assert found.remedy == f"ctx ingest {tmp_path}/docs/b; {rest}"
     assert "c.pdf" in found.message
 

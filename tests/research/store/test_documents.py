@@ -10,13 +10,13 @@ from index_making import Making
 from research.errors import DocumentError, NothingFoundError
 from research.records import Chunk, DocumentInfo, Page
 from research.store.catalog import vectors
+from research.store.catalog.document_names import find_documents
 from research.store.catalog.document_writes import add_document, note_file, remove_document, rename_document
 from research.store.catalog.documents import (
     FileStamp,
     all_documents,
     document_at_path,
     document_of_hash,
-    find_documents,
     get_document,
     paths_of,
 )

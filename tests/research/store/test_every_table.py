@@ -48,12 +48,13 @@ def _fill(making: Making) -> None:
     """At least one row in every table."""
     info = making.add("walrus.pdf", ["walrus", "seal"])
     making.embed()
+    making.add("orca.pdf", ["orca, before its file changed"])
     chunk = making.add("orca.pdf", ["orca"])
     page = Page(1, "orca again", ocr_engine="tesseract")
     write_ocr(making.catalog, chunk.doc_id, page, [], [Line("orca", (0, 0, 1, 1)), Line("ice", (0, 0, 1, 1))])
     (due,) = page_vectors.pages_with_new_lines(making.catalog)
     page_vectors.write(making.catalog, [PageBlobs(due, b"", b"", b"", pack(unit_rows(2).astype(np.float32)))])
-    tags.add_tags(making.catalog, info.doc_id, ["animals"])
+    tags.add_tags(making.catalog, [info.doc_id], ["animals"])
     with making.catalog.transaction() as connection:
         failures.record(connection, info.doc_id, [FailedPage(2, "images", "timeout", "slow")])
     failures.record_file(making.catalog, FailedFile("/docs/bad.pdf", "ab" * 32, 1, "timeout", "slow"))

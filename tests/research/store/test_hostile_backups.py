@@ -89,7 +89,7 @@ CATALOGS: dict[str, tuple[Change, str]] = {
     "id-null": (
         sql(
             "INSERT INTO documents SELECT NULL, substr(sha256, 2) || 'a', filename, extension, title, num_pages,"
-            " timestamp, source_path, size_bytes, reader_version, warnings FROM documents LIMIT 1"
+            " timestamp, source_path, size_bytes, reader_version, warnings, file_id || '-2' FROM documents LIMIT 1"
         ),
         "documents.doc_id is nothing",
     ),

@@ -66,8 +66,8 @@ def _read(catalog: Any) -> None:
     _add(catalog, SECOND, "b.pdf", ["orca", "narwhal"], images=True)  # read again, in its own place
     _add(catalog, THIRD, "c.pdf", [PAGE_GIVEN_UP])
     catalog.connection.execute("UPDATE pages SET error = ? WHERE doc_id = ?", (PAGE_GIVEN_UP, THIRD))
-    tags.add_tags(catalog, FIRST, ["animals", "north"])
-    tags.remove_tags(catalog, FIRST, ["north", "nowhere"])
+    tags.add_tags(catalog, [FIRST], ["animals", "north"])
+    tags.remove_tags(catalog, [FIRST], ["north", "nowhere"])
 
 
 def _embed(catalog: Any) -> None:
@@ -180,6 +180,7 @@ def _everything(catalog: Any) -> dict[str, object]:
         "reader version": [documents.reader_version_of(catalog, doc_id) for doc_id in (FIRST, THIRD)],
         "at path": documents.document_at_path(catalog, "/docs/copy.pdf"),
         "paths": [documents.paths_of(catalog, info.doc_id) for info in known],
+        "below": documents.paths_below(catalog, "/docs"),
         "unfinished": {stage: sorted(ids) for stage, ids in ledger.unfinished(catalog).items()},
         "tags": [tags.tags_of(catalog, info.doc_id) for info in known],
         "totals": pages.totals(catalog),

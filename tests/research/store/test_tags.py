@@ -20,10 +20,10 @@ from tests.conftest import MakePdf
 
 def test_tags_come_and_go(making: Making) -> None:
     info = making.add("a.pdf", ["one"])
-    add_tags(making.catalog, info.doc_id, ["tax", " 2024 ", "tax"])
-    add_tags(making.catalog, info.doc_id, ["tax"])
+    add_tags(making.catalog, [info.doc_id], ["tax", " 2024 ", "tax"])
+    add_tags(making.catalog, [info.doc_id], ["tax"])
     assert tags_of(making.catalog, info.doc_id) == ["2024", "tax"]
-    remove_tags(making.catalog, info.doc_id, ["2024", "never given"])
+    remove_tags(making.catalog, [info.doc_id], ["2024", "never given"])
     assert tags_of(making.catalog, info.doc_id) == ["tax"]
 
 
@@ -31,19 +31,19 @@ def test_tags_come_and_go(making: Making) -> None:
 def test_what_cannot_be_a_tag_is_refused(making: Making, tag: str) -> None:
     info = making.add("a.pdf", ["one"])
     with pytest.raises(UsageError, match="cannot be a tag"):
-        add_tags(making.catalog, info.doc_id, ["good", tag])
+        add_tags(making.catalog, [info.doc_id], ["good", tag])
     assert tags_of(making.catalog, info.doc_id) == []
 
 
 def test_a_document_that_is_not_there_has_none(making: Making) -> None:
     for write in (add_tags, remove_tags):
         with pytest.raises(NothingFoundError, match="no document has the id"):
-            write(making.catalog, "0" * 16, ["tax"])
+            write(making.catalog, ["0" * 16], ["tax"])
 
 
 def test_tags_stay_when_a_document_is_read_again_and_when_its_file_changes(making: Making) -> None:
     info = making.add("a.pdf", ["one"])
-    add_tags(making.catalog, info.doc_id, ["tax"])
+    add_tags(making.catalog, [info.doc_id], ["tax"])
     making.add("a.pdf", ["one"], version=2)
     assert tags_of(making.catalog, info.doc_id) == ["tax"]
     changed = making.add("a.pdf", ["another text"])
@@ -54,7 +54,7 @@ def test_tags_stay_when_a_document_is_read_again_and_when_its_file_changes(makin
 def test_tags_stay_with_the_copy_that_keeps_the_text(making: Making) -> None:
     info = making.add("a.pdf", ["one"])
     note_file(making.catalog, info.doc_id, stamp("/docs/copy.pdf"))
-    add_tags(making.catalog, info.doc_id, ["tax"])
+    add_tags(making.catalog, [info.doc_id], ["tax"])
     changed = making.add("a.pdf", ["another text"])
     assert tags_of(making.catalog, info.doc_id) == ["tax"]
     assert tags_of(making.catalog, changed.doc_id) == []
@@ -63,7 +63,7 @@ def test_tags_stay_with_the_copy_that_keeps_the_text(making: Making) -> None:
 def test_a_reader_writes_tags_beside_whoever_holds_the_lock(making: Making) -> None:
     info = making.add("a.pdf", ["one"])
     with write_lock(making.paths), Catalog(making.paths) as reader:
-        add_tags(reader, info.doc_id, ["tax"])
+        add_tags(reader, [info.doc_id], ["tax"])
         with reader.snapshot() as snapshot:
             assert tags_of(snapshot, info.doc_id) == ["tax"]
 
@@ -72,7 +72,7 @@ def test_a_transaction_that_does_not_end_is_not_waited_for(making: Making) -> No
     info = making.add("a.pdf", ["one"])
     busy = pytest.raises(BusyError, match="is being written")
     with Catalog(making.paths) as reader, making.catalog.transaction(), busy:
-        add_tags(reader, info.doc_id, ["tax"])
+        add_tags(reader, [info.doc_id], ["tax"])
     assert tags_of(making.catalog, info.doc_id) == []
 
 
@@ -82,7 +82,7 @@ def test_a_failure_inside_writes_nothing(making: Making) -> None:
         connection.execute("INSERT INTO tags VALUES (?, 'tax')", (info.doc_id,))
         raise ZeroDivisionError
     assert tags_of(making.catalog, info.doc_id) == []
-    add_tags(making.catalog, info.doc_id, ["tax"])
+    add_tags(making.catalog, [info.doc_id], ["tax"])
 
 
 def test_tags_are_accepted_while_an_ingest_runs(making: Making, make_pdf: MakePdf) -> None:
@@ -94,7 +94,7 @@ def test_tags_are_accepted_while_an_ingest_runs(making: Making, make_pdf: MakePd
     given = 0
     with subprocess.Popen([sys.executable, "-m", "cli.main", *arguments]) as run, Catalog(making.paths) as reader:
         while run.poll() is None:
-            add_tags(reader, info.doc_id, [f"tag {given}"])
+            add_tags(reader, [info.doc_id], [f"tag {given}"])
             given += 1
             time.sleep(0.02)
         assert run.returncode == 0
