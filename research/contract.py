@@ -22,6 +22,7 @@ from research.store.client import ChromaClient
 
 if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
+    from research.filters import Filters
     from research.search.legs import SearchOutcome
 
 R = TypeVar("R", bound=Mapping[str, Any])
@@ -114,11 +115,18 @@ class ContextBuilder:
         num_results: int = 10,
         include_text: bool = True,
         include_visual: bool = True,
+        *,
+        documents: Sequence[str] | None = None,
+        filters: Filters | None = None,
     ) -> ResearchContext:
-        """Search, deduplicate, look up the pages, number them and fit them into the budget."""
+        """Search, deduplicate, look up the pages, number them and fit them into the budget.
+
+        `documents` and `filters` restrict it, as in `Index.ask`.
+        """
         import asyncio
 
-        return await asyncio.to_thread(self.build, query, num_results, mode_of(include_text, include_visual))
+        mode = mode_of(include_text, include_visual)
+        return await asyncio.to_thread(self.build, query, num_results, mode, documents=documents, filters=filters)
 
     def build(
         self,
@@ -127,8 +135,9 @@ class ContextBuilder:
         search_mode: str | None = "hybrid",
         *,
         documents: Sequence[str] | None = None,
+        filters: Filters | None = None,
     ) -> ResearchContext:
-        """`build_context` for callers without an event loop. `documents` restricts it to these ids."""
+        """`build_context` for callers without an event loop."""
         if search_mode is None:
             return ResearchContext("", [], 0, truncated=False, query=query, max_tokens=self.max_tokens)
         return self.search_engine.index.ask(
@@ -138,6 +147,7 @@ class ContextBuilder:
             num_results=num_results,
             mode=search_mode,
             documents=documents,
+            filters=filters,
             highlights=True,
             counter=self._counter,
         )

@@ -5,11 +5,15 @@ Question → Item (Ref, Passage) → ResearchContext, of SourceDocuments, with i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+import os
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 T = TypeVar("T")
+
+Extent = Literal["fit", "passages", "pages"]
+"""How much of each page is wanted: passages first and as much as fits, nothing but passages, or whole pages."""
 
 VISUAL_MATCH = "visual_match"
 """The label of a page that the visual leg itself has among its best."""
@@ -59,6 +63,7 @@ class Question:
     searched: str = ""  # the text as rewriters left it; the text itself where none did anything
     mode: str = "hybrid"
     documents: tuple[str, ...] | None = None  # only these ids; None: all
+    pages: tuple[tuple[int, int], ...] = ()  # only these physical pages of them, first and last; none: all
     tenant: str = ""
     session: str = ""
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
@@ -96,13 +101,50 @@ class Ref:
         return cls(kind, key, part)
 
 
+def page_link(path: str, page: int) -> str:
+    """A URI that opens the file at the page, in whatever takes `#page=`. By the path that is stored: whether the file
+    is still there is another question. Nothing of a name but letters, digits and -._~/ stays as it is."""
+    from urllib.parse import quote
+
+    if not path:
+        return ""
+    return f"file://{quote(os.fsencode(os.path.abspath(path)))}#page={page}"  # noqa: PTH100  resolves no links
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The part of an item that fits the question, with its place: a box of the page, as fractions from top left."""
+    """The part of an item that fits the question, with its place: a span of the item's text, and a box of the page as
+    fractions from top left. A passage that a visual model saw has a box and no text."""
 
     text: str
     score: float
     box: tuple[float, float, float, float] | None = None
+    start: int = 0  # its characters in the page's markdown, as far as they stand on this page
+    end: int = 0
+    section_path: str = ""  # the headings it stands under
+    pages: tuple[int, ...] = ()  # physical pages it stands on: two where a sentence runs on over a page break
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A sentence, a row or a label with its value that may answer the question: verbatim, with its citation."""
+
+    text: str
+    citation: int  # the number of its source
+    ref: str
+    page: int  # physical, 1-based
+    score: float
+    start: int  # its characters in the page's markdown
+    end: int
+    box: tuple[float, float, float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How likely a page that answers the question is among the sources."""
+
+    value: float  # 0 to 1
+    level: str  # "high", "medium", "low" or "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +166,21 @@ class Item:
     metadata: Mapping[str, str | int | bool] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     signals: tuple[str, ...] = ()  # what makes its text suspicious: words of research.context.injection
-    cut: bool = False  # the text ends early, to fit the budget
+    cut: bool = False  # parts of the text are left out, to fit the budget; […] stands where
+    pages: tuple[int, ...] = ()  # physical pages of the text, where it runs on to the next
 
     @property
     def regions(self) -> list[MatchedRegion]:
         """Its passages as places on a page."""
         return [MatchedRegion(passage.box, passage.score) for passage in self.passages if passage.box is not None]
+
+
+def section_of(item: Item) -> tuple[str, str]:
+    """The headings that an item's best passage stands under, and the last of them; the page's own without passages."""
+    path = next((passage.section_path for passage in item.passages if passage.end > passage.start), "")
+    if not path:
+        return str(item.metadata["section_path"]), str(item.metadata["parent_heading"])
+    return path, path.rsplit(" > ", 1)[-1]
 
 
 @dataclass
@@ -167,7 +218,7 @@ class SourceDocument:
     page_label: str = ""  # the printed number, where it differs from the physical one
     source_path: str = ""
     title: str = ""
-    cut: bool = False  # markdown_content ends early, to fit the budget
+    cut: bool = False  # parts of the page are left out of markdown_content, to fit the budget; […] stands where
     ocr: bool = False  # some or all of its text was read from a picture
     ocr_engine: str = ""
     visual_match: bool = False  # the visual leg itself has it among its best
@@ -176,6 +227,10 @@ class SourceDocument:
     suspicious: list[str] = field(default_factory=list)  # words of research.context.injection
     ref: str = ""  # the page's lasting name
     raw_score: float = 0.0  # the sum of the legs that relevance_score was made of
+    passages: list[Passage] = field(default_factory=list)  # the parts that fit the question, best first
+    pages: list[int] = field(default_factory=list)  # physical pages of the text: two where a sentence runs on
+    link: str = ""  # opens the file at the page
+    file_id: str = ""  # the document's lasting id: it stays when the file's content, and with it doc_id, changes
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready copy of all fields."""
@@ -190,6 +245,8 @@ class DroppedSource:
     filename: str
     page: int
     relevance_score: float
+    ref: str = ""
+    link: str = ""
 
 
 @dataclass
@@ -228,6 +285,12 @@ class Coverage:
             leg.status != "failed" for leg in self.legs
         )
 
+    def noting(self, notes: Iterable[str]) -> Coverage:
+        """With these notes, each once; what a leg has failed for is told by the leg."""
+        told = [leg.reason for leg in self.legs if leg.status == "failed"]
+        new = [note for note in dict.fromkeys(notes) if not any(reason in note for reason in told)]
+        return replace(self, notes=new)
+
     def to_dict(self) -> dict[str, Any]:
         return {"complete": self.complete, **asdict(self)}
 
@@ -247,6 +310,8 @@ class ResearchContext:
     timings: dict[str, float] = field(default_factory=dict)  # seconds by step
     searched: str = ""  # what was really searched
     rewrites: list[Rewrite] = field(default_factory=list)  # and how it came about
+    quotes: list[Quote] = field(default_factory=list)  # the sentences that most likely answer, best first
+    confidence: Confidence | None = None  # None: nothing was asked
 
     def get_citation_map(self) -> dict[int, SourceDocument]:
         """Citation number (1, 2, 3 …) → source."""
@@ -258,6 +323,8 @@ class ResearchContext:
             "query": self.query,
             "searched": self.searched,
             "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
+            "confidence": asdict(self.confidence) if self.confidence else None,
+            "quotes": [asdict(quote) for quote in self.quotes],
             "formatted_text": self.formatted_text,
             "sources": [{"citation": number, **source.to_dict()} for number, source in self.get_citation_map().items()],
             "total_tokens": self.total_tokens,
@@ -271,18 +338,21 @@ class ResearchContext:
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """One page of a ranking. The fields are those of the JSON document."""
+    """One page of a ranking. The fields are those of the JSON document, and bear the names of a `SourceDocument`'s."""
 
-    rank: int
+    citation: int  # its number, from 1, best first
     doc_id: str
     filename: str
     page: int
     page_label: str
     section_path: str | None
-    score: float  # how likely it is that the page answers, 0 to 1
+    relevance_score: float  # how likely it is that the page answers, 0 to 1
     raw_score: float
     snippet: str
     ref: str
+    link: str  # opens the file at the page
+    title: str
+    source_path: str
     ocr: bool
     image_path: str | None
     thumbnail_path: str | None
@@ -290,21 +360,25 @@ class PageResult:
     regions: list[MatchedRegion]
     legs: dict[str, LegScore]
     suspicious: list[str]
+    file_id: str  # the document's lasting id
 
     @classmethod
-    def of(cls, item: Item, rank: int, snippet: str) -> PageResult:
+    def of(cls, item: Item, citation: int, snippet: str) -> PageResult:
         facts = item.metadata
         return cls(
-            rank=rank,
+            citation=citation,
             doc_id=item.ref.key,
             filename=str(facts["filename"]),
             page=int(item.ref.part),
             page_label=str(facts["page_label"]),
-            section_path=str(facts["section_path"]) or None,
-            score=item.score,
+            section_path=section_of(item)[0] or None,
+            relevance_score=item.score,
             raw_score=item.raw_score,
             snippet=snippet,
             ref=str(item.ref),
+            link=page_link(str(facts["source_path"]), int(item.ref.part)),
+            title=item.title,
+            source_path=str(facts["source_path"]),
             ocr=bool(facts["ocr"]),
             image_path=str(facts["image_path"]) or None,
             thumbnail_path=str(facts["thumb_path"]) or None,
@@ -312,6 +386,7 @@ class PageResult:
             regions=item.regions,
             legs=dict(item.legs),
             suspicious=list(item.signals),
+            file_id=str(facts.get("file_id", "")),
         )
 
 
@@ -347,13 +422,20 @@ class PageView:
     problem: str = ""
 
     def to_dict(self) -> dict[str, Any]:
+        """By the names of a `SourceDocument`; what a page has not is None there, too."""
+        facts = dict(self.item.metadata)
+        thumbnail = facts.pop("thumb_path", "")
+        optional = {name: facts.get(name) or None for name in ("image_path", "section_path", "parent_heading")}
         return {
-            **self.item.metadata,
+            **facts,
+            **optional,
+            "thumbnail_path": thumbnail or None,
             "title": self.item.title,
             "ref": str(self.item.ref),
+            "link": page_link(str(facts["source_path"]), int(self.item.ref.part)),
             "num_pages": self.num_pages,
             "error": self.error,
             "suspicious": list(self.item.signals),
-            "markdown": self.item.text,
+            "markdown_content": self.item.text,
             "regions": [asdict(region) for region in self.item.regions],
         }

@@ -16,7 +16,7 @@ from heapq import merge
 from typing import TYPE_CHECKING, Protocol
 
 from research.context.tokens import RunningCount, TokenCounter
-from research.models import Coverage, Item, Question, Rewrite, SourceCoverage
+from research.models import Coverage, Extent, Item, Question, Rewrite, SourceCoverage
 from research.sources.base import Retrieved, Source
 from research.text import SENTENCE_BREAK
 
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
 
 Stage = Callable[[list[Item]], list[Item]]
+PassageFinder = Callable[[Question, list[Item]], list[Item]]
 
 CUT_MARK = "[…]"
 
 # A cut source must still say something: fewer tokens than this and it is dropped instead.
-_LEAST_BODY_TOKENS = 16
+LEAST_BODY_TOKENS = 16
 
 _PARAGRAPH_END = re.compile(r"\n{2,}|\n(?=[-|#>*]|\d+\.)")
 _SENTENCE_END = re.compile(rf"{SENTENCE_BREAK.pattern}|\n")  # lines of a list or table count as sentences
@@ -63,10 +64,11 @@ class Fitted:
     items: list[Item]
     tokens: int
     dropped: list[Item]
+    as_asked: bool = False  # whatever is cut was not asked for: passages were, and they are all there
 
     @property
     def truncated(self) -> bool:
-        return bool(self.dropped) or any(item.cut for item in self.items)
+        return bool(self.dropped) or (not self.as_asked and any(item.cut for item in self.items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +94,31 @@ def build(
     counter: TokenCounter,
     recorder: Recorder | None = None,
     stages: Sequence[Stage] = (),
+    passages: PassageFinder | None = None,
+    extent: Extent = "fit",
 ) -> Context:
-    """`limit` items of each source at most; `stages` change what was found before the budget is filled."""
+    """`limit` items of each source at most; `stages` change what was found before the budget is filled, and `passages`
+    finds what of each item fits the question, so that the budget can begin with that."""
     started = time.perf_counter()
     with recorder.time("retrieve") if recorder else nullcontext():
         retrieved = _retrieve(reader, question, sources, limit)
     items = deduplicate(rank([found.items for found in retrieved]))
     for stage in stages:
         items = stage(items)
+    searched = next((found.searched for found in retrieved if found.searched), question.text)
+    items = items[: budget.max_items]
+    if passages is not None:
+        with recorder.time("passages") if recorder else nullcontext():
+            items = passages(question.searching(searched), items)
     with recorder.time("fit") if recorder else nullcontext():
-        fitted = fit(items[: budget.max_items], budget.max_tokens, renderer, counter)
+        fitted = fit(items, budget.max_tokens, renderer, counter, extent=extent)
     timings = {step: seconds for found in retrieved for step, seconds in found.timings.items()}
     timings["total"] = time.perf_counter() - started
     if recorder:
         recorder.count("items", len(fitted.items))
-    searched = next((found.searched for found in retrieved if found.searched), question.text)
     rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
-    return Context(question, fitted, _coverage(retrieved), timings, searched, rewrites)
+    coverage = _coverage(retrieved).noting(question.notes)
+    return Context(question, fitted, coverage, timings, searched, rewrites)
 
 
 def rank(found: Sequence[Sequence[Item]]) -> list[Item]:
@@ -155,8 +165,20 @@ def _coverage(retrieved: Sequence[Retrieved]) -> Coverage:
     return replace(known, sources=[found.status for found in retrieved])
 
 
-def fit(items: Sequence[Item], max_tokens: int, renderer: Renderer, counter: TokenCounter) -> Fitted:
-    """Take items in order while they fit. The one that crosses the budget is cut, the rest are dropped."""
+def fit(
+    items: Sequence[Item], max_tokens: int, renderer: Renderer, counter: TokenCounter, *, extent: Extent = "fit"
+) -> Fitted:
+    """As much of the items as fits. Those with passages grow from them to whole pages while there is room; `extent`
+    "passages" leaves it at them. Without passages, or if "pages" are asked for, items are taken whole and in order: the
+    one that crosses the budget is cut, the rest are dropped."""
+    if extent != "pages" and any(item.passages for item in items):
+        from research.context.growth import fit_passages
+
+        return fit_passages(items, max_tokens, renderer, counter, only=extent == "passages")
+    return _fit_whole(items, max_tokens, renderer, counter)
+
+
+def _fit_whole(items: Sequence[Item], max_tokens: int, renderer: Renderer, counter: TokenCounter) -> Fitted:
     text, count = "", RunningCount(counter)
     kept: list[Item] = []
     for number, item in enumerate(items, start=1):
@@ -183,7 +205,7 @@ def _cut(head: RunningCount, item: Item, max_tokens: int, renderer: Renderer, co
     """The item shortened to what is left of the budget after its header; None if nothing useful fits."""
     whole = item.text.strip()  # as it is, so that the item keeps its page's own text
     room = max_tokens - head.tokens
-    if room < _LEAST_BODY_TOKENS:
+    if room < LEAST_BODY_TOKENS:
         return None
     for ends in (_PARAGRAPH_END, _SENTENCE_END, _WORD_END):
         stops = [match.start() for match in ends.finditer(whole) if match.start() > 0]

@@ -81,13 +81,15 @@ class TokenCounter:
 
     def count_pieces(self, pieces: Sequence[str]) -> int:
         """Tokens of pieces that `pieces` gave."""
-        fresh = {piece for piece in pieces if piece not in self._counts}
+        counts = self._counts
+        fresh = {piece for piece in pieces if piece not in counts}
         if fresh:
-            if len(self._counts) > _MOST_PIECES:
-                self._counts.clear()
+            if len(counts) > _MOST_PIECES:
+                # Another one, because other threads may be adding up what is in this.
+                counts = self._counts = {}
                 fresh = set(pieces)
-            self._count_new(fresh)
-        return sum([self._counts[piece] for piece in pieces])
+            self._count_new(fresh, counts)
+        return sum([counts[piece] for piece in pieces])
 
     def pieces(self, text: str) -> list[str]:
         """The text as the encoding cuts it up before merging."""
@@ -96,22 +98,22 @@ class TokenCounter:
         found: list[str] = _pattern(self.encoding).findall(text)
         return found
 
-    def _count_new(self, pieces: set[str]) -> None:
+    def _count_new(self, pieces: set[str], counts: dict[str, int]) -> None:
         table = open_table(self.encoding)
         unknown = {}
         for piece in pieces:
             raw = piece.encode()
             if table.rank(raw) is not None:
-                self._counts[piece] = 1
+                counts[piece] = 1
             else:
                 unknown[piece] = raw
         self._merging += sum(len(raw) ** 2 for raw in unknown.values())
         if self._merging > _MOST_MERGING:
             whole = _tiktoken_encoding(self.encoding)
-            self._counts.update((piece, len(whole.encode_ordinary(piece))) for piece in unknown)
+            counts.update((piece, len(whole.encode_ordinary(piece))) for piece in unknown)
         else:
             for piece, raw in unknown.items():
-                self._counts[piece] = _bpe_count(raw, table.rank)
+                counts[piece] = _bpe_count(raw, table.rank)
 
 
 class RunningCount:

@@ -6,7 +6,16 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from research.context.injection.headers import neutralize_headers, neutralize_name
-from research.models import VISUAL_MATCH, DroppedSource, Item, Ref, ResearchContext, SourceDocument
+from research.models import (
+    VISUAL_MATCH,
+    DroppedSource,
+    Item,
+    Ref,
+    ResearchContext,
+    SourceDocument,
+    page_link,
+    section_of,
+)
 
 if TYPE_CHECKING:
     from research.context.pipeline import Context
@@ -37,10 +46,7 @@ def research_context(context: Context, max_tokens: int) -> ResearchContext:
         truncated=fitted.truncated,
         query=context.question.text,
         max_tokens=max_tokens,
-        dropped=[
-            DroppedSource(item.ref.key, str(item.metadata["filename"]), int(item.ref.part), item.score)
-            for item in fitted.dropped
-        ],
+        dropped=[_dropped(item) for item in fitted.dropped],
         coverage=context.coverage,
         timings=context.timings,
         searched=context.searched,
@@ -50,6 +56,7 @@ def research_context(context: Context, max_tokens: int) -> ResearchContext:
 
 def source_of(item: Item) -> SourceDocument:
     facts = item.metadata
+    section_path, parent_heading = section_of(item)
     return SourceDocument(
         doc_id=item.ref.key,
         filename=str(facts["filename"]),
@@ -58,8 +65,8 @@ def source_of(item: Item) -> SourceDocument:
         thumbnail_path=str(facts["thumb_path"]) or None,
         image_path=str(facts["image_path"]) or None,
         timestamp=item.created_at,
-        section_path=str(facts["section_path"]) or None,
-        parent_heading=str(facts["parent_heading"]) or None,
+        section_path=section_path or None,
+        parent_heading=parent_heading or None,
         markdown_content=item.text,
         relevance_score=item.score,
         page_label=str(facts["page_label"]),
@@ -74,7 +81,17 @@ def source_of(item: Item) -> SourceDocument:
         suspicious=list(item.signals),
         ref=str(item.ref),
         raw_score=item.raw_score,
+        link=page_link(str(facts["source_path"]), int(item.ref.part)),
+        file_id=str(facts.get("file_id", "")),
+        passages=list(item.passages),
+        pages=list(item.pages) or [int(item.ref.part)],
     )
+
+
+def _dropped(item: Item) -> DroppedSource:
+    facts, page = item.metadata, int(item.ref.part)
+    link = page_link(str(facts["source_path"]), page)
+    return DroppedSource(item.ref.key, str(facts["filename"]), page, item.score, str(item.ref), link)
 
 
 def item_of(source: SourceDocument) -> Item:

@@ -1,0 +1,115 @@
+"""Sentences that run on over a page break: the end of one stands on the next page, and joins the passage it belongs to.
+
+    … which the committee [→ page 4] rejected in March.
+
+The header above keeps the first page; the mark tells from where the text is the next one's, and `pages` names both.
+A page's own text cannot show such a mark: wherever something reads like one, its bracket becomes a round one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from research.context.passages import Unit, split
+from research.models import Item, Passage
+from research.store.catalog.pages import page_markdown
+from research.text import UNSPACED
+
+if TYPE_CHECKING:
+    from research.store.catalog.reader import Reader
+
+_ARROW = re.compile("[\u2190-\u21ff\u2794-\u27bf\u27f0-\u27ff\u2900-\u297f\u2b00-\u2bff\uffe9-\uffec]|[-=~]>")
+_FORGED = re.compile(r"[\[{<]\s{0,8}[^\w\s]{1,8}\s{0,8}p")
+_MOST = 600  # characters of the next page: a sentence that does not end there is cut
+_GOES_ON = re.compile(rf"[,\-–—&(/{UNSPACED}]\Z")
+_BEGINS_WORD = re.compile(r"[\"'“‘«(]?(\w)")
+
+
+def page_mark(page: int) -> str:
+    """Stands where the text goes over to this page."""
+    return f"[→ page {page}]"
+
+
+def neutralize_page_marks(text: str) -> str:
+    """The text with a round bracket wherever a mark seems to begin; as long as before."""
+    if not _ARROW.search(text):
+        return text
+    from research.context.injection.folding import fold
+
+    places = [match.start() for match in _FORGED.finditer(fold(text))]
+    if not places:
+        return text
+    letters = list(text)
+    for place in places:
+        letters[place] = "("
+    return "".join(letters)
+
+
+def continuation(item: Item) -> str:
+    """What follows the page's last sentence, with its mark, if one of the passages runs on over the page break."""
+    for passage in item.passages:
+        if len(passage.pages) > 1:
+            return passage.text[passage.end - passage.start :]
+    return ""
+
+
+def join_page_breaks(reader: Reader, items: Sequence[Item]) -> list[Item]:
+    """The items, with the end of the sentence from the next page where a passage runs on over a page break."""
+    return [_joined(reader, item) if item.passages else item for item in items]
+
+
+def _joined(reader: Reader, item: Item) -> Item:
+    end = len(item.text.rstrip())
+    last = [place for place, passage in enumerate(item.passages) if passage.end >= end > passage.start]
+    if item.ref.kind != "page" or not last:
+        return item
+    page = int(item.ref.part)
+    units = split(item.text)
+    # Only a sentence goes on; a label or a row at the foot of a page does not.
+    if not units or units[-1].kind not in {"sentence", "item"}:
+        return item
+    following = page_markdown(reader, item.ref.key, page + 1) or ""
+    rest = _rest(item.text[units[-1].start : units[-1].end], following)
+    if not rest:
+        return item
+    passages = list(item.passages)
+    for place in last:
+        passages[place] = _over(passages[place], item.text, page, rest)
+    return replace(item, passages=tuple(passages))
+
+
+def _over(passage: Passage, text: str, page: int, rest: str) -> Passage:
+    here = text[passage.start : passage.end].rstrip()
+    joined = f"{here} {page_mark(page + 1)} {neutralize_page_marks(rest)}"
+    return replace(passage, text=joined, end=passage.start + len(here), pages=(page, page + 1))
+
+
+def _rest(sentence: str, following: str) -> str:
+    """The beginning of the next page, to its first sentence end, if the sentence goes on there."""
+    begin = following[: 4 * _MOST]
+    first = next(iter(split(begin)), None)
+    if first is None or first.kind not in {"sentence", "line"} or not _runs_on(sentence, begin[first.start :]):
+        return ""
+    return _cut(begin, first)
+
+
+def _runs_on(sentence: str, following: str) -> bool:
+    """A small letter goes on with what stands before it. Without one, the end of the page must show it: a comma, a
+    dash, or, in scripts without capitals, a letter where a full stop is usual."""
+    word = _BEGINS_WORD.match(following)
+    if word is None:
+        return False
+    if word[1].islower():
+        return True
+    return _GOES_ON.search(sentence.rstrip()) is not None
+
+
+def _cut(text: str, unit: Unit) -> str:
+    rest = text[unit.start : unit.end]
+    if len(rest) <= _MOST:
+        return rest
+    blank = rest.rfind(" ", _MOST // 2, _MOST)
+    return f"{rest[: blank if blank > 0 else _MOST]} […]"

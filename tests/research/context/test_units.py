@@ -1,0 +1,163 @@
+"""Pages become units of meaning: sentences, entries, rows, lines, headings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from research.context.passages import split
+
+
+def texts(markdown: str) -> list[tuple[str, str]]:
+    return [(unit.kind, markdown[unit.start : unit.end]) for unit in split(markdown)]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        (
+            "He met Dr. Smith at 3.5 km, e.g. near Fig. 3 of J. F. Glover. Then he left. Why? No idea.",
+            ["He met Dr. Smith at 3.5 km, e.g. near Fig. 3 of J. F. Glover.", "Then he left.", "Why?", "No idea."],
+        ),
+        (
+            "U.S. sales rose 3.2%. The rest fell (see Sec. 4.1). It was 2010. The end.",
+            ["U.S. sales rose 3.2%.", "The rest fell (see Sec. 4.1).", "It was 2010.", "The end."],
+        ),
+        ("Am 3. Mai kam z. B. Herr Müller. Gut!", ["Am 3. Mai kam z. B. Herr Müller.", "Gut!"]),
+        ("これは本です。あれは何ですか？はい。", ["これは本です。", "あれは何ですか？", "はい。"]),
+        ("Он пришёл. Она ушла.", ["Он пришёл.", "Она ушла."]),
+        ('"Why?" he asked. "So."', ['"Why?" he asked.', '"So."']),
+    ],
+)
+def test_sentences_end_where_sentences_end(text: str, sentences: list[str]) -> None:
+    assert [shown for _, shown in texts(text)] == sentences
+
+
+def test_entries_rows_lines_and_headings_are_units() -> None:
+    page = (
+        "# Report\n\nIt grew. It shrank.\n\n- first entry\n- second\n  goes on\n\n## Figures\n\n"
+        "| Year | Sales |\n| --- | --- |\n| 2020 | 12 |\n| 2021 | 15 |\n\nCompany: Zava\nLocation: Anywhere\n"
+    )
+    assert texts(page) == [
+        ("heading", "# Report"),
+        ("sentence", "It grew."),
+        ("sentence", "It shrank."),
+        ("item", "- first entry"),
+        ("item", "- second\n  goes on"),
+        ("heading", "## Figures"),
+        ("row", "| Year | Sales |"),
+        ("row", "| 2020 | 12 |"),
+        ("row", "| 2021 | 15 |"),
+        ("line", "Company: Zava"),
+        ("line", "Location: Anywhere"),
+    ]
+    units = split(page)
+    assert [unit.section for unit in units] == [1] * 5 + [2] * 6
+    assert [unit.block for unit in units] == [0, 1, 1, 2, 2, 3, 4, 4, 4, 5, 5]
+    headers = [page[slice(*unit.header)] if unit.header else None for unit in units]
+    assert headers == [None] * 7 + ["| Year | Sales |"] * 2 + [None] * 2
+
+
+def test_rows_without_a_rule_find_their_header_also_in_the_block_above() -> None:
+    page = (
+        "(Dollars in millions) | 2021 | 2020\n\nRevenues by:\n\nFootwear | 28,021 | 23,305\nApparel | 12,865 | 10,953\n"
+    )
+    *_, footwear, apparel = split(page)
+    assert footwear.kind == apparel.kind == "row"
+    assert footwear.header == apparel.header == (0, page.index("\n"))
+
+
+def test_a_header_does_not_reach_over_a_heading_or_a_paragraph() -> None:
+    for between in ("## Other", "A whole paragraph that tells of other things " * 3):
+        page = f"Name | 2021 | 2020\n\n{between}\n\nFootwear | 28,021 | 23,305\n"
+        assert split(page)[-1].header is None
+
+
+def test_a_table_of_words_that_goes_on_has_no_header() -> None:
+    page = (
+        "Amex Australia | Australia | Victoria\nCenturion Finance | New Zealand | Auckland\nPayback | Germany | Bonn\n"
+    )
+    assert [unit.header for unit in split(page * 3)] == [None] * 9
+
+
+def test_code_keeps_its_lines() -> None:
+    assert texts("```\nx = 1. Y\n# no heading\n\n| a | b |\n```\n\nAfter it.") == [
+        ("line", "x = 1. Y"),
+        ("line", "# no heading"),
+        ("line", "| a | b |"),
+        ("sentence", "After it."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "a" * 100_000,
+        "word " * 20_000,
+        "a | b\n" * 5_000,
+        "| 3 | b |\n" * 5_000,
+        "|" * 100_000,
+        ". " * 30_000,
+        "e.g. " * 20_000,
+        ("a" * 40 + "\n") * 2_000,
+        " " * 100_000 + "x",
+        ".)" * 50_000,
+        "漢字" * 30_000,
+    ],
+)
+def test_hostile_pages_are_split_whole(page: str) -> None:
+    units = split(page)
+    kept = "".join(page[unit.start : unit.end] for unit in units)
+    assert "".join(kept.split()) == "".join(page.split()) or set(page.strip()) <= set("| \n")
+    assert all(unit.end - unit.start <= 1500 for unit in units)
+
+
+_PIECES = st.sampled_from(
+    [
+        *[
+            "# H",
+            "word",
+            "Dr. No.",
+            " ",
+            "\n",
+            "\n\n",
+            "---",
+            "- ",
+            "3.",
+            "。",
+            "```",
+            "> ",
+            "12",
+            "\t",
+            "!?",
+            "(",
+            "é",
+            "\x0c",
+            "\u2028",
+            "\r",
+            "\\",
+            "|",
+            " | ",
+        ]
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_PIECES, max_size=30).map("".join))
+def test_units_are_in_order_and_hold_every_word(page: str) -> None:
+    units = split(page)
+    end = 0
+    left = []
+    for unit in units:
+        assert end <= unit.start < unit.end
+        assert not page[unit.start].isspace()
+        assert not page[unit.end - 1].isspace()
+        left.append(page[end : unit.start])
+        end = unit.end
+    left.append(page[end:])
+    # What is between units is blanks, and lines of markup: fences, rules of tables, cells without anything.
+    assert not any(char.isalnum() for gap in left for line in gap.split("\n") if "```" not in line for char in line)
+    assert [unit.block for unit in units] == sorted(unit.block for unit in units)
+    assert [unit.section for unit in units] == sorted(unit.section for unit in units)
