@@ -15,16 +15,35 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from research.errors import CtxError, UsageError
 from research.models import Coverage, LegCoverage, LegScore, Question, Rewrite
-from research.search.legs import DEFAULT_WEIGHTS, Booster, Found, Hits, Leg, Ranked, Rewriters, SearchOutcome, Weights
+from research.search.legs import (
+    DEFAULT_WEIGHTS,
+    AnsweredBy,
+    Boosted,
+    Booster,
+    Found,
+    Hits,
+    Leg,
+    Ranked,
+    Rewriters,
+    SearchOutcome,
+    Weights,
+)
 from research.store.catalog.page_vectors import count_unseen
-from research.store.catalog.pages import get_pages, get_pages_with_text, page_ids_of, places_of, totals
+from research.store.catalog.pages import get_pages, get_pages_with_text, places_of, totals
 from research.store.catalog.reader import Reader
 
+if TYPE_CHECKING:
+    from research.store.catalog.scope import Scope
+
 _T = TypeVar("_T")
+
+# Inside so many pages all are scored, which is exact and quick; beyond that the legs find, and what is outside goes.
+_MOST_SCORED = 5000
+_DEEPER = 4  # times as many pages are asked for where too few were inside
 
 
 @dataclass(slots=True)
@@ -37,17 +56,28 @@ class _LegRun:
     failure: str = ""
     seconds: float = 0.0
 
-    def find(self, reader: Reader, question: Question, limit: int) -> None:
-        """Ask the leg for its own pages."""
+    def find(self, reader: Reader, question: Question, limit: int, scope: Scope | None) -> None:
+        """Ask the leg for its own pages, and for more of them until enough are inside the scope."""
         with self._attempt():
-            self.pages = self.leg.candidates(reader, question, max(limit, self.leg.depth))
+            wanted = depth = max(limit, self.leg.depth)
+            if scope is None:
+                self.pages = self.leg.candidates(reader, question, depth)
+                return
+            everything = totals(reader).pages
+            depth = min(everything, wanted * everything // max(1, scope.count(reader)))
+            while True:
+                found = self.leg.candidates(reader, question, depth)
+                self.pages = scope.keep(reader, found)
+                if len(self.pages) >= wanted or depth >= everything or len(found) < depth:
+                    return
+                depth = min(everything, _DEEPER * depth)
 
-    def score(self, reader: Reader, question: Question, pages: Sequence[int]) -> None:
-        """Have the leg score the pages of all; inside given documents they are its own."""
+    def score(self, reader: Reader, question: Question, pages: Sequence[int], *, own: bool = False) -> None:
+        """Have the leg score the pages of all; `own`: they are all its own."""
         if not self.failure:
             with self._attempt():
                 self.hits = self.leg.score(reader, question, pages)
-                self.pages = self.pages if question.documents is None else self.hits
+                self.pages = self.hits if own else self.pages
 
     @contextmanager
     def _attempt(self) -> Iterator[None]:
@@ -123,21 +153,24 @@ class Engine:
         ranking = self._rank(reader, question, legs, limit)
         ranked: Sequence[Ranked] = ranking.ranked
         changes = _Changes(rewrites)
+        answered_by: AnsweredBy = "pages"
         if len(legs) > 1:  # a leg alone shows what it finds by itself
             ranked = _unless_it_fails(
                 question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, changes)
             )
-            lower = text.lower()
             for booster in self._boosters:
-                if not any(hint in lower for hint in booster.hints):
-                    continue
-                ranked, pages = _boosted(booster, text, reader, ranked, question)
-                changes.moved(booster.name, [entry for entry in ranked if entry.page_id in pages], ranked=False)
+                if booster.concerns(question.text):
+                    boosted = _boosted(booster, reader, ranked, question)
+                    ranked = _inside(reader, question, boosted.ranked)
+                    if boosted.answered_by != "pages":
+                        answered_by = boosted.answered_by
+                    moved = [entry for entry in ranked if entry.page_id in boosted.pages]
+                    changes.moved(booster.name, moved, ranked=False)
         candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, changes.scores)
         timings = {run.leg.name: run.seconds for run in ranking.runs} | {"search": time.perf_counter() - started}
         coverage = _coverage(reader, ranking.runs, off, question.notes)
         return SearchOutcome(
-            candidates[:limit], coverage, timings, text, changes.rewrites, candidates if everything else []
+            candidates[:limit], coverage, timings, text, changes.rewrites, candidates if everything else [], answered_by
         )
 
     def _asked(self, reader: Reader, question: Question) -> tuple[list[Leg], list[LegCoverage]]:
@@ -149,19 +182,23 @@ class Engine:
         off = [LegCoverage(name, "off", reason) for name, reason in reasons.items() if reason]
         return [leg for leg in legs if not reasons.get(leg.name)], off
 
-    def _rank(self, reader: Reader, question: Question, legs: Sequence[Leg], limit: int) -> _Ranking:
-        """Ask every leg for its pages, have every leg score the pages of all, and add up."""
+    def _rank(
+        self, reader: Reader, question: Question, legs: Sequence[Leg], limit: int, *, exactly: bool = False
+    ) -> _Ranking:
+        """Ask every leg for its pages, have every leg score the pages of all, and add up. `exactly`: score every page
+        that the question may be answered from, however many there are."""
         runs = [_LegRun(leg) for leg in legs]
-        if question.documents is None:
-            _side_by_side(runs, lambda run: run.find(reader, question, limit))
+        scope = _scope(question)
+        if scope is None or not (exactly or scope.count(reader) <= _MOST_SCORED):
+            _side_by_side(runs, lambda run: run.find(reader, question, limit, scope))
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
             # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
             for run in runs:
                 run.score(reader, question, pages)
         else:
             # Inside a few documents every page is scored: exact, and quicker than filtering neighbours.
-            pages = sorted(page_ids_of(reader, question.documents))
-            _side_by_side(runs, lambda run: run.score(reader, question, pages))
+            pages = scope.page_ids(reader)
+            _side_by_side(runs, lambda run: run.score(reader, question, pages, own=True))
         found = {run.leg.name: run.hits for run in runs if not run.failure}
         return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
 
@@ -172,12 +209,30 @@ class Engine:
         ranked: Sequence[Ranked] = plain.ranked
         for reranking in self._rewriters.rerankings(question.wording, list(changes.rewrites), reader, ranked):
             other = replace(question.searching(reranking.question), documents=reranking.documents)
-            again = self._rank(reader, other, legs, 0).ranked
+            again = self._rank(reader, other, legs, 0, exactly=True).ranked
             ranked = self._rewriters.merge(ranked, again, reranking)
             if reranking.rewrite is not None:
                 changes.rewrites.append(reranking.rewrite)
                 changes.moved(reranking.rewrite.name, again)
         return ranked
+
+
+def _scope(question: Question) -> Scope | None:
+    """Where the question may be answered from; None: everywhere."""
+    if question.documents is None and not question.pages:
+        return None
+    from research.store.catalog.scope import Scope
+
+    return Scope(None if question.documents is None else frozenset(question.documents), question.pages)
+
+
+def _inside(reader: Reader, question: Question, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
+    """Without the pages that the question may not be answered from: a booster looks where it likes."""
+    scope = _scope(question)
+    if scope is None:
+        return ranked
+    kept = scope.keep(reader, [entry.page_id for entry in ranked])
+    return [entry for entry in ranked if entry.page_id in kept]
 
 
 def _unless_it_fails(question: Question, what: str, otherwise: _T, step: Callable[[], _T]) -> _T:
@@ -194,12 +249,9 @@ def _unless_it_fails(question: Question, what: str, otherwise: _T, step: Callabl
         return otherwise
 
 
-def _boosted(
-    booster: Booster, text: str, reader: Reader, ranked: Sequence[Ranked], question: Question
-) -> tuple[Sequence[Ranked], Collection[int]]:
-    unchanged: tuple[Sequence[Ranked], Collection[int]] = (ranked, ())
+def _boosted(booster: Booster, reader: Reader, ranked: Sequence[Ranked], question: Question) -> Boosted:
     return _unless_it_fails(
-        question, f"the booster {booster.name}", unchanged, lambda: booster.boost(text, reader, ranked)
+        question, f"the booster {booster.name}", Boosted(ranked), lambda: booster.boost(question, reader, ranked)
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from research.models import Coverage, LegScore, Question, Rewrite
 from research.store.catalog.pages import StoredPage
@@ -98,19 +98,30 @@ class Rewriters(Protocol):
         ...
 
 
+AnsweredBy = Literal["pages", "documents"]
+
+
+@dataclass(frozen=True, slots=True)
+class Boosted:
+    """A ranking, the pages in it that were moved, and what it answers by: pages, or documents with a page each."""
+
+    ranked: Sequence[Ranked]
+    pages: Collection[int] = ()
+    answered_by: AnsweredBy = "pages"
+
+
 class Booster(Protocol):
     """What changes the order of what was found. Its name stands among the legs of the pages it moved."""
 
     @property
     def name(self) -> str: ...
 
-    @property
-    def hints(self) -> Sequence[str]:
-        """Pieces of words in lower case, one of which a question must hold to concern it: most do not."""
+    def concerns(self, question: str) -> bool:
+        """Whether a question may concern it, told quickly: most do not."""
         ...
 
-    def boost(self, text: str, reader: Reader, ranked: Sequence[Ranked]) -> tuple[Sequence[Ranked], Collection[int]]:
-        """The pages in their new order, and which of them it moved. Pages that no leg found may join."""
+    def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
+        """The pages in their new order. Pages that no leg found may join."""
         ...
 
 
@@ -155,3 +166,4 @@ class SearchOutcome:
     searched: str = ""
     rewrites: list[Rewrite] = field(default_factory=list)
     candidates: list[Found] = field(default_factory=list)  # every page that a leg named, where that was asked for
+    answered_by: AnsweredBy = "pages"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from research.context.injection.detector import signals_of
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
+from research.search.boosters.document_parts import DocumentPartsBooster
 from research.search.boosters.page_references import PageReferencesBooster
 from research.search.engine import Engine
 from research.search.legs import DEFAULT_WEIGHTS, Found, SearchOutcome
@@ -48,6 +49,8 @@ _CALIBRATION = {
     "visual": (5.9, 0.8, -5.1),
 }
 
+_BOOSTERS = (PageReferencesBooster(), DocumentPartsBooster())
+
 
 class DocumentsSource:
     """The legs, rewriters and boosters of documents, wired to one index."""
@@ -65,7 +68,7 @@ class DocumentsSource:
             modes=MODES,
             weights=DEFAULT_WEIGHTS,
             rewriters=Rewriters(settings.rewriters, settings.vocabulary),
-            boosters=[booster for booster in (PageReferencesBooster(),) if booster.name in settings.boosters],
+            boosters=[booster for booster in _BOOSTERS if booster.name in settings.boosters],
         )
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
@@ -87,6 +90,14 @@ class DocumentsSource:
             log_failure("search", "the places on the pages could not be found", error)
             return list(items)
         return [replace(item, passages=tuple(passages[page_id])) for item, page_id in zip(items, page_ids, strict=True)]
+
+    def with_passages(self, reader: Reader, question: Question, items: Sequence[Item]) -> list[Item]:
+        """The items with their passages, each under its headings, and to the end of a sentence that runs on."""
+        from research.context.page_breaks import join_page_breaks
+        from research.context.sections import with_sections
+
+        found = self.highlight(reader, question, items)
+        return join_page_breaks(reader, [with_sections(item) for item in found])
 
     def places(self, reader: Reader, question: Question, ref: Ref) -> tuple[list[Passage], str]:
         """Where on one page the answer seems to stand, and why a visual model could not say, if so."""
@@ -114,7 +125,7 @@ def page_item(page: StoredPage, text: str) -> Item:
         text=text,
         score=0.0,
         created_at=page.timestamp,
-        metadata=page.metadata(),
+        metadata=page.metadata() | {"file_id": page.file_id},
         signals=tuple(signals),
     )
 

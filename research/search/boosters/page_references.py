@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from research.search.legs import Ranked
+from research.models import Question
+from research.search.legs import Boosted, Ranked
 
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
@@ -168,14 +169,6 @@ class PageReferences:
         return bool(self.pages or self.captions)
 
 
-@dataclass(frozen=True, slots=True)
-class Boosted:
-    """A ranking, and the pages in it that were lifted."""
-
-    ranked: list[Ranked]
-    pages: frozenset[int] = frozenset()
-
-
 class PageReferencesBooster:
     """The booster of the pages that a question refers to."""
 
@@ -188,12 +181,13 @@ class PageReferencesBooster:
         "riquadro", "allegato", "quadro", "kader", "bijlage", "рис", "табл", "диаграмм", "график", "приложени",
     )  # fmt: skip
 
-    def boost(self, text: str, reader: Reader, ranked: Sequence[Ranked]) -> tuple[Sequence[Ranked], Collection[int]]:
-        references = references_in(text)
-        if not references:
-            return ranked, ()
-        boosted = boost_referenced_pages(reader, references, ranked)
-        return boosted.ranked, boosted.pages
+    def concerns(self, question: str) -> bool:
+        lower = question.lower()
+        return any(hint in lower for hint in self.hints)
+
+    def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
+        references = references_in(question.wording)
+        return boost_referenced_pages(reader, references, ranked) if references else Boosted(ranked)
 
 
 def references_in(question: str) -> PageReferences:

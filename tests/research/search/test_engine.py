@@ -16,8 +16,8 @@ from research.encoders.base import TextEncoder
 from research.errors import UsageError
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.document_names import find_documents
 from research.store.catalog.document_writes import remove_document
-from research.store.catalog.documents import find_documents
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from research.store.vectors import writer

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.search.snippets import ELLIPSIS, snippet
+from research.models import Item, Passage, Ref
+from research.search.snippets import ELLIPSIS, matches, page_snippet, snippet
 
 FILLER = "Lorem ipsum dolor sit amet consectetur. " * 30
 
@@ -55,3 +58,52 @@ def test_a_snippet_is_one_line_that_fits(text: str, question: str, width: int) -
     found = snippet(text, question, width)
     assert len(found) <= width
     assert "\n" not in found
+
+
+def found_in(text: str, question: str) -> list[str]:
+    return [text[start:end] for start, end in matches(text, question)]
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "marked"),
+    [
+        ("The harbours close; a Harbour's fee.", "harbour fees", ["harbours", "Harbour", "fee"]),
+        ("It is the fee of the day.", "what is the fee", ["fee"]),
+        ("Es kostet 1,234.50 Euro.", "1234.50", ["1,234.50"]),
+        ("Cafe\u0301 Zürich", "café zurich", ["Cafe\u0301", "Zürich"]),
+        ("港の料金は三ユーロ", "料金はいくら", ["料金は"]),
+        ("Nothing here.", "the of and", []),
+        ("", "fee", []),
+    ],
+)
+def test_words_of_the_question_are_found_in_all_their_forms(text: str, question: str, marked: list[str]) -> None:
+    assert found_in(text, question) == marked
+
+
+@given(st.text(max_size=300), st.text(max_size=40))
+def test_matches_are_apart_and_in_order(text: str, question: str) -> None:
+    spans = matches(text, question)
+    assert all(a < b for a, b in spans)
+    assert all(left[1] <= right[0] for left, right in pairwise(spans))
+
+
+def page(text: str, *wanted: str) -> Item:
+    spans = [(text.index(part), text.index(part) + len(part)) for part in wanted]
+    passages = tuple(Passage(text[start:end], 0.5, None, start, end) for start, end in spans)
+    return Item(Ref("page", "d", "1"), "", text, 0.5, passages=passages)
+
+
+def test_a_page_shows_its_best_passage_and_not_another_sentence() -> None:
+    best = "Dinghies pay three euros."
+    text = f"{FILLER}The harbour fee is not told here. {FILLER}\n\n{best} {FILLER}"
+    assert page_snippet(page(text, best), "harbour fee") == best
+
+
+def test_a_row_is_shown_with_its_header() -> None:
+    text = "| Boat | Fee |\n|---|---|\n| Yacht | 9 |\n| Dinghy | 3 |\n| Ferry | 90 |"
+    assert page_snippet(page(text, "| Dinghy | 3 |"), "dinghy") == "Boat Fee Dinghy 3"
+
+
+def test_a_page_without_passages_shows_its_best_window() -> None:
+    text = f"{FILLER}The harbour fee for a dinghy is three euros.{FILLER}"
+    assert page_snippet(page(text), "harbour fee") == snippet(text, "harbour fee")

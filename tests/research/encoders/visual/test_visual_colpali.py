@@ -13,6 +13,7 @@ import pytest
 
 from research.boxes import WHOLE_PAGE
 from research.encoders.quiet import quiet
+from research.encoders.visual.device import cpu_has_bf16
 from research.encoders.visual.loading import engine
 from research.encoders.visual.maxsim import score
 from research.encoders.visual.packing import pack, stack
@@ -45,7 +46,8 @@ def test_scores_equal_those_of_colpali_engine(tiny: Tiny, pages: list[Path], nam
         theirs_questions = [model(**processor.process_queries([question]))[0] for question in QUESTIONS]
         theirs = processor.score_multi_vector(theirs_questions, theirs_pages, device="cpu").numpy()
     assert ours.shape == theirs.shape
-    assert np.abs(ours - theirs).max() < 1e-3
+    # Theirs is in float32; a CPU that multiplies bfloat16 itself is used so, which has three digits.
+    assert np.abs(ours - theirs).max() < (3e-2 if cpu_has_bf16() else 1e-3)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,196 @@
+"""Which pages of a document hold a part of it: by its headings, or by where such a part stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from research.search.boosters.part_questions import AskedPart, names
+from research.search.boosters.part_words import PARTS
+from research.store.catalog.reader import Reader
+from research.store.fulltext.analyzer import analyze
+from research.store.fulltext.document_parts import (
+    FrontPage,
+    Heading,
+    all_headings,
+    count_entries,
+    count_years,
+    following_pages,
+    front_pages,
+    headings_with,
+)
+
+# A cover has fewer words than this; what is missing on it stands on the next page.
+_COVER = 120
+# How far a part is followed.
+_MOST_PAGES = 30
+_MOST_WORDS = 6  # of a heading that has a part's name in it
+# A page of references names so many years, a table of contents has so many entries, and such a share of its lines.
+_YEARS = 8
+_ENTRIES = 8
+_ENTRY_SHARE = 0.4
+_CONTENTS_WITHIN = 12  # pages
+# Lines that tell who made a document begin so.
+_MADE_BY = re.compile(
+    r"^[^\w\n]{0,8}(?:(?:written|prepared|edited|compiled|presented|produced|created|published|verfasst|redige|"
+    r"herausgegeben|erstellt) )?"
+    r"(?:by|authors?|editors?|von|verfasser|autor(?:en|es)?|par|auteurs?|por|autor[ei]|door)\b|作者|著者",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def pages_of_parts(reader: Reader, doc_id: str, parts: Sequence[AskedPart]) -> list[int]:
+    """The pages of these parts, those of the first part first."""
+    found: dict[int, None] = {}
+    for part in parts:
+        found.update(dict.fromkeys(_pages_of(reader, doc_id, part)))
+    return list(found)
+
+
+def page_of_section(reader: Reader, doc_id: str, words: set[str], needed: set[str]) -> int | None:
+    """The page with a heading that is made of words of the question and has the needed ones among them."""
+    best: tuple[int, int, int] | None = None
+    found = None
+    headings = all_headings(reader, doc_id)
+    for heading in headings:
+        title = set(analyze(heading.title))
+        if title and title <= words and needed <= title:
+            order = (-len(title), heading.level, heading.page)
+            if best is None or order < best:
+                best, found = order, heading
+    return found.page_id if found is not None and found.page_id not in _listing_pages(reader, [found]) else None
+
+
+def has_text(page: FrontPage) -> bool:
+    """Whether a page has more text than a cover."""
+    return page.words >= _COVER
+
+
+def _pages_of(reader: Reader, doc_id: str, part: AskedPart) -> list[int]:
+    fronts = front_pages(reader, [doc_id]).get(doc_id, [])
+    if part.kind == "section":
+        return _section(reader, doc_id, part.number)
+    if part.kind in {"title", "authors", "date"}:
+        return _title_page(reader, fronts, part.kind)
+    if part.kind == "appendix" and part.number:
+        return _appendix(reader, doc_id, part.number)
+    heading = _heading_of(reader, doc_id, part.kind)
+    if part.kind in {"summary", "abstract"}:
+        pages = [heading.page_id] if heading else []
+        return [*pages, *(front.page_id for front in fronts[:1])]
+    if heading is None:
+        return _contents(reader, fronts) if part.kind == "contents" else []
+    return list(_with_following(reader, heading, part.kind))
+
+
+def _title_page(reader: Reader, fronts: Sequence[FrontPage], kind: str) -> list[int]:
+    """The first page, or one after a cover that lacks what is asked for."""
+    if not fronts:
+        return []
+    first = fronts[0]
+    pages = [front.page_id for front in fronts]
+    if kind == "title" or has_text(first):
+        return pages[:1]
+    for page_id, _, text in following_pages(reader, first.page_id, len(fronts) - 1):
+        if _MADE_BY.search(text) if kind == "authors" else count_years(text):
+            return list(dict.fromkeys([page_id, *pages[:1]]))
+    return pages[:1]
+
+
+def _heading_of(reader: Reader, doc_id: str, kind: str) -> Heading | None:
+    """The heading of a part of this kind: one that has its name alone, stands highest, and comes first (or last)."""
+    part = PARTS[kind]
+    every = headings_with(reader, doc_id, [name for tier in part.headings for name in names(tier)])
+    listing = _listing_pages(reader, every) if kind != "contents" else set()
+    for tier in part.headings:
+        wanted = names(tier)
+        fitting = [(fit, heading) for heading in every if (fit := _fit(heading, wanted, begins=part.begins))]
+        fitting = [each for each in fitting if each[1].page_id not in listing] or fitting
+        if fitting:
+            sign = -1 if part.last else 1
+            return min(fitting, key=lambda each: (-each[0], each[1].level, sign * each[1].page))[1]
+    return None
+
+
+def _fit(heading: Heading, wanted: Iterable[str], *, begins: bool) -> int:
+    """3: the name alone; 2: a heading that begins with it or has it in it; 1: a line that may be a heading; 0: no."""
+    words = heading.title.replace("/", " ").split()
+    title = " ".join(words)
+    best = 0
+    for name in wanted:
+        if title == name:
+            return 3
+        if not name.isascii() and title.startswith(name):
+            best = 2
+        elif len(words) <= _MOST_WORDS and _has(title, name, begins=begins):
+            best = max(best, 2 if heading.level <= 6 else 1)
+    return best if best > 1 or not begins else 0
+
+
+def _has(title: str, name: str, *, begins: bool) -> bool:
+    if title.startswith(name) and not title[len(name)].isalnum():
+        return True
+    return not begins and f" {name} " in f" {title} "
+
+
+def _listing_pages(reader: Reader, headings: Sequence[Heading]) -> set[int]:
+    """Those of the headings' pages that only list them."""
+    listing = set()
+    for page_id in dict.fromkeys(heading.page_id for heading in headings):
+        [(_, _, text), *_] = following_pages(reader, page_id, 0)
+        if _lists_sections(text):
+            listing.add(page_id)
+    return listing
+
+
+def _lists_sections(text: str) -> bool:
+    entries, lines = count_entries(text)
+    return entries >= _ENTRIES and entries >= _ENTRY_SHARE * lines
+
+
+def _with_following(reader: Reader, heading: Heading, kind: str) -> Iterator[int]:
+    """The page of the heading, and those after it that still belong to the part."""
+    pages = following_pages(reader, heading.page_id, _MOST_PAGES)
+    yield heading.page_id
+    wanted = [name for tier in PARTS[kind].headings for name in names(tier)] if kind in PARTS else []
+    for page_id, path, text in pages[1:]:
+        if kind == "references":
+            more = count_years(text) >= _YEARS
+        elif kind == "contents":
+            more = _lists_sections(text)
+        else:
+            more = any(_last_is(path, name) for name in wanted)
+        if not more:
+            return
+        yield page_id
+
+
+def _last_is(path: str, name: str) -> bool:
+    return path.casefold().rsplit(" > ", 1)[-1].strip(" .0123456789") == name
+
+
+def _contents(reader: Reader, fronts: Sequence[FrontPage]) -> list[int]:
+    """The first of the pages at the beginning that lists sections, where none says so."""
+    pages = following_pages(reader, fronts[0].page_id, _CONTENTS_WITHIN) if fronts else []
+    return [page_id for page_id, _, text in pages if _lists_sections(text)][:1]
+
+
+def _section(reader: Reader, doc_id: str, number: str) -> list[int]:
+    numbered = [heading for heading in all_headings(reader, doc_id) if heading.number == number]
+    return _best_numbered(reader, numbered)
+
+
+def _appendix(reader: Reader, doc_id: str, number: str) -> list[int]:
+    """Appendix B by its name, or else by a heading "B …": in capitals or not, but one that stands alone."""
+    every = all_headings(reader, doc_id)
+    wanted = [name for tier in PARTS["appendix"].headings[:1] for name in names(tier)]
+    called = [f"{name} {number}" for name in wanted]
+    named = [heading for heading in every if any(_has(f"{heading.title} ", name, begins=True) for name in called)]
+    return _best_numbered(reader, named) or _best_numbered(reader, [h for h in every if h.number == number])
+
+
+def _best_numbered(reader: Reader, headings: Sequence[Heading]) -> list[int]:
+    """The page of the highest of these headings, the first of equals; pages that only list sections do not count."""
+    listing = _listing_pages(reader, headings)
+    real = [heading for heading in headings if heading.page_id not in listing]
+    return [min(real, key=lambda heading: (heading.level, heading.page)).page_id] if real else []

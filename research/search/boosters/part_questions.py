@@ -1,0 +1,145 @@
+"""Reads a question for a part of a document: which parts are asked for, and which words are left to name the document.
+
+"Summarise the RAPTOR paper" asks for a summary and leaves `raptor`. A question that leaves words which name no document
+("What conclusion did the inspector reach about the bridge?") is about something else; whoever uses this must see to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from research.search.boosters.part_words import (
+    DOCUMENTS,
+    FRAMES,
+    PARTS,
+    SECTIONS,
+    SMALL,
+    UNSPACED_DOCUMENTS,
+    UNSPACED_SMALL,
+)
+from research.store.fulltext.analyzer import STOP_WORDS, normalize
+
+# What is longer is a pasted text.
+_MOST_LETTERS = 400
+_MOST_PHRASE = 4  # words
+_TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
+_NUMBER = re.compile(r"\d+(?:\.\d+)*|[ivx]{1,5}|[a-h]")
+_ABOUT = STOP_WORDS | SMALL
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPart:
+    kind: str  # a key of PARTS, or "section"
+    number: str = ""  # of a section, or of an appendix: "3.2", "b"
+
+
+NAMED_SECTION = AskedPart("named section")
+"""A section or chapter that is called by its heading's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartQuestion:
+    parts: tuple[AskedPart, ...]
+    rest: tuple[str, ...]  # the words that are left, and must name the document
+    document: tuple[str, ...]  # the kinds of document it speaks of: "paper", "handbook"
+
+
+def part_question(text: str) -> PartQuestion | None:
+    """What a question for parts of a document asks for; None if it asks for none."""
+    if len(text) > _MOST_LETTERS:
+        return None
+    folded, parts, document = _unspaced(normalize(text))
+    tokens, framed = _unframed(_TOKEN.findall(folded))
+    rest: list[str] = []
+    sections: list[AskedPart] = []
+    place = 0
+    while place < len(tokens):
+        kind, length = _phrase_at(tokens, place)
+        word = tokens[place]
+        following = tokens[place + length] if place + length < len(tokens) else ""
+        if kind:
+            numbered = kind == "appendix" and _NUMBER.fullmatch(following) is not None
+            parts.append(AskedPart(kind, following if numbered else ""))
+            length += numbered
+        elif word in SECTIONS and _NUMBER.fullmatch(following):
+            parts.append(AskedPart("section", following))
+            length += 1
+        elif word in DOCUMENTS:
+            document.append(word)
+        elif word in SECTIONS:
+            sections.append(NAMED_SECTION)
+        elif word not in _ABOUT:
+            rest.append(word)
+        place += length
+    parts += framed
+    parts = parts or sections[:1]
+    if not parts:
+        return None
+    return PartQuestion(tuple(dict.fromkeys(parts)), tuple(dict.fromkeys(rest)), tuple(document))
+
+
+def name_question(text: str) -> PartQuestion:
+    """A question that asks for no part, as if it were a document's name."""
+    words = [word for word in _TOKEN.findall(normalize(text[:_MOST_LETTERS])) if word not in _ABOUT]
+    rest = tuple(word for word in words if word not in DOCUMENTS)
+    return PartQuestion((), rest, tuple(word for word in words if word in DOCUMENTS))
+
+
+def _unspaced(folded: str) -> tuple[str, list[AskedPart], list[str]]:
+    """The text without what it asks for in scripts without spaces, that, and the kinds of document."""
+    if folded.isascii():
+        return folded, [], []
+    parts, document = [], []
+    for phrase, kind in _unspaced_phrases():
+        if phrase in folded:
+            folded = folded.replace(phrase, " ")
+            parts.append(AskedPart(kind))
+    for word in UNSPACED_DOCUMENTS:
+        if word in folded:
+            folded = folded.replace(word, " ")
+            document.append(word)
+    for word in UNSPACED_SMALL if parts else ():
+        folded = folded.replace(word, " ")
+    return folded, parts, document
+
+
+def _unframed(tokens: list[str]) -> tuple[list[str], list[AskedPart]]:
+    if len(tokens) > 1 and (kind := FRAMES.get((tokens[0], tokens[-1]))):
+        return tokens[1:-1], [AskedPart(kind)]
+    return tokens, []
+
+
+def _phrase_at(tokens: list[str], place: int) -> tuple[str, int]:
+    """The part that is named here, and by how many words; otherwise none, and one word to go on."""
+    for length in range(min(_MOST_PHRASE, len(tokens) - place), 0, -1):
+        kind = _phrases().get(" ".join(tokens[place : place + length]))
+        if kind:
+            return kind, length
+    return "", 1
+
+
+def names(phrases: str) -> list[str]:
+    return [phrase.strip() for phrase in phrases.split(",") if phrase.strip()]
+
+
+@lru_cache(maxsize=1)
+def _phrases() -> dict[str, str]:
+    """What is asked for → kind. "Abstract" asks for one, though it may also sum up; so what is asked for alone wins."""
+    return {" ".join(_TOKEN.findall(phrase)): kind for phrase, kind in _by_phrase() if phrase.isascii()}
+
+
+@lru_cache(maxsize=1)
+def _unspaced_phrases() -> list[tuple[str, str]]:
+    found = {phrase: kind for phrase, kind in _by_phrase() if not phrase.isascii()}
+    return sorted(found.items(), key=lambda entry: -len(entry[0]))
+
+
+def _by_phrase() -> Iterator[tuple[str, str]]:
+    for kind, part in PARTS.items():
+        for phrases in part.headings[:1]:
+            yield from ((phrase, kind) for phrase in names(phrases))
+    for kind, part in PARTS.items():
+        yield from ((phrase, kind) for phrase in names(part.asked))
