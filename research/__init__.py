@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UntrustedError,
         UsageError,
     )
+    from research.filters import Filters
     from research.index import Index
     from research.models import Coverage, LegScore, ResearchContext, SourceDocument
     from research.store.client import ChromaClient
@@ -44,6 +45,7 @@ _HOMES = {
     "DocumentError": "research.errors",
     "EncoderNotAllowed": "research.errors",
     "EncoderUnavailable": "research.errors",
+    "Filters": "research.filters",
     "Index": "research.index",
     "IndexUnusableError": "research.errors",
     "LegScore": "research.models",
@@ -69,6 +71,7 @@ __all__ = [
     "DocumentError",
     "EncoderNotAllowed",
     "EncoderUnavailable",
+    "Filters",
     "Index",
     "IndexUnusableError",
     "LegScore",

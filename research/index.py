@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.errors import NothingFoundError
-from research.models import Coverage, PageResult, PageView, Question, ResearchContext, SearchResults
+from research.models import Coverage, Extent, PageResult, PageView, Question, ResearchContext, SearchResults
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents, select_documents, select_one
+from research.store.catalog.documents import all_documents
 from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.search import is_outdated
@@ -30,6 +30,7 @@ from research.store.vectors.index import ChromaIndex, VectorIndex
 if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.encoders.base import TextEncoder
+    from research.filters import Filters
     from research.observe.recorder import Recorder
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
@@ -53,16 +54,20 @@ class Index:
         *,
         encoder: TextEncoder | None = None,
         recorder: Recorder | None = None,
+        relative_to: str | Path = "",
     ) -> None:
-        """`encoder` stands in for the one that filled the index; `recorder` hears of times and counts."""
+        """`encoder` stands in for the one that filled the index; `recorder` hears of times and counts; `relative_to` is
+        the folder that relative paths of documents and folders are looked for in first."""
         self.paths = IndexPaths(Path(folder))
         self.settings = settings or Settings()
+        self._relative_to = str(relative_to)
         self.recorder = recorder
         self._encoder = encoder
         self._opening = threading.Lock()
         self._catalog: Catalog | None = None
         self._vectors: VectorIndex | None = None
         self._source: DocumentsSource | None = None
+        self._counter: TokenCounter | None = None
 
     @classmethod
     def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Index:
@@ -164,35 +169,36 @@ class Index:
         num_results: int | None = None,
         mode: str | None = None,
         documents: Sequence[str] | None = None,
+        filters: Filters | None = None,
+        extent: Extent = "fit",
         highlights: bool = False,
         counter: TokenCounter | None = None,
     ) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
 
-        `documents` restricts it to names, patterns or ids. `highlights` also finds the places on the pages.
+        `documents` restricts it to names, paths, patterns, titles or ids, `filters` to what they leave; where that is
+        nothing, NothingFoundError names the filter. `extent` is how much of each page is wanted: "fit" begins with the
+        passages that fit the question and grows to whole pages while there is room, "passages" shows nothing else,
+        "pages" whole pages only. `highlights` also finds the places on the pages.
         """
         from research.context.pipeline import Budget, build
         from research.context.render.cited import CitedPages, research_context
-        from research.context.tokens import TokenCounter
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
         with self.catalog.snapshot() as reader:
             context = build(
                 reader,
-                self._question(reader, question, mode, documents),
+                self._question(reader, question, mode, documents, filters),
                 [self.source],
                 limit=max(self.settings.num_results, sources) if num_results is None else num_results,
                 budget=budget,
                 renderer=CitedPages(),
-                counter=counter or TokenCounter(self.settings.token_encoding),
+                counter=counter or self._own_counter(),
                 recorder=self.recorder,
+                passages=lambda asked, items: self.source.with_passages(reader, asked, items),
+                extent=extent,
             )
-            if highlights:
-                asked = context.question.searching(context.searched)
-                items = self.source.highlight(reader, asked, context.fitted.items)
-                coverage = replace(context.coverage, notes=list(dict.fromkeys(asked.notes)))
-                context = replace(context, fitted=replace(context.fitted, items=items), coverage=coverage)
         return research_context(context, budget.max_tokens)
 
     def search(
@@ -202,20 +208,19 @@ class Index:
         num_results: int | None = None,
         mode: str | None = None,
         documents: Sequence[str] | None = None,
+        filters: Filters | None = None,
         highlights: bool = False,
     ) -> SearchResults:
-        """Ranked pages, each with the passage that best shows why it was found."""
-        from research.search.snippets import snippet
+        """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
+        from research.search.snippets import page_snippet
 
         limit = self.settings.num_results if num_results is None else num_results
         with self.catalog.snapshot() as reader:
-            asked = self._question(reader, question, mode, documents)
+            asked = self._question(reader, question, mode, documents, filters)
             found = self.source.retrieve(reader, asked, limit)
-            items = list(found.items)
-            if highlights:
-                items = self.source.highlight(reader, asked.searching(found.searched), items)
-        results = [PageResult.of(item, rank, snippet(item.text, question)) for rank, item in enumerate(items, start=1)]
-        coverage = replace(found.coverage or Coverage(), notes=list(dict.fromkeys(asked.notes)))
+            items = self.source.with_passages(reader, asked.searching(found.searched), found.items)
+        results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
+        coverage = (found.coverage or Coverage()).noting(asked.notes)
         return SearchResults(question, results, coverage, found.timings, found.searched, found.rewrites)
 
     def rank(
@@ -231,8 +236,10 @@ class Index:
 
         `everything` also brings the candidates that come after the results.
         """
-        ids = None if doc_ids is None else tuple(doc_ids)
+        from research.store.catalog.file_ids import current_ids
+
         with self.catalog.snapshot() as reader:
+            ids = None if doc_ids is None else tuple(current_ids(reader, doc_ids))
             asked = Question(question, mode=mode, documents=ids)
             return self.source.engine.run(reader, asked, num_results, everything=everything)
 
@@ -241,7 +248,7 @@ class Index:
         from research.sources.documents import page_item
 
         with self.catalog.snapshot() as reader:
-            info = select_one(reader, document)
+            info = self._one(reader, document)
             stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
             if stored is None:
                 raise NothingFoundError(
@@ -253,47 +260,81 @@ class Index:
                 item = replace(item, passages=tuple(passages))
         return PageView(item, info.num_pages, stored.error, problem)
 
-    def documents(self, *names: str) -> list[DocumentInfo]:
-        """All documents, or those that names, patterns or ids mean. A name that means none raises NothingFoundError."""
+    def file_of(self, document: str) -> str | None:
+        """Where a document's file is, at any place it was seen; None if it is at none of them."""
+        from research.store.upkeep.gone_files import file_of
+
         with self.catalog.snapshot() as reader:
-            return select_documents(reader, names) if names else all_documents(reader)
+            return file_of(reader, self._one(reader, document).doc_id)
+
+    def matches(self, text: str, question: str) -> list[tuple[int, int]]:
+        """Where in a text the words stand that fit the question: what a view marks."""
+        from research.search.snippets import matches
+
+        return matches(text, question)
+
+    def documents(self, *names: str) -> list[DocumentInfo]:
+        """All documents, or those that names, paths, patterns, titles or ids mean. A name that means none raises
+        NothingFoundError."""
+        with self.catalog.snapshot() as reader:
+            if not names:
+                return all_documents(reader)
+            from research.store.catalog.document_names import select_documents
+
+            return select_documents(reader, names, self._relative_to)
 
     def markdown(self, doc_id: str) -> str | None:
         """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
+        from research.store.catalog.file_ids import current_ids
+
         with self.catalog.snapshot() as reader:
-            pages = document_markdown(reader, doc_id)
+            found = current_ids(reader, [doc_id])
+            pages = document_markdown(reader, found[0]) if found else []
         return "\f".join(text for _, text in pages) if pages else None
 
-    def tag(self, document: str, *tags: str) -> None:
-        """Give a document tags. A short write: accepted within a second, also while an ingest runs, or BusyError."""
+    def tag(self, document: str, *tags: str) -> list[DocumentInfo]:
+        """Give a document tags, or all that a pattern means. A short write: accepted within a second, also while an
+        ingest runs, or BusyError."""
         from research.store.catalog.tags import add_tags
 
-        add_tags(self.catalog, select_one(self.catalog, document).doc_id, tags)
+        chosen = self._one_or_pattern(document)
+        add_tags(self.catalog, [info.doc_id for info in chosen], tags)
+        return chosen
 
-    def untag(self, document: str, *tags: str) -> None:
+    def untag(self, document: str, *tags: str) -> list[DocumentInfo]:
         """Take tags away; those it has not are no fault."""
         from research.store.catalog.tags import remove_tags
 
-        remove_tags(self.catalog, select_one(self.catalog, document).doc_id, tags)
+        chosen = self._one_or_pattern(document)
+        remove_tags(self.catalog, [info.doc_id for info in chosen], tags)
+        return chosen
 
     def tags(self, document: str) -> list[str]:
         """A document's tags, in alphabetical order."""
         from research.store.catalog.tags import tags_of
 
         with self.catalog.snapshot() as reader:
-            return tags_of(reader, select_one(reader, document).doc_id)
+            return tags_of(reader, self._one(reader, document).doc_id)
+
+    def all_tags(self) -> dict[str, list[DocumentInfo]]:
+        """Every tag in use and the documents that have it."""
+        from research.store.catalog.documents import get_documents
+        from research.store.catalog.tags import all_tags
+
+        with self.catalog.snapshot() as reader:
+            return {tag: get_documents(reader, doc_ids) for tag, doc_ids in all_tags(reader).items()}
 
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
-        """Take the documents out that these names, patterns or ids mean. Their files are never touched."""
+        """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
 
-        return remove(self.paths, plan_removal(self.paths, names).documents, wait=wait)
+        return remove(self.paths, plan_removal(self.paths, names, self._relative_to).documents, wait=wait)
 
     def plan_removal(self, *names: str) -> Removal:
         """What `remove` would take."""
         from research.store.upkeep.removal import plan_removal
 
-        return plan_removal(self.paths, names)
+        return plan_removal(self.paths, names, self._relative_to)
 
     def status(self) -> Status:
         """What is in the index and how it stands; also of one that does not exist."""
@@ -332,8 +373,39 @@ class Index:
 
         return restore(self.paths, file, force=force, wait=wait)
 
-    def _question(self, reader: Reader, text: str, mode: str | None, documents: Sequence[str] | None) -> Question:
-        ids = None
-        if documents is not None:
-            ids = tuple(sorted(info.doc_id for info in select_documents(reader, documents)))
-        return Question(text, mode=mode or self.settings.mode, documents=ids)
+    def _own_counter(self) -> TokenCounter:
+        """One for all questions: it remembers the words it has counted."""
+        if self._counter is None:
+            from research.context.tokens import TokenCounter
+
+            self._counter = TokenCounter(self.settings.token_encoding)
+        return self._counter
+
+    def _question(
+        self, reader: Reader, text: str, mode: str | None, documents: Sequence[str] | None, filters: Filters | None
+    ) -> Question:
+        asked = Question(text, mode=mode or self.settings.mode)
+        if documents is None and not filters:
+            return asked
+        if documents is not None and not documents:  # a list that came out empty allows nothing
+            return replace(asked, documents=())
+        from research.filters import Filters
+        from research.store.catalog.scope import select
+
+        restrictions = [filters or Filters(), *([] if documents is None else [Filters(documents=tuple(documents))])]
+        scope = select(reader, restrictions, self._relative_to)
+        ids = None if scope.documents is None else tuple(sorted(scope.documents))
+        return replace(asked, documents=ids, pages=scope.pages)
+
+    def _one(self, reader: Reader, document: str) -> DocumentInfo:
+        from research.store.catalog.document_names import select_one
+
+        return select_one(reader, document, self._relative_to)
+
+    def _one_or_pattern(self, document: str) -> list[DocumentInfo]:
+        from research.store.catalog.document_names import ambiguous, is_pattern
+
+        found = self.documents(document)
+        if len(found) > 1 and not is_pattern(document, found):
+            raise ambiguous(document, found)
+        return found
