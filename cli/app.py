@@ -34,12 +34,15 @@ if TYPE_CHECKING:
 
 # The short help stands here so that `ctx --help` and `ctx ask` need not load every command.
 COMMANDS = {
-    "ask": "Answer a question with cited pages, within a token budget.",
+    "ask": "Quote the sentences that answer a question, and cite their pages within a token budget.",
     "ingest": "Add PDF files or folders of them to the index.",
+    "watch": "Keep the index in step with folders as their files change.",
     "search": "Rank pages for a question, with snippets.",
     "eval": "Measure the search on questions with known pages.",
     "show": "Print one page of a document.",
+    "open": "Open a cited page in your PDF viewer.",
     "list": "List the documents in the index.",
+    "tag": "Give documents tags, to ask only those, and list them.",
     "remove": "Take documents out of the index.",
     "status": "Tell where the index is and what is in it.",
     "init": "Give this project an index of its own.",
@@ -47,6 +50,40 @@ COMMANDS = {
     "reindex": "Rebuild every derived index from the catalog.",
     "backup": "Write the index into one file, even while it is in use.",
     "restore": "Bring an index back from a backup.",
+    "schema": "Print the JSON schema of a command's output.",
+    "version": "Print the version.",
+    "help": "Show this help, or that of a command.",
+}
+
+# What people type who know other tools, and what they may have meant.
+MEANT = {
+    "query": ("ask", "search"),
+    "question": ("ask",),
+    "answer": ("ask",),
+    "find": ("search", "ask"),
+    "grep": ("search",),
+    "add": ("ingest",),
+    "import": ("ingest",),
+    "index": ("ingest", "reindex"),
+    "update": ("ingest",),
+    "sync": ("ingest",),
+    "get": ("show",),
+    "cat": ("show",),
+    "view": ("show",),
+    "page": ("show",),
+    "ls": ("list",),
+    "documents": ("list",),
+    "rm": ("remove",),
+    "delete": ("remove",),
+    "forget": ("remove",),
+    "info": ("status",),
+    "stats": ("status",),
+    "check": ("doctor",),
+    "repair": ("doctor",),
+    "new": ("init",),
+    "rebuild": ("reindex",),
+    "export": ("backup",),
+    "bench": ("eval",),
 }
 
 HELP = "Ask a folder of documents a question and get the right pages back: cited, numbered, within a token budget."
@@ -135,7 +172,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from cli.version import version_line
+        from cli.output import version_line
 
         write(version_line())
         raise typer.Exit
@@ -152,7 +189,7 @@ def root(
     log_file: LogFileOption = None,
     log_level: LogLevelOption = None,
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+        bool, typer.Option("--version", "-V", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
     if ctx.obj is not None:
@@ -238,6 +275,7 @@ def _unforeseen(error: Exception, log: Path | None) -> CtxError:
 def _no_such_command(name: str) -> UsageError:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, list(COMMANDS), n=1)
-    hint = f"did you mean: ctx {close[0]}" if close else "commands: " + ", ".join(COMMANDS)
+    close = MEANT.get(name.lower()) or get_close_matches(name.lower(), list(COMMANDS), n=1)
+    meant = " or ".join(f"ctx {each}" for each in close)
+    hint = f"did you mean: {meant}" if meant else f"commands: {', '.join(COMMANDS)}"
     return UsageError(f"there is no command {name!r}", hint=hint)

@@ -13,6 +13,7 @@ from cli.options import (
     common,
     settings_for,
 )
+from research.errors import UsageError
 
 if TYPE_CHECKING:
     from cli.options import Common
@@ -41,6 +42,8 @@ Examples:
   ctx eval data/questions.jsonl --run run.jsonl --json | jq '.rankings[0].figures["hit@5"].mean'
 """
 
+_DEEPEST = 100
+
 FileArgument = Annotated[Path, typer.Argument(metavar="QUESTIONS.jsonl", help="The questions, one JSON object a line.")]
 RunOption = Annotated[
     Path | None, typer.Option("--run", metavar="OUT.jsonl", help="Write the ranked pages of each question, 100 deep.")
@@ -48,7 +51,12 @@ RunOption = Annotated[
 FailuresOption = Annotated[bool, typer.Option("--failures", help="List the questions that failed, and what came.")]
 TopOption = Annotated[
     int,
-    typer.Option("--top", metavar="K", min=1, max=100, help="A question failed if no gold page is among the first K."),
+    typer.Option(
+        "--top",
+        metavar="K",
+        help=f"A question failed if no gold page is among the first K, at most {_DEEPEST}. Default: 10.",
+        show_default=False,
+    ),
 ]
 SliceOption = Annotated[
     str | None,
@@ -75,6 +83,8 @@ def command(
     from research.evaluation.report import summarise
 
     given = common(ctx)
+    if not 1 <= top <= _DEEPEST:
+        raise UsageError(f"--top cannot be {top}", hint=f"--top is a whole number from 1 to {_DEEPEST}")
     settings = settings_for(given, mode=mode.value if mode else None)
     read = read_questions(questions)
     if by is not None:
@@ -102,7 +112,7 @@ def command(
             "pages_beyond_end": check.beyond,
             "coverage": _worst(asked).coverage.to_dict(),
         }
-        write_document("ctx.eval/1", document)
+        write_document("ctx.eval/2", document)
     elif on_terminal():
         from cli.eval_views import rendering
 
@@ -143,8 +153,6 @@ def _ask(
 
 def _check_writable(run: Path | None) -> None:
     """Before the questions are asked, because a long run should not end in a wrong path."""
-    from research.errors import UsageError
-
     if run is not None and (run.is_dir() or not run.parent.is_dir()):
         raise UsageError(f"cannot write {run}", hint="name a file in a folder that exists, such as --run run.jsonl")
 
@@ -177,7 +185,7 @@ def _failure(failure: Failure) -> dict[str, Any]:
         "rank": failure.rank,
         "leg_ranks": failure.leg_ranks,
         "right_document": failure.right_document,
-        "returned": [asdict(page) for page in failure.returned],
+        "returned": [{"filename": page.doc, "page": page.page, "raw_score": page.score} for page in failure.returned],
     }
 
 

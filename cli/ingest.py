@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from cli.options import common, index_of, settings_for
 from cli.waiting import WaitCommand
+from research.errors import UsageError
 from research.settings import Ocr, OcrEngine
 
 if TYPE_CHECKING:
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 
 DETAILS = """
 Folders are searched to the bottom. Files that have not changed are skipped, changed ones replace their old self,
-renamed ones keep their id. A run that was stopped goes on where it was when it is started again.
+renamed ones keep their id. Those that are gone are told, and removed with --prune. A run that was stopped goes
+on where it was when it is started again.
 
 A page on which the reading process dies or hangs is tried twice and then given up: the rest of its file is in the
 index, and the exit code is 4. The next run tries it again if the process was killed; a page that ran out of its time
@@ -31,11 +34,13 @@ Examples:
   ctx ingest report.pdf appendix.pdf --json
   ctx ingest ./docs --wait 60
   ctx ingest ./docs --retry
+  ctx ingest ./docs --prune
   ctx ingest ./scans --ocr-engine rapidocr
   ctx ingest ./scans --ocr-language deu+eng
   ctx ingest ./slides --visual ModernVBERT/colmodernvbert
 """
 
+_SCHEMES = {"http:", "https:", "ftp:", "s3:"}
 _KINDS = 6  # of files that were passed over, named in a line
 
 COMMAND_CLASS = WaitCommand
@@ -95,6 +100,9 @@ def command(
     retry: Annotated[
         bool, typer.Option("--retry", help="Try again the pages and files that were given up and wait.")
     ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove documents whose files are gone from the folders given.")
+    ] = False,
     no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
 ) -> int:
     from cli.output import say, write_document
@@ -103,6 +111,7 @@ def command(
     from ingest.run import ingest
 
     given = common(ctx)
+    _check_no_urls(path)
     settings = settings_for(
         given,
         ocr=ocr.value if ocr else None,
@@ -115,10 +124,17 @@ def command(
     folder = index_of(settings)
     with orderly_end(), observer_for(quiet=given.quiet, as_json=given.as_json) as observer:
         summary = ingest(
-            folder, path, settings=settings, observer=observer, wait=wait, follow_links=follow_links, retry=retry
+            folder,
+            path,
+            settings=settings,
+            observer=observer,
+            wait=wait,
+            follow_links=follow_links,
+            retry=retry,
+            prune=prune,
         )
     if given.as_json:
-        write_document("ctx.ingest/1", {"index": str(folder.root), **summary.to_dict()})
+        write_document("ctx.ingest/2", {"index": str(folder.root), **summary.to_dict()})
     elif not given.quiet:
         _write_summary(summary)
     if not given.quiet:
@@ -127,10 +143,32 @@ def command(
     return _verdict(summary, path, given.index)
 
 
+def _check_no_urls(paths: list[Path]) -> None:
+    """`Path` has taken one of the two slashes by now. A folder may bear such a name."""
+    for path in paths:
+        if path.parts and path.parts[0].lower() in _SCHEMES and not path.exists():
+            url = f"{path.parts[0]}//{'/'.join(path.parts[1:])}"
+            raise UsageError(
+                f"{url} is an address; ctx reads files",
+                hint=f"download it first: curl -LO {shlex.quote(url)}; then: ctx ingest {shlex.quote(path.name)}",
+            )
+
+
 def _write_summary(summary: IngestSummary) -> None:
     from cli.output import write
     from research.reports import amount
 
+    shown = counts_line(summary)
+    speed = f", {summary.pages / summary.seconds:.1f} pages/s" if summary.pages and summary.seconds > 0 else ""
+    write(f"{shown or ('nothing finished' if summary.interrupted else 'nothing to do')}\n")
+    ocr = f", {summary.ocr_pages} read by OCR" if summary.ocr_pages else ""
+    seen = f", {summary.visual_pages} seen by the visual model" if summary.visual_pages else ""
+    pages, chunks = amount(summary.pages, "page"), amount(summary.chunks, "chunk")
+    write(f"{pages}{ocr}{seen}, {chunks}, {summary.seconds:.1f} s{speed}\n")
+
+
+def counts_line(summary: IngestSummary, *, without: Collection[str] = ()) -> str:
+    """`added 2, unchanged 7`: what became of the files, empty if there is nothing to tell."""
     counts = {
         "added": summary.count("added"),
         "replaced": summary.count("replaced"),
@@ -138,14 +176,9 @@ def _write_summary(summary: IngestSummary) -> None:
         "unchanged": summary.count("unchanged"),
         "copies": summary.count("copy"),
         "failed": summary.count("failed"),
+        "removed": len(summary.removed),
     }
-    shown = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
-    speed = f", {summary.pages / summary.seconds:.1f} pages/s" if summary.pages and summary.seconds > 0 else ""
-    write(f"{shown or ('nothing finished' if summary.interrupted else 'nothing to do')}\n")
-    ocr = f", {summary.ocr_pages} read by OCR" if summary.ocr_pages else ""
-    seen = f", {summary.visual_pages} seen by the visual model" if summary.visual_pages else ""
-    pages, chunks = amount(summary.pages, "page"), amount(summary.chunks, "chunk")
-    write(f"{pages}{ocr}{seen}, {chunks}, {summary.seconds:.1f} s{speed}\n")
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count and name not in without)
 
 
 def _notes(summary: IngestSummary, *, told: bool) -> Iterator[str]:
@@ -164,6 +197,10 @@ def _notes(summary: IngestSummary, *, told: bool) -> Iterator[str]:
         yield f"warning: links out of the folder were not followed ({links}); --follow-links takes them"
     if summary.dangling_links:
         yield f"warning: links lead nowhere ({_first_of(summary.dangling_links)})"
+    if summary.gone and not summary.removed:
+        are, they = ("file is", "it") if len(summary.gone) == 1 else ("files are", "they")
+        remedy = f"{they} will be found until you remove {'it' if they == 'it' else 'them'}: --prune"
+        yield f"note: {len(summary.gone)} {are} gone ({_first_of(summary.gone)}); {remedy}"
     if summary.waiting_pages:
         yield f"note: {_waiting(summary.waiting_pages)}"
 
@@ -192,8 +229,6 @@ def _as_argument(path: Path) -> str:
 
 def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> int:
     """The closing line on stderr, where there is something to say, and the exit code."""
-    import shlex
-
     from cli.output import complain
     from research.errors import CtxError, SomeFilesFailedError, StoppedError
     from research.reports import amount, places

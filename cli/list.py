@@ -10,9 +10,9 @@ import typer
 from cli.options import common, index_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
 
-    from rich.table import Table
+    from rich.text import Text
 
     from research.records import DocumentInfo
 
@@ -26,9 +26,14 @@ Examples:
   ctx list --json | jq '.documents | length'
 """
 
+_ID = 8  # characters of an id, unless two documents share them
+_LEAST_NAME = 20
+_LEAST_TITLE = 14
+
 
 def command(ctx: typer.Context) -> int:
-    from cli.output import on_terminal, paint, phrase, say, write_document, write_line
+    from cli.links import has_links
+    from cli.output import on_terminal, paint, phrase, say, screen_size, write_document, write_line
 
     given = common(ctx)
     opened = index_for(given)
@@ -36,7 +41,7 @@ def command(ctx: typer.Context) -> int:
     if given.as_json:
         write_document("ctx.list/1", {"documents": [asdict(document) for document in documents]})
     elif on_terminal() and documents:
-        paint([_table(documents)])
+        paint(_lines(documents, *screen_size(), links=has_links(opened.settings.links)))
     else:
         for d in documents:
             write_line(d.doc_id, d.filename, d.num_pages, phrase(d.title), d.timestamp)
@@ -46,25 +51,58 @@ def command(ctx: typer.Context) -> int:
     return 0
 
 
-def _table(documents: Iterable[DocumentInfo]) -> Table:
-    from rich import box
-    from rich.table import Table
-
+def _lines(documents: Sequence[DocumentInfo], width: int, _rows: int, *, links: bool) -> Iterator[Text]:
+    """A document a line, its file first. On a narrow terminal the columns at the end go, then the name's middle."""
+    from cli.layout import cells, shorten_end, shorten_middle
+    from cli.links import link
     from cli.output import one_line, phrase
     from cli.views import plain
+    from research.models import page_link
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("id", no_wrap=True, style="dim")
-    table.add_column("file", overflow="fold")
-    table.add_column("pages", justify="right", no_wrap=True)
-    table.add_column("title", overflow="fold")
-    table.add_column("added", no_wrap=True)
+    digits = _id_digits(documents)
+    longest = max(len("file"), *(cells(one_line(d.filename)) for d in documents))
+    columns, room = _columns(width, longest, digits)
+    yield plain(
+        "  ".join(
+            ["file".ljust(room), *(name.rjust(w) if name == "pages" else name.ljust(w) for name, w in columns)]
+        ).rstrip(),
+        "dim",
+    )
     for d in documents:
-        table.add_row(
-            plain(d.doc_id),
-            plain(one_line(d.filename), "cyan"),
-            plain(str(d.num_pages)),
-            plain(phrase(d.title)),
-            plain(d.timestamp[:10]),
-        )
-    return table
+        name = shorten_middle(one_line(d.filename), room)
+        line = plain("").append_text(link(plain(name, "cyan"), page_link(d.source_path, 1), links=links))
+        line.append(" " * (room - cells(name)))
+        values = {
+            "pages": str(d.num_pages),
+            "id": d.doc_id[:digits],
+            "added": d.timestamp[:10],
+            "title": phrase(d.title),
+        }
+        for column, cell_width in columns:
+            cell = shorten_end(values[column], cell_width)
+            padding = " " * (cell_width - cells(cell))
+            line.append(
+                f"  {padding}{cell}" if column == "pages" else f"  {cell}{padding}", "dim" if column == "id" else ""
+            )
+        line.rstrip()
+        yield line
+
+
+def _columns(width: int, longest: int, digits: int) -> tuple[list[tuple[str, int]], int]:
+    """The columns after the file's that there is room for, and the room that is left for names."""
+    columns: list[tuple[str, int]] = []
+    room = width
+    for name, cell_width in (("pages", 5), ("id", digits), ("added", 10), ("title", _LEAST_TITLE)):
+        if room - cell_width - 2 < min(longest, _LEAST_NAME):
+            break
+        columns.append((name, cell_width))
+        room -= cell_width + 2
+    spare = max(0, room - longest)
+    if columns and columns[-1][0] == "title":
+        columns[-1] = ("title", _LEAST_TITLE + spare)
+    return columns, room - spare
+
+
+def _id_digits(documents: Sequence[DocumentInfo]) -> int:
+    """How much of an id is enough to tell the documents apart."""
+    return next(n for n in range(_ID, 65) if n == 64 or len({d.doc_id[:n] for d in documents}) == len(documents))

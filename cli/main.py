@@ -20,14 +20,12 @@ def main(args: Sequence[str] | None = None, *, system: str = os.name, leave: boo
         sys.stderr.write("ctx: error: ctx needs a POSIX system: Linux, macOS, or on Windows the Linux of WSL\n")
         return 1
     try:
-        from cli.output import prepare_streams, write
+        from cli.output import prepare_streams, version_line, write
         from research.telemetry import switch_off
 
         switch_off()
         prepare_streams()
-        if args == ["--version"]:  # needs no parser
-            from cli.version import version_line
-
+        if args in (["--version"], ["-V"]):  # needs no parser
             write(version_line())
             code = 0
         else:

@@ -8,6 +8,7 @@ anything. The handful of types we use need none of that, so `convert_lightly` tu
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -54,10 +55,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print exactly one JSON
 ModeOption = Annotated[
     Mode | None, typer.Option("--mode", help="Which legs answer. Default: hybrid.", show_default=False)
 ]
-DocOption = Annotated[
-    list[str] | None,
-    typer.Option("--doc", metavar="NAME", help="Only these documents, by name, pattern or id. Repeatable."),
-]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show how every score arose.")]
 ResultsOption = Annotated[
     int | None,
@@ -68,6 +65,12 @@ TokensOption = Annotated[
 ]
 SourcesOption = Annotated[
     int | None, typer.Option("--max-sources", metavar="N", help="Pages to cite at most. Default: 10.")
+]
+PassagesOption = Annotated[
+    bool, typer.Option("--passages", help="Nothing but the passages that fit the question, marked […] between.")
+]
+FullOption = Annotated[
+    bool, typer.Option("--full", help="Whole pages, until the budget is full; on a terminal through a pager.")
 ]
 WaitOption = Annotated[
     float,
@@ -81,6 +84,21 @@ WaitOption = Annotated[
 QuestionArgument = Annotated[
     list[str], typer.Argument(metavar="QUESTION...", help="The question, or - to read it from stdin.")
 ]
+
+
+MaybeQuestionArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="QUESTION", help="The question, or - to read it from stdin.", show_default=False),
+]
+BatchOption = Annotated[
+    str | None,
+    typer.Option("--batch", metavar="FILE|-", help="Answer a question a line, with a JSON document a line."),
+]
+FieldsOption = Annotated[
+    str | None,
+    typer.Option("--fields", metavar="A,B.C", help="Only these fields of the JSON: sources.filename,sources.page."),
+]
+NoTextOption = Annotated[bool, typer.Option("--no-text", help="Leave the text of the pages out of the JSON.")]
 
 
 _KEPT = "ctx."  # before the names of options in Click's own store
@@ -139,7 +157,7 @@ def index_of(settings: Settings) -> Index:
     root = index_folder(settings)
     if root.exists() and not root.is_dir():
         raise UsageError(f"{root} is a file, not an index folder", hint="ctx status tells which index is used")
-    return Index(root, settings)
+    return Index(root, settings, relative_to=os.getcwd())  # noqa: PTH109  as files were stored
 
 
 def index_for(given: Common) -> Index:
@@ -150,9 +168,13 @@ def index_for(given: Common) -> Index:
 _held: list[Index] = []
 
 
-def read_question(given: Sequence[str]) -> str:
+def read_question(given: Sequence[str], *, quiet: bool = False) -> str:
     """The words of the command line joined, or stdin for a single `-`. Bytes that are no text are replaced."""
+    if not given:
+        raise UsageError("missing argument 'QUESTION...'", hint='ask something: ctx ask "What caused the crisis?"')
     if list(given) == ["-"]:
+        if sys.stdin.isatty() and not quiet:
+            say("ctx: type the question, then Ctrl-D")
         stream = getattr(sys.stdin, "buffer", None)
         text = stream.read().decode("utf-8", "replace") if stream is not None else sys.stdin.read()
     else:

@@ -51,13 +51,22 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def write(text: str) -> None:
-    """Data. A reader that has gone away (`| head`) is no error: the rest goes nowhere, the command goes on."""
+def write(text: str) -> bool:
+    """Data. A reader that has gone away (`| head`) is no error: the rest goes nowhere, the command goes on. False for
+    whoever would have more to write and need not."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         _mute_stdout()
+        return False
+    return True
+
+
+def version_line() -> str:
+    from research import __version__
+
+    return f"ctx {__version__}\n"
 
 
 def write_line(*fields: object) -> None:
@@ -93,16 +102,31 @@ def console(*, stderr: bool = False) -> Console:
     """Rich, with everything off that would read meaning into text: markup, emoji codes, highlighting."""
     from rich.console import Console
 
+    if not stderr and on_terminal():
+        width, height = screen_size()  # Rich takes a dumb terminal for 80 × 25, however wide it is
+        return Console(width=width, height=height, markup=False, emoji=False, highlight=False)
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
-def paint(renderables: Iterable[RenderableType]) -> None:
-    """Rich output as data, through the same writer as all other data."""
+def screen_size() -> tuple[int, int]:
+    """Columns and rows of the terminal, or what COLUMNS and LINES say; 80 × 24 where nobody knows."""
+    from shutil import get_terminal_size
+
+    return get_terminal_size()
+
+
+def painted(renderables: Iterable[RenderableType]) -> str:
+    """Rich output as text, escapes and all."""
     screen = console()
     with screen.capture() as captured:
         for renderable in renderables:
             screen.print(renderable)
-    write(captured.get())
+    return captured.get()
+
+
+def paint(renderables: Iterable[RenderableType]) -> None:
+    """Rich output as data, through the same writer as all other data."""
+    write(painted(renderables))
 
 
 def _mute_stdout() -> None:

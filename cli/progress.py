@@ -13,9 +13,15 @@ from cli.output import console, say
 from ingest.report import FileOutcome, Observer, PageOutcome, SilentObserver
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress, TaskID
 
 T = TypeVar("T")
+
+_WIDE, _NARROW = 70, 40  # columns: below, the rate, the time left and the name go; then the bar
+_BAR, _SHORT_BAR = 14, 8
+_BEFORE_NAME = 70  # columns of a line that says "1,234/1,234 files  12345 pages  123.4/s" before the name
+_NAME, _LEAST_NAME = 40, 8
 
 
 @contextmanager
@@ -84,7 +90,7 @@ class BarObserver(SilentObserver):
     def on_plan(self, files: int, size_bytes: int) -> None:
         self._started = time.monotonic()
         self._files = files
-        self._reading = self._progress.add_task("reading", total=max(1, size_bytes), note="", name="")
+        self._reading = self._progress.add_task("read", total=max(1, size_bytes), note="", name="")
 
     def on_page(self, path: str, page: int, pages: int) -> None:
         self._pages[path] = page
@@ -100,16 +106,16 @@ class BarObserver(SilentObserver):
         self._show_reading(outcome.path)
 
     def on_embed(self, done: int, total: int) -> None:
-        self._step("embedding", done, total, "chunks")
+        self._step("embed", done, total, "chunks")
 
     def on_render(self, done: int, total: int) -> None:
-        self._step("drawing", done, total, "documents")
+        self._step("draw", done, total, "docs")
 
     def on_ocr(self, done: int, total: int) -> None:
         self._step("OCR", done, total, "pages")
 
     def on_visual(self, done: int, total: int) -> None:
-        self._step("visual", done, total, "pages")
+        self._step("look", done, total, "pages")
 
     def on_note(self, message: str) -> None:
         from cli.output import one_line
@@ -123,11 +129,10 @@ class BarObserver(SilentObserver):
             if name in self._steps:
                 self._progress.remove_task(self._steps[name])
             self._steps[name] = self._progress.add_task(name, total=total, note="", name="")
-        note = f"{done}/{total} {unit}  {self._rate(done)} {unit}/s"
-        self._progress.update(self._steps[name], completed=done, note=note)
+        self._progress.update(self._steps[name], completed=done, note=f"{done}/{total} {unit}{self._rate(done)}")
 
     def on_publish(self) -> None:
-        self._progress.add_task("publishing", total=None, note="the collections", name="")
+        self._progress.add_task("publish", total=None, note="collections", name="")
 
     def _show_reading(self, path: str) -> None:
         if self._reading is None:
@@ -137,25 +142,31 @@ class BarObserver(SilentObserver):
         self._progress.update(
             self._reading,
             completed=sum(self._bytes.values()),
-            note=f"{done}/{self._files} files  {pages} pages  {self._rate(pages)} pages/s",
-            name=_short(path),
+            note=f"{done}/{self._files} files  {pages} pages{self._rate(pages)}",
+            name=_short(path, self._progress.console.width - _BEFORE_NAME),
         )
 
     def _rate(self, count: int) -> str:
+        """Left out where the line is short: how far it is says more."""
         seconds = time.monotonic() - self._started
-        return f"{count / seconds:.1f}" if seconds > 0.5 else "–"
+        known = seconds > 0.5 and self._progress.console.width >= _WIDE
+        return f"  {count / seconds:.1f}/s" if known else ""
 
 
-def _progress() -> Progress:
+def _progress(screen: Console | None = None) -> Progress:
+    """A line a stage. What a narrow terminal has no room for is left out whole: a cut label says nothing."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    screen = screen or console(stderr=True)
+    wide = screen.width >= _WIDE
+    bar = [BarColumn(bar_width=_BAR if wide else _SHORT_BAR)] if screen.width >= _NARROW else []
+    rest = [TimeRemainingColumn(), TextColumn("{task.fields[name]}", markup=False, style="dim")] if wide else []
     return Progress(
-        TextColumn("{task.description:<10}", markup=False),
-        BarColumn(bar_width=20),
+        TextColumn("{task.description:<7}", markup=False),
+        *bar,
         TextColumn("{task.fields[note]}", markup=False),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[name]}", markup=False, style="dim"),
-        console=console(stderr=True),
+        *rest,
+        console=screen,
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,
@@ -169,8 +180,10 @@ def _size(path: str) -> int:
         return 0
 
 
-def _short(path: str) -> str:
+def _short(path: str, room: int) -> str:
+    """The file's name, if there is room for something of it."""
+    from cli.layout import shorten_middle
     from cli.output import one_line
 
     name = one_line(os.path.basename(path))  # noqa: PTH119  a name from anywhere, no path of ours
-    return name if len(name) <= 40 else f"{name[:20]}…{name[-19:]}"
+    return shorten_middle(name, min(room, _NAME)) if room >= _LEAST_NAME else ""

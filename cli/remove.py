@@ -34,7 +34,7 @@ _MOST_SHOWN = 20  # before the question
 def command(
     ctx: typer.Context,
     *,
-    doc: Annotated[list[str], typer.Argument(metavar="DOC...", help="Names, patterns or ids.")],
+    doc: Annotated[list[str], typer.Argument(metavar="DOC...", help="Names, paths, patterns or ids; not titles.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
 ) -> int:
@@ -66,8 +66,8 @@ def _report(documents: Sequence[DocumentInfo], *, as_json: bool, dry_run: bool =
     from cli.output import write_document, write_line
 
     if as_json:
-        listed = [{"doc_id": d.doc_id, "filename": d.filename, "pages": d.num_pages} for d in documents]
-        write_document("ctx.remove/1", {"removed": [], "would_remove": listed} if dry_run else {"removed": listed})
+        listed = [{"doc_id": d.doc_id, "filename": d.filename, "num_pages": d.num_pages} for d in documents]
+        write_document("ctx.remove/2", {"removed": [], "would_remove": listed} if dry_run else {"removed": listed})
         return
     for document in documents:
         write_line("would remove" if dry_run else "removed", document.filename, document.doc_id)

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
 
-from cli.options import (
+from cli.filters import (
     DocOption,
+    NotDocOption,
+    PagesOption,
+    SinceOption,
+    TagOption,
+    UnderOption,
+    UntilOption,
+    filters_from,
+    given_filters,
+)
+from cli.options import (
     ExplainOption,
+    FieldsOption,
     ModeOption,
+    NoTextOption,
     QuestionArgument,
     ResultsOption,
     common,
@@ -19,11 +32,16 @@ from cli.options import (
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
+    from cli.answer_view import Screen
+    from cli.layout import Marker
     from cli.views import Scored
     from research.models import PageResult, SearchResults
+    from research.settings import Settings
 
 DETAILS = """
+Shows of each page the sentence that fits best, with the words that fit in bold; ctx open 1 shows the page itself.
 In a pipe each result is one line of tab-separated fields: rank, score, file:page, snippet.
 """
 
@@ -32,8 +50,12 @@ EPILOG = """
 Examples:
   ctx search "interest rate risk"
   ctx search "interest rate risk" --mode lexical --num-results 3
+  ctx search "interest rate risk" --doc 'papers/*' --not-doc survey.pdf --pages 1-10
   ctx search "interest rate risk" --json | jq '.results[0]'
 """
+
+_INDENT = 5
+_LINES = 2  # of the sentence that fits
 
 
 def command(
@@ -43,23 +65,36 @@ def command(
     num_results: ResultsOption = None,
     mode: ModeOption = None,
     doc: DocOption = None,
+    not_doc: NotDocOption = None,
+    under: UnderOption = None,
+    pages: PagesOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    tag: TagOption = None,
     explain: ExplainOption = False,
+    fields: FieldsOption = None,
+    no_text: NoTextOption = False,
 ) -> int:
+    from cli.fields import shape_for
+    from cli.last_answer import remember
     from cli.options import check_legs, notes_on, opened, read_question, tell
     from cli.output import complain, on_terminal, paint, say, write_document
     from research.errors import NothingFoundError
 
     given = common(ctx)
-    asked = read_question(question)
+    shape = shape_for("search", fields, no_text=no_text, as_json=given.as_json)
+    asked = read_question(question, quiet=given.quiet)
+    filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
     settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
     with opened(settings) as asked_of:
         tell(asked_of.prepare(), given)
-        found = asked_of.search(asked, documents=doc, highlights=given.as_json)
+        found = asked_of.search(asked, filters=filters_from(filters), highlights=given.as_json)
     check_legs(found.coverage)
+    remember(asked_of.root, [result.ref for result in found.results])
     if given.as_json:
-        write_document("ctx.search/1", found.to_dict())
+        write_document("ctx.search/2", shape.of(found.to_dict()))
     elif on_terminal():
-        paint(_rendering(found, explain=explain))
+        paint(_rendering(found, partial(asked_of.matches, question=asked), settings, explain=explain))
     else:
         _write_plain(found, explain=explain)
     if not given.quiet:
@@ -79,7 +114,7 @@ def _suspicions(results: list[PageResult]) -> list[str]:
     from cli.views import suspicion_note
 
     return [
-        suspicion_note(f"result {found.rank} ({one_line(found.filename)}:{found.page})", found.suspicious)
+        suspicion_note(f"result {found.citation} ({one_line(found.filename)}:{found.page})", found.suspicious)
         for found in results
         if found.suspicious
     ]
@@ -89,7 +124,9 @@ def _write_plain(found: SearchResults, *, explain: bool) -> None:
     from cli.output import phrase, say, write_line
 
     for result in found.results:
-        write_line(result.rank, f"{result.score:.3f}", f"{result.filename}:{result.page}", phrase(result.snippet))
+        write_line(
+            result.citation, f"{result.relevance_score:.3f}", f"{result.filename}:{result.page}", phrase(result.snippet)
+        )
     if explain:
         from cli.views import explain_lines, rewrite_lines
 
@@ -97,30 +134,50 @@ def _write_plain(found: SearchResults, *, explain: bool) -> None:
             say(line)
 
 
-def _rendering(found: SearchResults, *, explain: bool) -> Iterator[RenderableType]:
-    from rich.padding import Padding
-    from rich.text import Text
+def _rendering(found: SearchResults, mark: Marker, settings: Settings, *, explain: bool) -> Iterator[RenderableType]:
+    from cli.answer_view import Screen
+    from cli.links import has_links
+    from cli.output import screen_size
+    from cli.views import explain_table, plain, rewrite_lines
 
-    from cli.output import one_line, phrase
-    from cli.views import explain_table, page_name, plain, rewrite_lines
-
+    screen = Screen(*screen_size(), has_links(settings.links))
+    # two lines of the sentence where the screen has them
+    count = _LINES if len(found.results) * (1 + _LINES) <= screen.room else 1
     for result in found.results:
-        yield Text.assemble(
-            (f"{result.rank:>2}. ", "bold"),
-            (one_line(result.filename), "bold cyan"),
-            f"  page {page_name(result.page, result.page_label)}",
-            (f"  {result.score:.3f}", "dim"),
-        )
-        if result.section_path:
-            yield Padding(plain(phrase(result.section_path), "dim"), (0, 0, 0, 4))
-        yield Padding(plain(phrase(result.snippet)), (0, 0, 1, 4))
+        yield from _result(result, screen, mark, count)
     if explain:
         yield from (plain(line, "dim") for line in rewrite_lines(found.searched, found.rewrites))
     if explain and found.results:
         yield explain_table(_scored(found.results))
 
 
+def _result(result: PageResult, screen: Screen, mark: Marker, count: int) -> Iterator[Text]:
+    from cli.answer_view import page_line
+    from cli.layout import passage_lines, window
+    from cli.markdown import Block
+    from cli.output import block
+    from cli.views import page_name, plain
+
+    yield page_line(
+        screen,
+        f"[{result.citation}]".rjust(_INDENT - 1),
+        result.filename,
+        page_name(result.page, result.page_label),
+        section=result.section_path or "",
+        uri=result.link,
+        suspicious=bool(result.suspicious),
+        score=f"  {result.relevance_score:.3f}",
+    )
+    width = screen.width - _INDENT
+    sentence = passage_lines([Block("text", " ".join(block(result.snippet).split()))], width, mark)
+    for line in window(sentence, count, width):
+        yield plain(" " * _INDENT).append_text(line)
+
+
 def _scored(results: list[PageResult]) -> list[Scored]:
     from cli.views import Scored
 
-    return [Scored(r.rank, r.filename, r.page, r.page_label, r.section_path or "", r.score, r.legs) for r in results]
+    return [
+        Scored(r.citation, r.filename, r.page, r.page_label, r.section_path or "", r.relevance_score, r.legs)
+        for r in results
+    ]

@@ -30,7 +30,7 @@ Examples:
 def command(
     ctx: typer.Context,
     *,
-    doc: Annotated[str, typer.Argument(metavar="DOC", help="A document's name, pattern or id.")],
+    doc: Annotated[str, typer.Argument(metavar="DOC", help="A document's name, path, title or id.")],
     page: Annotated[int, typer.Argument(metavar="PAGE", help="The page, counted from 1.")],
     image: Annotated[
         Path | None,
@@ -59,7 +59,7 @@ def command(
     if image is not None:
         write_picture(_image(view.item), image, view.item.regions)
     if given.as_json:
-        write_document("ctx.show/1", view.to_dict())
+        write_document("ctx.show/2", view.to_dict())
     elif image is not None:
         write(f"{one_line(str(image))}\n")
         _talk(view.item.regions, question, quiet=given.quiet)

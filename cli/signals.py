@@ -29,3 +29,26 @@ def orderly_end() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def held_signals() -> Iterator[None]:
+    """Inside `orderly_end`: a signal that comes in this block waits for its end; the second is not held."""
+    held: list[int] = []
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        held.append(number)
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+
+    for number in _SIGNALS:
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, hold)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if held:
+        raise KeyboardInterrupt

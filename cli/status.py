@@ -34,7 +34,9 @@ def command(ctx: typer.Context) -> int:
     location = locate(given)
     status = location.index.status()
     if given.as_json:
-        write_document("ctx.status/1", {"index": status.index, "chosen_by": location.why, **asdict(status)})
+        fields = asdict(status)
+        fields["given_up"] = [{"source_path": page.pop("path"), **page} for page in fields["given_up"]]
+        write_document("ctx.status/2", {"index": status.index, "chosen_by": location.why, **fields})
     else:
         for name, value in _lines(status, location.why):
             write(f"{name:<13}{one_line(value)}\n")

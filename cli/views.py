@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cli.output import block, one_line, phrase
+from cli.output import one_line, phrase
 from research.models import LegScore, Rewrite
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
-
-_CITATION = re.compile(r"^\[Document \d+: .*, Page \d+\]$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +42,6 @@ def plain(text: str, style: str = "") -> Text:
     from rich.text import Text
 
     return Text(text, style=style)
-
-
-def sources_table(pages: Iterable[Scored]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    table.add_column("#", justify="right", no_wrap=True, style="bold")
-    table.add_column("file", overflow="fold")
-    table.add_column("page", no_wrap=True)
-    table.add_column("section", overflow="fold")
-    table.add_column("score", justify="right", no_wrap=True)
-    for found in pages:
-        table.add_row(
-            plain(str(found.number)),
-            plain(one_line(found.filename), "cyan"),
-            plain(page_name(found.page, found.page_label)),
-            plain(phrase(found.section)),
-            plain(f"{found.score:.3f}"),
-        )
-    return table
 
 
 def explain_table(pages: Iterable[Scored]) -> Table:
@@ -100,13 +76,6 @@ def rewrite_lines(searched: str, rewrites: Iterable[Rewrite]) -> Iterator[str]:
         yield f"rewritten by {rewrite.name}: {phrase(rewrite.why)}"
         if rewrite.documents:
             yield f"  ranked inside {len(rewrite.documents)} of the documents by: {phrase(rewrite.after)}"
-
-
-def context_text(formatted: str) -> Text:
-    """The context with its citation headers standing out."""
-    text = plain(block(formatted))
-    text.highlight_regex(_CITATION, "bold cyan")
-    return text
 
 
 def _parts(leg: LegScore) -> str:

@@ -38,7 +38,7 @@ def test_json_is_one_document_for_every_kind_of_question(call, filled: Path, que
     assert ran.out.count("\n") == 1
     assert ran.err == ""
     document = ran.document
-    assert document["schema"] == "ctx.ask/1"
+    assert document["schema"] == "ctx.ask/2"
     assert document["total_tokens"] == TokenCounter().count(document["formatted_text"]) <= document["max_tokens"]
     assert document["coverage"]["complete"]
 
@@ -93,7 +93,7 @@ def test_arguments_that_are_no_text(spawn, filled: Path) -> None:
 def test_a_small_budget_is_told_of(call, filled: Path) -> None:
     ran = call("ask", "housing bubble banks", "--max-tokens", "80", "--index", str(filled))
     assert ran.code == 0
-    assert "ctx: note: truncated: source 1 is cut short" in ran.err
+    assert "ctx: note: truncated: source 1 is shown in part" in ran.err
     assert "left out: " in ran.err
     assert "budget 80 tokens; raise it with --max-tokens" in ran.err
     assert call("ask", "housing", "--max-tokens", "80", "--quiet", "--index", str(filled)).err == ""
@@ -112,7 +112,7 @@ def test_a_budget_for_nothing_gives_an_empty_truncated_context(call, filled: Pat
 def test_nothing_found_is_exit_3_and_a_valid_document(call, filled: Path) -> None:
     ran = call("ask", "xylophone", "--mode", "lexical", "--json", "--index", str(filled))
     assert ran.code == 3
-    assert ran.document["schema"] == "ctx.ask/1"
+    assert ran.document["schema"] == "ctx.ask/2"
     assert ran.document["sources"] == []
     assert "nothing found" in ran.err
     plain = call("ask", "xylophone", "--mode", "lexical", "--index", str(filled))
@@ -226,7 +226,7 @@ def test_on_a_terminal_it_is_laid_out_for_reading(on_terminal, filled: Path) -> 
     assert "How the scores arose" in shown
     assert "[Document 1: crisis.pdf, Page 2]" in shown
     assert re.search(r"\d+ of 80 tokens", shown)
-    assert "✂ truncated: source 1 is cut short" in shown
+    assert "✂ truncated: source 1 is shown in part" in shown
     assert "\x1b[1m" in ran.out
 
 
@@ -243,7 +243,7 @@ def test_a_terminal_without_colour_or_width(on_terminal, filled: Path) -> None:
 
 def test_on_a_terminal_json_is_still_one_document(on_terminal, filled: Path) -> None:
     ran = on_terminal(["ask", "housing bubble", "--json", "--quiet", "--index", str(filled)])
-    assert json.loads(ran.out)["schema"] == "ctx.ask/1"
+    assert json.loads(ran.out)["schema"] == "ctx.ask/2"
 
 
 def test_on_a_terminal_incomplete_coverage_and_emptiness_are_told(on_terminal, words_only: Path) -> None:

@@ -18,8 +18,8 @@ def test_show_prints_the_page(call, filled: Path) -> None:
 
 def test_show_json_has_the_metadata_and_the_text_as_it_is(call, filled: Path) -> None:
     document = call("show", "cccc000000000003", "1", "--json", "--index", str(filled)).document
-    assert document["schema"] == "ctx.show/1"
-    assert "\x1b]0;owned\x07" in document["markdown"]
+    assert document["schema"] == "ctx.show/2"
+    assert "\x1b]0;owned\x07" in document["markdown_content"]
     assert document["filename"].startswith("evil\n")
     fields = {"doc_id", "page", "page_label", "section_path", "parent_heading", "num_tables", "title", "num_pages"}
     assert fields <= set(document)

@@ -46,12 +46,12 @@ def test_json(call, filled: Path, questions: Path) -> None:
         "schema", "file", "mode", "per_doc", "questions", "rankings", "slice", "slices", "latency_seconds", "failed",
         "left_out", "missing_documents", "pages_beyond_end", "coverage",
     ]  # fmt: skip
-    assert document["schema"] == "ctx.eval/1"
+    assert document["schema"] == "ctx.eval/2"
     assert document["rankings"][0]["figures"]["hit@5"].keys() == {"mean", "low", "high"}
     assert [(row["name"], row["questions"]) for row in document["slices"]] == [("text", 2), ("scan", 1)]
     (failed,) = document["failed"]
     assert (failed["qid"], failed["rank"], failed["right_document"]) == ("c", None, False)
-    assert failed["returned"][0]["doc"].startswith("evil\n[bold]x")
+    assert failed["returned"][0]["filename"].startswith("evil\n[bold]x")
 
 
 def test_failures_say_what_was_wanted_and_what_came(call, filled: Path, questions: Path) -> None:
@@ -74,7 +74,7 @@ def test_per_doc_finds_the_page_of_a_known_document(call, filled: Path, tmp_path
     document = call(
         "eval", str(path), "--per-doc", "--json", "--failures", "--top", "1", "--index", str(filled)
     ).document
-    assert {page["doc"] for failure in document["failed"] for page in failure["returned"]} <= {"crisis.pdf"}
+    assert {page["filename"] for failure in document["failed"] for page in failure["returned"]} <= {"crisis.pdf"}
     assert document["rankings"][0]["figures"]["hit@5"]["mean"] == 1.0
 
 
@@ -127,7 +127,7 @@ def test_a_wrong_line_is_named(call, filled: Path, questions: Path) -> None:
     [
         (["--slice", "color"], "fields there are: kind"),
         (["--run", "/no/such/folder/run.jsonl"], "cannot write /no/such/folder/run.jsonl"),
-        (["--top", "0"], "too small"),
+        (["--top", "0"], "--top cannot be 0"),
         (["--mode", "psychic"], "not one of"),
     ],
 )

@@ -15,7 +15,7 @@ from research.store.files.paths import IndexPaths
 
 def test_status_counts(call, filled: Path) -> None:
     document = call("status", "--json", "--index", str(filled)).document
-    assert document["schema"] == "ctx.status/1"
+    assert document["schema"] == "ctx.status/2"
     assert (document["documents"], document["pages"], document["chunks"]) == (4, 6, 5)
     assert document["pages_without_text"] == 1
     assert document["chosen_by"] == "--index"

@@ -43,7 +43,7 @@ def test_a_folder_from_the_first_run_to_the_answer(spawn, call, shelf: Path, tmp
     (shelf / EVIL).unlink()
     again = spawn("ingest", str(shelf), "--json", "--index", index)
     assert again.code == 0, again.err
-    assert again.document["schema"] == "ctx.ingest/1"
+    assert again.document["schema"] == "ctx.ingest/2"
     assert (again.document["unchanged"], again.document["added"], again.document["pages"]) == (2, 0, 0)
     assert len(again.document["files"]) == 2
 

@@ -26,12 +26,12 @@ def test_piped_a_result_is_one_line_of_four_fields(call, filled: Path) -> None:
 def test_json(call, filled: Path) -> None:
     document = call("search", "housing", "--json", "--index", str(filled)).document
     assert list(document) == ["schema", "query", "searched", "rewrites", "results", "coverage", "timings"]
-    assert document["schema"] == "ctx.search/1"
+    assert document["schema"] == "ctx.search/2"
     assert list(document["results"][0]) == [
         "rank", "doc_id", "filename", "page", "page_label", "section_path", "score", "raw_score", "snippet",
-        "ref", "ocr", "image_path", "thumbnail_path", "visual_match", "regions", "legs", "suspicious",
+        "ref", "ocr", "image_path", "thumbnail_path", "visual_match", "regions", "legs", "suspicious", "file_id",
     ]  # fmt: skip
-    assert document["results"][0]["rank"] == 1
+    assert document["results"][0]["citation"] == 1
 
 
 def test_nothing_found(call, filled: Path) -> None:

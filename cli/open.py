@@ -1,0 +1,101 @@
+"""ctx open: the PDF itself, at the cited page."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options import common, index_of, settings_for
+from research.errors import CtxError, NothingFoundError, UsageError
+
+if TYPE_CHECKING:
+    from cli.viewer import Place
+    from research.index import Index
+
+DETAILS = """
+N is a number of the last answer or search in this terminal. PAGE counts from 1 as a PDF viewer does. The program is the
+one your desktop has for PDFs, or the setting viewer (CTX_VIEWER), e.g. "okular --page {page} {path}".
+"""
+
+EPILOG = """
+\b
+Examples:
+  ctx open 1
+  ctx open crisis.pdf 3
+  ctx open 2 --print
+"""
+
+
+def command(
+    ctx: typer.Context,
+    *,
+    what: Annotated[str, typer.Argument(metavar="N|DOC", help="A citation's number, or a document's name or id.")],
+    page: Annotated[int | None, typer.Argument(metavar="[PAGE]", help="The page, where DOC is a document.")] = None,
+    only_print: Annotated[bool, typer.Option("--print", help="Print the link and open nothing.")] = False,
+) -> int:
+    from cli.output import one_line, say, write, write_document, write_line
+    from cli.viewer import find_viewer, start
+
+    given = common(ctx)
+    settings = settings_for(given)
+    with index_of(settings) as opened:
+        place = _place(opened, what, page)
+    fields = {"path": place.path, "page": place.page, "link": place.link}
+    if only_print:
+        if given.as_json:
+            write_document("ctx.open/1", {**fields, "opened": False})
+        else:
+            write(place.link + "\n")
+        return 0
+    try:
+        viewer = find_viewer(place, settings.viewer, os.environ)
+        start(viewer)
+    except CtxError:
+        if not given.as_json:
+            write_line(place.path, place.page, place.link)  # so that it can be opened by hand
+        raise
+    if given.as_json:
+        write_document("ctx.open/1", {**fields, "opened": True})
+    elif not given.quiet:
+        told = "" if viewer.takes_page else f"; the program cannot be told the page: go to page {place.page}"
+        say(f"ctx: opened {one_line(place.path)} at page {place.page}{told}")
+    return 0
+
+
+def _place(index: Index, what: str, page: int | None) -> Place:
+    """The page that is meant, and its file, which must be there."""
+    from cli.viewer import Place
+    from research.models import Ref, page_link
+
+    if page is None and what.isdecimal():
+        ref = Ref.parse(_cited(index, int(what)))
+        document, number = ref.key, int(ref.part)
+    else:
+        document, number = what, 1 if page is None else page
+    view = index.page(document, number)
+    path = index.file_of(view.item.ref.key)
+    if path is None:
+        stored, name = str(view.item.metadata["source_path"]), str(view.item.metadata["filename"])
+        raise CtxError(
+            f"the file is gone: {stored}",
+            hint="moved? ctx ingest NEWPLACE (it keeps its id); the page as it was:"
+            f" ctx show {shlex.quote(name)} {number} --image page.png",
+        )
+    path = os.path.abspath(path)  # noqa: PTH100  a name that begins with a dash must not be an option
+    return Place(path, number, page_link(path, number))
+
+
+def _cited(index: Index, number: int) -> str:
+    from cli.last_answer import remembered
+
+    refs = remembered(index.root)
+    if not refs:
+        raise NothingFoundError(
+            "there is no answer yet that a number could belong to", hint='ask first: ctx ask "…"; or: ctx open DOC PAGE'
+        )
+    if not 1 <= number <= len(refs):
+        raise UsageError(f"the last answer has no source {number}", hint=f"its sources are 1 to {len(refs)}")
+    return refs[number - 1]
