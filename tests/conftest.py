@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pymupdf
@@ -14,6 +15,7 @@ from filelock import FileLock
 
 from ingest.report import SilentObserver
 from ingest.run import ingest
+from research import telemetry_check
 from research.settings import Settings
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
@@ -75,6 +77,15 @@ def _unmeasured_children() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in MEASURE:
             patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _looked_once() -> Iterator[None]:
+    """What `doctor` sees when it tries out telemetry is the same for all tests of a process, and takes two seconds.
+    tests/test_nothing_leaves.py looks by itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(telemetry_check, "look", cache(telemetry_check.look))
         yield
 
 

@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [beside] [--eval FOLDER] [--beside CHECKOUT]
+                      [half] [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -12,7 +12,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from research.telemetry import switch_off
-from tests.bench import beside, calibration, cold, growth, ingest, limits, maxsim, quality, rare, side, speed, way
+from tests.bench import (
+    beside,
+    calibration,
+    cold,
+    growth,
+    half_sentences,
+    ingest,
+    limits,
+    maxsim,
+    quality,
+    rare,
+    side,
+    speed,
+    way,
+)
 
 EVAL = Path(__file__).parents[3] / "shared" / "eval"
 # Asked for by name, growth goes all the way; among all the others it must not take longer than they do.
@@ -25,7 +39,7 @@ def main() -> int:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help="default: all")
     parser.add_argument("--eval", type=Path, default=EVAL, help="folder of sets with pdfs/ and qrels.jsonl")
     parser.add_argument("--pages", type=int, nargs="+", metavar="N", help="sizes of the growth bench")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the indexes of growth or rare there")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the indexes of growth, rare or half there")
     parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="another checkout to measure beside this one")
     chosen = parser.parse_args()
     sizes = chosen.pages or (EVERY_SIZE if "growth" in chosen.sections else FEWER_SIZES)
@@ -41,6 +55,7 @@ def main() -> int:
         "rare": lambda: rare.run(chosen.eval, chosen.keep),
         "way": way.run,
         "calibration": lambda: calibration.run(chosen.eval),
+        "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "beside": lambda: beside.run(chosen.beside),
     }
     if unknown := set(chosen.sections) - sections.keys():

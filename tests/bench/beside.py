@@ -52,15 +52,17 @@ def run(other: Path | None) -> None:
         warm: dict[str, list[float]] = {name: [] for name in checkouts}
         for _ in range(ROUNDS):
             for name, root in checkouts.items():
-                cold[name].append(cost(_command(root, "ask", QUESTION, "--index", indexes[name]))[0])
-                command = _python(root, "-c", _WARM, indexes[name], str(questions))
+                cold[name].append(cost(command_in(root, "ask", QUESTION, "--index", indexes[name]))[0])
+                command = python_in(root, "-c", _WARM, indexes[name], str(questions))
                 done = subprocess.run(command, check=True, capture_output=True, text=True)
                 warm[name].append(float(done.stdout))
         ingested: dict[str, list[float]] = {name: [] for name in checkouts}
         for turn in range(INGESTS):
             for name, root in checkouts.items():
                 index = str(Path(folder) / f"{name}-{turn}")
-                ingested[name].append(cost(_command(root, "ingest", str(SAMPLES), "--ocr", "off", "--index", index))[0])
+                ingested[name].append(
+                    cost(command_in(root, "ingest", str(SAMPLES), "--ocr", "off", "--index", index))[0]
+                )
     for what, taken in (("cold ask, CPU", cold), ("warm search, CPU", warm), ("ingest, CPU", ingested)):
         here, there = median(taken["here"]), median(taken["there"])
         line(what, f"{here / there:.2f}", f"{here:.2f} s beside {there:.2f} s")
@@ -73,14 +75,14 @@ def _questions() -> list[str]:
     return [json.loads(each)["query"] for each in lines]
 
 
-def _python(root: Path, *args: str) -> list[str]:
+def python_in(root: Path, *args: str) -> list[str]:
     # The folder it runs in comes before what is installed.
     return ["env", "-C", str(root), f"PYTHONPATH={root}", sys.executable, *args]
 
 
-def _command(root: Path, *args: str) -> list[str]:
-    return _python(root, "-m", "cli.main", *args)
+def command_in(root: Path, *args: str) -> list[str]:
+    return python_in(root, "-m", "cli.main", *args)
 
 
 def _ctx(root: Path, *args: str) -> None:
-    subprocess.run(_command(root, *args), check=True, capture_output=True, env=dict(os.environ))
+    subprocess.run(command_in(root, *args), check=True, capture_output=True, env=dict(os.environ))
