@@ -56,7 +56,7 @@ class ColpaliEncoder:
         self._device = choose_device("cpu" if int8 and device == "auto" else device)
         if int8 and self._device != "cpu":
             raise UsageError(f"int8 is for the CPU, not for {self._device}")
-        self._dtype = choose_dtype(self._device, int8=int8)
+        self._dtype = choose_dtype(self._device)
         if threads:
             import torch
 

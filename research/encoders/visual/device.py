@@ -12,8 +12,6 @@ from typing import Any
 from research.errors import EncoderUnavailable
 from research.settings import check
 
-BF16_FLAGS = {"amx_bf16", "avx512_bf16", "bf16"}
-
 
 def choose_device(wanted: str) -> str:
     """auto, cpu, mps, cuda or cuda:N as torch writes it. One that is named but not there is an error."""
@@ -31,23 +29,14 @@ def choose_device(wanted: str) -> str:
     return wanted
 
 
-def choose_dtype(device: str, *, int8: bool) -> Any:
-    """bfloat16 where the hardware has it. A CPU that must emulate it is six times slower with it than without."""
+def choose_dtype(device: str) -> Any:
+    """bfloat16 on an accelerator that has it. Never on a CPU: most must emulate it, six times slower than without; and
+    on the few that need not, an index would hold other vectors than on the rest, off by more than a score may be."""
     import torch
 
-    if device.startswith("cuda"):
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
-    return torch.bfloat16 if device == "cpu" and not int8 and cpu_has_bf16() else torch.float32
-
-
-def cpu_has_bf16() -> bool:
-    """Whether this CPU multiplies bfloat16 itself."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return False
-    flags = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
-    return bool(BF16_FLAGS & set(flags.lower().split()))
+    if device.startswith("cuda") and torch.cuda.is_bf16_supported():
+        return torch.bfloat16
+    return torch.float32
 
 
 def free_memory(device: str) -> tuple[int, int]:

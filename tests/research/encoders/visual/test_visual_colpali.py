@@ -13,7 +13,6 @@ import pytest
 
 from research.boxes import WHOLE_PAGE
 from research.encoders.quiet import quiet
-from research.encoders.visual.device import cpu_has_bf16
 from research.encoders.visual.loading import engine
 from research.encoders.visual.maxsim import score
 from research.encoders.visual.packing import pack, stack
@@ -46,8 +45,7 @@ def test_scores_equal_those_of_colpali_engine(tiny: Tiny, pages: list[Path], nam
         theirs_questions = [model(**processor.process_queries([question]))[0] for question in QUESTIONS]
         theirs = processor.score_multi_vector(theirs_questions, theirs_pages, device="cpu").numpy()
     assert ours.shape == theirs.shape
-    # Theirs is in float32; a CPU that multiplies bfloat16 itself is used so, which has three digits.
-    assert np.abs(ours - theirs).max() < (3e-2 if cpu_has_bf16() else 1e-3)
+    assert np.abs(ours - theirs).max() < 1e-3
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,9 +128,12 @@ def test_pooling_keeps_a_third_of_the_vectors(tiny: Tiny, pages: list[Path]) -> 
 
 
 def test_bf16_runs(tiny: Tiny, pages: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
     folder = tiny("ColModernVBert")
     full = load_visual_encoder(f"colpali:{folder}").embed_pages(pages[:1])[0]
-    monkeypatch.setattr("research.encoders.visual.device.cpu_has_bf16", lambda: True)
+    # As on an accelerator that has it.
+    monkeypatch.setattr("research.encoders.visual.colpali.choose_dtype", lambda device: torch.bfloat16)
     half = load_visual_encoder(f"colpali:{folder}").embed_pages(pages[:1])[0]
     assert half.vectors.dtype == np.float32
     assert (full.vectors * half.vectors).sum(axis=1).min() > 0.98
