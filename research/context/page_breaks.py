@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.context.passages import Unit, split
+from research.context.units import Unit, split
 from research.models import Item, Passage
 from research.store.catalog.pages import page_markdown
 from research.text import UNSPACED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from research.context.passages import Unit, split
+from research.context.units import Unit, split
 from research.models import Item
 
 _SEPARATOR = " > "  # of the stored path, and its bounds: ingest/pdf/outline.py
