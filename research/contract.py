@@ -85,7 +85,8 @@ class SearchEngine:
         with self.index.catalog.snapshot() as reader:
             question = Question(query, mode=mode)
             found = self.index.source.retrieve(reader, question, num_results)
-            items = self.index.source.highlight(reader, question.searching(found.searched), found.items)
+            asked = question.searching(found.searched)
+            items = self.index.source.with_passages(reader, asked, found.items, look=True)
         return [_result(item) for item in items]
 
 

@@ -181,6 +181,7 @@ class Index:
         passages that fit the question and grows to whole pages while there is room, "passages" shows nothing else,
         "pages" whole pages only. `highlights` also finds the places on the pages.
         """
+        from research.answer.quotes import quotes_from
         from research.context.pipeline import Budget, build
         from research.context.render.cited import CitedPages, research_context
 
@@ -196,10 +197,12 @@ class Index:
                 renderer=CitedPages(),
                 counter=counter or self._own_counter(),
                 recorder=self.recorder,
-                passages=lambda asked, items: self.source.with_passages(reader, asked, items),
+                passages=lambda asked, items: self.source.with_passages(reader, asked, items, look=highlights),
                 extent=extent,
             )
-        return research_context(context, budget.max_tokens)
+        return replace(
+            research_context(context, budget.max_tokens), quotes=quotes_from(context.fitted.items, context.found)
+        )
 
     def search(
         self,
@@ -218,7 +221,8 @@ class Index:
         with self.catalog.snapshot() as reader:
             asked = self._question(reader, question, mode, documents, filters)
             found = self.source.retrieve(reader, asked, limit)
-            items = self.source.with_passages(reader, asked.searching(found.searched), found.items)
+            asked = asked.searching(found.searched)
+            items = self.source.with_passages(reader, asked, found.items, look=highlights)
         results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
         coverage = (found.coverage or Coverage()).noting(asked.notes)
         return SearchResults(question, results, coverage, found.timings, found.searched, found.rewrites)
@@ -256,7 +260,7 @@ class Index:
                 )
             item, problem = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), ""
             if question is not None:
-                passages, problem = self.source.places(reader, Question(question), item.ref)
+                passages, problem = self.source.places(reader, Question(question), item)
                 item = replace(item, passages=tuple(passages))
         return PageView(item, info.num_pages, stored.error, problem)
 

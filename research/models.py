@@ -137,6 +137,7 @@ class Quote:
     start: int  # its characters in the page's markdown
     end: int
     box: tuple[float, float, float, float] | None = None
+    header: str = ""  # of the table that a row stands in, if it is not part of the text
 
 
 @dataclass(frozen=True, slots=True)

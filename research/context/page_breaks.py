@@ -72,13 +72,19 @@ def _joined(reader: Reader, item: Item) -> Item:
     if not units or units[-1].kind not in {"sentence", "item"}:
         return item
     following = page_markdown(reader, item.ref.key, page + 1) or ""
-    rest = _rest(item.text[units[-1].start : units[-1].end], following)
+    rest = _rest(item.text[units[-1].start : units[-1].end], _without_running_head(following, item.text))
     if not rest:
         return item
     passages = list(item.passages)
     for place in last:
         passages[place] = _over(passages[place], item.text, page, rest)
     return replace(item, passages=tuple(passages))
+
+
+def _without_running_head(following: str, text: str) -> str:
+    """The next page without a first line that both begin with: a chapter's name, which is no text."""
+    head, _, rest = following.lstrip().partition("\n")
+    return rest if head and head.strip() == text.lstrip().partition("\n")[0].strip() else following
 
 
 def _over(passage: Passage, text: str, page: int, rest: str) -> Passage:

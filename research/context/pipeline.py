@@ -77,6 +77,7 @@ class Context:
 
     question: Question
     fitted: Fitted
+    found: list[Item] = field(default_factory=list)  # as they were before the budget: with the whole text of each
     coverage: Coverage = field(default_factory=Coverage)
     timings: dict[str, float] = field(default_factory=dict)
     searched: str = ""
@@ -118,7 +119,7 @@ def build(
         recorder.count("items", len(fitted.items))
     rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
     coverage = _coverage(retrieved).noting(question.notes)
-    return Context(question, fitted, coverage, timings, searched, rewrites)
+    return Context(question, fitted, items, coverage, timings, searched, rewrites)
 
 
 def rank(found: Sequence[Sequence[Item]]) -> list[Item]:

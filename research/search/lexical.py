@@ -103,6 +103,11 @@ class LexicalLeg:
         return hits
 
 
+def terms_of(reader: Reader, question: Question) -> list[Term]:
+    """The words of a question with their weights."""
+    return _terms_of(reader, question).terms
+
+
 def _terms_of(reader: Reader, question: Question) -> _Terms:
     return question.memo.get("terms", partial(_read, reader, question.wording))
 
