@@ -112,7 +112,7 @@ def build(
         with recorder.time("passages") if recorder else nullcontext():
             items = passages(question.searching(searched), items)
     with recorder.time("fit") if recorder else nullcontext():
-        fitted = fit(items, budget.max_tokens, renderer, counter, extent=extent)
+        fitted = fit(_unmarked(items), budget.max_tokens, renderer, counter, extent=extent)
     timings = {step: seconds for found in retrieved for step, seconds in found.timings.items()}
     timings["total"] = time.perf_counter() - started
     if recorder:
@@ -120,6 +120,13 @@ def build(
     rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
     coverage = _coverage(retrieved).noting(question.notes)
     return Context(question, fitted, items, coverage, timings, searched, rewrites)
+
+
+def _unmarked(items: Sequence[Item]) -> list[Item]:
+    """The items without anything in their text that reads like the mark of a page break."""
+    from research.context.page_breaks import neutralize_page_marks
+
+    return [replace(item, text=neutralize_page_marks(item.text)) for item in items]
 
 
 def rank(found: Sequence[Sequence[Item]]) -> list[Item]:
@@ -172,11 +179,16 @@ def fit(
     """As much of the items as fits. Those with passages grow from them to whole pages while there is room; `extent`
     "passages" leaves it at them. Without passages, or if "pages" are asked for, items are taken whole and in order: the
     one that crosses the budget is cut, the rest are dropped."""
-    if extent != "pages" and any(item.passages for item in items):
-        from research.context.growth import fit_passages
+    run_on = any(len(passage.pages) > 1 for item in items for passage in item.passages)
+    if extent != "passages" and not run_on:
+        whole = _fit_whole(items, max_tokens, renderer, counter)
+        if extent == "pages" or not whole.truncated:
+            return whole
+    if extent == "pages" or not any(item.passages for item in items):
+        return _fit_whole(items, max_tokens, renderer, counter)
+    from research.context.growth import fit_passages
 
-        return fit_passages(items, max_tokens, renderer, counter, only=extent == "passages")
-    return _fit_whole(items, max_tokens, renderer, counter)
+    return fit_passages(items, max_tokens, renderer, counter, only=extent == "passages")
 
 
 def _fit_whole(items: Sequence[Item], max_tokens: int, renderer: Renderer, counter: TokenCounter) -> Fitted:

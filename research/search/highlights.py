@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
 
 _MOST = 3  # boxes a page: more would be the whole of it
+_AS_GOOD = 0.8  # of the best place's score, for a second one to be marked on a picture
 _PATCHES = 12  # of a visual model's patches, the best ones
 _TOUCHING = 0.005  # of the page: patches no further apart are one
 _DIGITS = 4  # of a box that is shown
@@ -71,7 +72,8 @@ class Highlighter:
                 return seen[page_id], ""
         except CtxError as error:
             problem = error.message
-        return self.passages(reader, question, {page_id: PageText(text)}, fine=None)[page_id], problem
+        found = self.passages(reader, question, {page_id: PageText(text)}, fine=None)[page_id]
+        return [each for each in found if each.score >= _AS_GOOD * found[0].score], problem
 
     def _vector(self, reader: Reader, question: Question) -> NDArray[np.float32] | None:
         """The question's, if a leg has made it: what loads no encoder to search needs none for its passages."""

@@ -5,7 +5,7 @@
 `words` is the share of the question's weight that stands in the passage; a word of many units of the page counts less,
 since it tells them apart no better. Words of the table's header and of the heading above count, but less than its own.
 `cosine` is that of the chunk around it. Of the few best units of all pages it is that of the unit itself, so that what
-is said in other words is found, at the cost of embedding some ten sentences (`FINE`); without an encoder it is nothing.
+is said in other words is found, at the cost of embedding a few sentences (`FINE`); without an encoder it is nothing.
 
 A passage is one unit or several that follow each other, up to 300 characters: a label with its value, rows of a table,
 a question with its answer. Measured on the pages of mmlongbench-dev that hold the answer (`make bench ONLY=quotes`):
@@ -30,8 +30,9 @@ from research.store.fulltext.analyzer import analyze
 if TYPE_CHECKING:
     from research.store.catalog.vectors import ComparedChunk
 
-FINE = 8  # units of all pages that are embedded themselves
+FINE = 4  # units of all pages that are embedded themselves
 _MOST = 3  # passages a page
+_LOOKED_AT = 8  # units of a page, the best by themselves, that a passage is made around
 _AS_GOOD = 0.35  # of the best passage's score, for a further one to be named
 _LONGEST = 300  # characters of a passage of several units
 _CONTEXT = 0.6
@@ -138,8 +139,9 @@ class PageEvidence:
 
     def passages(self) -> list[Passage]:
         """The best passages that do not overlap, best first."""
+        alone = sorted(range(len(self.units)), key=lambda index: -self._score(index, index))[:_LOOKED_AT]
         # Of equals the longest: what stands beside the match is as likely to answer, and the last, for that follows it.
-        windows = [(round(self._score(first, last), 6), first, last) for first, last in self._windows()]
+        windows = [(round(self._score(first, last), 6), first, last) for first, last in self._windows(set(alone))]
         scored = sorted(windows, key=lambda entry: (-entry[0], entry[1] - entry[2], -entry[1]))
         chosen: list[tuple[int, int]] = []
         found: list[Passage] = []
@@ -153,18 +155,17 @@ class PageEvidence:
                 found.append(Passage(self.text[start:end], share, self._box(start, end), start, end))
         return found
 
-    def _windows(self) -> Iterator[tuple[int, int]]:
-        """First and last unit of whatever may be a passage."""
+    def _windows(self, around: set[int]) -> Iterator[tuple[int, int]]:
+        """First and last unit of whatever may be a passage and has one of these units in it."""
         for first, unit in enumerate(self.units):
-            last = first
-            if not self._opens(last):
-                yield first, last
-            while self._goes_on(unit, last):
-                last += 1
-                if not self._opens(last):
-                    yield first, last
-            if last == first and self._opens(first):
-                yield first, first + 1
+            ends = [first]
+            while self._goes_on(unit, ends[-1]):
+                ends.append(ends[-1] + 1)
+            if len(ends) == 1 and self._opens(first):
+                ends.append(first + 1)
+            # What announces something is no end, unless nothing else is.
+            closed = [last for last in ends if not self._opens(last)] or ends[-1:]
+            yield from ((first, last) for last in closed if not around.isdisjoint(range(first, last + 1)))
 
     def _opens(self, index: int) -> bool:
         """Whether a unit is answered by the next one: a question, or what ends with a colon."""
