@@ -120,8 +120,20 @@ def _read(reader: Reader, text: str) -> _Terms:
     kept = {term.word for term in terms}
     plain = analyze_name(text)
     joined = [a + b for a, b in pairwise(plain)]  # "Best Buy" in a question names BESTBUY_2023.pdf
-    named = search.name_matches(reader, [*plain, *joined])
+    units = _written_with_digits(text)
+    named = search.name_matches(reader, [*(word for word in plain if word not in units), *joined])
     return _Terms(terms, [word for word in ordered if word in kept], named, floors(reader, text, terms))
+
+
+def _written_with_digits(text: str) -> set[str]:
+    """Pieces of one or two letters that are written together with digits: FY2022 names no document by its FY."""
+    return {
+        piece
+        for token in text.split()
+        if any(map(str.isdigit, token))
+        for piece in analyze_name(token)
+        if piece.isalpha() and len(piece) <= 2
+    }
 
 
 def _name_scores(reader: Reader, asked: _Terms, page_ids: Sequence[int]) -> dict[int, float]:

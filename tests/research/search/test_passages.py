@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_index import add, embed, open_catalog
 
 from research.boxes import Box
 from research.encoders.registry import load_text_encoder
@@ -17,7 +18,6 @@ from research.search.numbers_asked import asks_for_number
 from research.search.passages import PageEvidence, Piece, WantedWords, refine
 from research.store.catalog.vectors import ComparedChunk
 from research.store.fulltext.analyzer import analyze
-from tests.research.search.small_index import add, embed, open_catalog
 
 TOP: Box = (0.1, 0.1, 0.9, 0.2)
 FOOT: Box = (0.1, 0.8, 0.9, 0.9)
