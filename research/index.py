@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -197,7 +198,7 @@ class Index:
                 renderer=CitedPages(),
                 counter=counter or self._own_counter(),
                 recorder=self.recorder,
-                passages=lambda asked, items: self.source.with_passages(reader, asked, items, look=highlights),
+                passages=partial(self.source.with_passages, reader, look=highlights),
                 extent=extent,
             )
         return replace(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.context.units import Unit, split
+from research.context.units import Unit, first_unit, last_unit
 from research.models import Item, Passage
 from research.store.catalog.pages import page_markdown
 from research.text import UNSPACED
@@ -58,27 +58,18 @@ def continuation(item: Item) -> str:
 
 def join_page_breaks(reader: Reader, items: Sequence[Item]) -> list[Item]:
     """The items, with the end of the sentence from the next page where a passage runs on over a page break."""
-    return [_joined(reader, item) if item.passages else item for item in items]
-
-
-def _joined(reader: Reader, item: Item) -> Item:
-    end = len(item.text.rstrip())
-    last = [place for place, passage in enumerate(item.passages) if passage.end >= end > passage.start]
-    if item.ref.kind != "page" or not last:
-        return item
-    page = int(item.ref.part)
-    units = split(item.text)
-    # Only a sentence goes on; a label or a row at the foot of a page does not.
-    if not units or units[-1].kind not in {"sentence", "item"}:
-        return item
-    following = page_markdown(reader, item.ref.key, page + 1) or ""
-    rest = _rest(item.text[units[-1].start : units[-1].end], _without_running_head(following, item.text))
-    if not rest:
-        return item
-    passages = list(item.passages)
-    for place in last:
-        passages[place] = _over(passages[place], item.text, page, rest)
-    return replace(item, passages=tuple(passages))
+    joined = list(items)
+    for place, item in enumerate(items):
+        end = len(item.text.rstrip())
+        last = {passage for passage in item.passages if passage.end >= end > passage.start}
+        if item.ref.kind != "page" or not last:
+            continue
+        page = int(item.ref.part)
+        following = _without_running_head(page_markdown(reader, item.ref.key, page + 1) or "", item.text)
+        if rest := _rest(item.text, following):
+            passages = [_over(each, item.text, page, rest) if each in last else each for each in item.passages]
+            joined[place] = replace(item, passages=tuple(passages))
+    return joined
 
 
 def _without_running_head(following: str, text: str) -> str:
@@ -93,16 +84,18 @@ def _over(passage: Passage, text: str, page: int, rest: str) -> Passage:
     return replace(passage, text=joined, end=passage.start + len(here), pages=(page, page + 1))
 
 
-def _rest(sentence: str, following: str) -> str:
-    """The beginning of the next page, to its first sentence end, if the sentence goes on there."""
+def _rest(text: str, following: str) -> str:
+    """The beginning of the next page, to its first sentence end, if the last sentence of this one goes on there."""
     begin = following[: 4 * _MOST]
-    first = next(iter(split(begin)), None)
-    if first is None or first.kind not in {"sentence", "line"} or not _runs_on(sentence, begin[first.start :]):
+    first = first_unit(begin)
+    if first is None or first.kind not in {"sentence", "line"} or not _runs_on(text, begin[first.start :]):
         return ""
-    return _cut(begin, first)
+    # Only a sentence goes on; a label or a row at the foot of a page does not.
+    last = last_unit(text)
+    return _cut(begin, first) if last is not None and last.kind in {"sentence", "item"} else ""
 
 
-def _runs_on(sentence: str, following: str) -> bool:
+def _runs_on(text: str, following: str) -> bool:
     """A small letter goes on with what stands before it. Without one, the end of the page must show it: a comma, a
     dash, or, in scripts without capitals, a letter where a full stop is usual."""
     word = _BEGINS_WORD.match(following)
@@ -110,7 +103,7 @@ def _runs_on(sentence: str, following: str) -> bool:
         return False
     if word[1].islower():
         return True
-    return _GOES_ON.search(sentence.rstrip()) is not None
+    return _GOES_ON.search(text.rstrip()) is not None
 
 
 def _cut(text: str, unit: Unit) -> str:

@@ -5,13 +5,14 @@ Apart from the search, and asked for by who shows it: it costs a look at every p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from research.boxes import Box, area, rounded, touches, union, unpack_boxes
+from research.context.units import split
 from research.errors import CtxError, EncoderNotAllowed, EncoderUnavailable
-from research.models import Passage, Question
+from research.models import Item, Passage, Question
 from research.search.lexical import terms_of
 from research.search.passages import FINE, PageEvidence, Piece, WantedWords, refine
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
@@ -40,39 +41,52 @@ class Highlighter:
         self._visual = visual
 
     def passages(
-        self, reader: Reader, question: Question, pages: Mapping[int, PageText], *, fine: int | None = FINE
-    ) -> dict[int, list[Passage]]:
-        """page_id → its best passages, best first. `fine`: so many units of all pages are embedded themselves, or
-        every one. Without an encoder, or where the search needs none, passages are found by words alone."""
+        self,
+        reader: Reader,
+        question: Question,
+        items: Sequence[Item],
+        page_ids: Sequence[int],
+        fine: int | None = FINE,
+    ) -> list[Item]:
+        """The items with their best passages, best first. `fine`: so many units of all pages are embedded themselves,
+        or every one. Without an encoder, or where the search needs none, passages are found by words alone."""
         asked = self._vector(reader, question)
-        chunks = vectors.nearest_on_pages(reader, list(pages), asked) if asked is not None else {}
-        lines = _lines(reader, list(pages), asked) if asked is not None else {}
-        wanted = WantedWords({term.word: term.idf for term in terms_of(reader, question)})
-        found = {
-            page_id: PageEvidence(page.text, wanted, question.wording, chunks.get(page_id, ()), lines.get(page_id, ()))
-            for page_id, page in pages.items()
-        }
+        chunks = vectors.nearest_on_pages(reader, page_ids, asked) if asked is not None else {}
+        lines = _lines(reader, page_ids, asked) if asked is not None else {}
+        wanted = WantedWords(question.wording, {term.word: term.idf for term in terms_of(reader, question)})
+        pages: list[PageEvidence] = []
+        for item, page_id in zip(items, page_ids, strict=True):
+            units = split(item.text)
+            pages.append(PageEvidence(item.text, units, wanted, chunks.get(page_id, ()), lines.get(page_id, ())))
         if asked is not None:
             encoder = self._encoder.encoder(reader)
-            worth = [(found[page_id], page.worth) for page_id, page in pages.items()]
+            worth = [(page, item.score) for page, item in zip(pages, items, strict=True)]
             refine(worth, lambda texts: _cosines(encoder, texts, asked), fine)
-        return {page_id: evidence.passages() for page_id, evidence in found.items()}
+        return [
+            replace(item, passages=page.passages(str(item.metadata.get("section_path", ""))))
+            for item, page in zip(items, pages, strict=True)
+        ]
 
-    def seen(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> dict[int, list[Passage]]:
-        """page_id → the places that a visual model answers the question by; empty where none has filled the index."""
+    def places(self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]) -> list[Item]:
+        """The items with the places that a visual model answers the question by, in place of those the text has. As
+        they are, where no model has filled the index."""
         if visual_side(reader).kind != "model":
-            return {}
-        return by_model(reader, self._visual.model().vectors_of(reader, question), page_ids)
+            return list(items)
+        found = by_model(reader, self._visual.model().vectors_of(reader, question), page_ids)
+        return [
+            replace(item, passages=(*(replace(each, box=None) for each in item.passages), *found[page_id]))
+            for item, page_id in zip(items, page_ids, strict=True)
+        ]
 
-    def closely(self, reader: Reader, question: Question, page_id: int, text: str) -> tuple[list[Passage], str]:
+    def closely(self, reader: Reader, question: Question, item: Item, page_id: int) -> tuple[list[Passage], str]:
         """The places on one page, each of its units embedded, and why a visual model could not say, if so."""
         problem = ""
         try:
-            if seen := self.seen(reader, question, [page_id]):
-                return seen[page_id], ""
+            if seen := self.places(reader, question, [item], [page_id])[0].passages:
+                return list(seen), ""
         except CtxError as error:
             problem = error.message
-        found = self.passages(reader, question, {page_id: PageText(text)}, fine=None)[page_id]
+        found = self.passages(reader, question, [item], [page_id], None)[0].passages
         return [each for each in found if each.score >= _AS_GOOD * found[0].score], problem
 
     def _vector(self, reader: Reader, question: Question) -> NDArray[np.float32] | None:
@@ -85,18 +99,11 @@ class Highlighter:
             return None  # its leg has told why
 
 
-@dataclass(frozen=True, slots=True)
-class PageText:
-    """A page's markdown, and what speaks for all of it beside other pages."""
-
-    text: str
-    worth: float = 0.0
-
-
 def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float32]) -> list[float]:
     from research.encoders.base import fitting
 
-    found: list[float] = (encoder.embed([fitting(text, encoder) for text in texts]) @ asked).tolist()
+    short = [text if len(text) < encoder.max_tokens else fitting(text, encoder) for text in texts]
+    found: list[float] = (encoder.embed(short) @ asked).tolist()
     return found
 
 

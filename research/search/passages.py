@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from research.boxes import Box, rounded, union
-from research.context.units import Unit, split
+from research.context.sections import section_path
+from research.context.units import Unit
 from research.models import Passage
 from research.search.numbers_asked import asks_for_number
 from research.store.fulltext.analyzer import analyze
@@ -57,8 +58,10 @@ class Piece:
 class WantedWords:
     """The words of a question with their weights, found in texts as full-text search compares them."""
 
-    def __init__(self, weights: Mapping[str, float]) -> None:
+    def __init__(self, question: str, weights: Mapping[str, float]) -> None:
         self.weights = weights
+        self.number = asks_for_number(question)
+        self.given = frozenset(_NUMBERS.findall(question))  # numbers that are no answer
         self._known: dict[str, frozenset[str]] = {}
         self._pattern = _beginnings(weights) if all(word.isascii() for word in weights) else None
 
@@ -109,25 +112,24 @@ class PageEvidence:
     def __init__(
         self,
         text: str,
+        units: list[Unit],
         wanted: WantedWords,
-        question: str,
         chunks: Sequence[ComparedChunk] = (),
         lines: Sequence[Piece] = (),
     ) -> None:
         self.text = text
-        self.units = split(text)
+        self.units = units
         self._starts = [unit.start for unit in self.units]
         self._words: list[frozenset[str]] = [frozenset()] * len(self.units)
         for place, found in wanted.find(text):
             if (index := self._unit_at(place)) is not None:
                 self._words[index] |= found
         self._weights = _on_page(wanted.weights, self._words)
-        self._asks_number = asks_for_number(question)
-        self._given = set(_NUMBERS.findall(question))
+        self._wanted = wanted
         self._blocks = list(_blocks(text, chunks))
         self._lines = list(_lines(text, lines))
         self._cosines = self._rough(chunks)
-        self._headings = self._above()
+        self._context = self._above()
 
     def refine(self, index: int, cosine: float) -> None:
         """The unit's own cosine, in place of what its chunk has."""
@@ -135,10 +137,14 @@ class PageEvidence:
 
     def candidates(self) -> list[Candidate]:
         """Every unit but headings, with what it scores by itself."""
-        return [Candidate(self, i, self._score(i, i)) for i, unit in enumerate(self.units) if unit.kind != "heading"]
+        found = []
+        for index, unit in enumerate(self.units):
+            if unit.kind != "heading":
+                found.append(Candidate(self, index, self._score(index, index)))
+        return found
 
-    def passages(self) -> list[Passage]:
-        """The best passages that do not overlap, best first."""
+    def passages(self, section: str = "") -> tuple[Passage, ...]:
+        """The best passages that do not overlap, best first. `section`: the headings in force where the page begins."""
         alone = sorted(range(len(self.units)), key=lambda index: -self._score(index, index))[:_LOOKED_AT]
         # Of equals the longest: what stands beside the match is as likely to answer, and the last, for that follows it.
         windows = [(round(self._score(first, last), 6), first, last) for first, last in self._windows(set(alone))]
@@ -152,8 +158,9 @@ class PageEvidence:
                 chosen.append((first, last))
                 start, end = self.units[first].start, self.units[last].end
                 share = round(min(1.0, score / _BEST), 4)
-                found.append(Passage(self.text[start:end], share, self._box(start, end), start, end))
-        return found
+                path = section_path(self.text, self.units, start, section)
+                found.append(Passage(self.text[start:end], share, self._box(start, end), start, end, path))
+        return tuple(found)
 
     def _windows(self, around: set[int]) -> Iterator[tuple[int, int]]:
         """First and last unit of whatever may be a passage and has one of these units in it."""
@@ -182,32 +189,27 @@ class PageEvidence:
 
     def _score(self, first: int, last: int) -> float:
         own = frozenset[str]().union(*self._words[first : last + 1])
-        above = self._context(first) - own
-        score = sum(self._weights[word] for word in own) + _CONTEXT * sum(self._weights[word] for word in above)
+        weight = self._weights.__getitem__
+        score = sum(map(weight, own)) + _CONTEXT * sum(map(weight, self._context[first] - own))
         score += max(0.0, *self._cosines[first : last + 1])
         unit = self.units[first]
-        if self._asks_number:
+        if self._wanted.number:
             numbers = set(_NUMBERS.findall(self.text, unit.start, self.units[last].end))
-            score += _NUMBER * (not numbers <= self._given)
+            score += _NUMBER * (not numbers <= self._wanted.given)
         return score - _HEADING * (unit.kind == "heading")
 
-    def _context(self, index: int) -> frozenset[str]:
-        """The question's words in the heading above a unit and in its table's header."""
-        heading = self._headings[index]
-        found = self._words[heading] if heading is not None and heading != index else frozenset()
-        header = self.units[index].header
-        if header is not None:
-            rows = range(bisect_right(self._starts, header[0]) - 1, bisect_right(self._starts, header[1] - 1))
-            found = found.union(*(self._words[row] for row in rows if row >= 0))
-        return found
-
-    def _above(self) -> list[int | None]:
-        """Of each unit the heading it stands under."""
-        found: list[int | None] = []
-        heading = None
+    def _above(self) -> list[frozenset[str]]:
+        """Of each unit the question's words in the heading above it and in its table's header."""
+        found: list[frozenset[str]] = []
+        heading: frozenset[str] = frozenset()
         for index, unit in enumerate(self.units):
-            heading = index if unit.kind == "heading" else heading
-            found.append(heading)
+            if unit.kind == "heading":
+                heading = self._words[index]
+            header = unit.header
+            rows = range(0)
+            if header is not None:
+                rows = range(bisect_right(self._starts, header[0]) - 1, bisect_right(self._starts, header[1] - 1))
+            found.append(heading.union(*(self._words[row] for row in rows)))
         return found
 
     def _rough(self, chunks: Sequence[ComparedChunk]) -> list[float]:
@@ -275,11 +277,10 @@ Embed = Callable[[Sequence[str]], Sequence[float]]
 def refine(pages: Sequence[tuple[PageEvidence, float]], embed: Embed, most: int | None = FINE) -> None:
     """Give the `most` best units of all pages, or every one, cosines of their own. The number beside a page is what
     speaks for all of it."""
-    found = [
-        (candidate.score + worth, order, candidate)
-        for order, (page, worth) in enumerate(pages)
-        for candidate in page.candidates()
-    ]
+    found: list[tuple[float, int, Candidate]] = []
+    for order, (page, worth) in enumerate(pages):
+        for candidate in page.candidates():
+            found.append((candidate.score + worth, order, candidate))
     best = [candidate for _, _, candidate in sorted(found, key=lambda entry: (-entry[0], entry[1]))[:most]]
     if not best:
         return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -85,39 +86,22 @@ class DocumentsSource:
         """The items with their passages, each under its headings, and to the end of a sentence that runs on. `look`:
         also where a visual model sees the answer. What fails costs itself alone, and a note tells."""
         from research.context.page_breaks import join_page_breaks
-        from research.context.sections import with_sections
 
         page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
-        found = _unless_it_fails(question, lambda: self._by_text(reader, question, items, page_ids), list(items))
-        found = _unless_it_fails(question, lambda: join_page_breaks(reader, list(map(with_sections, found))), found)
+        highlighter, found = self._highlighter(), list(items)
+        with _failing_alone(question):
+            found = highlighter.passages(reader, question, found, page_ids)
+        with _failing_alone(question):
+            found = join_page_breaks(reader, found)
         if look:
-            found = _unless_it_fails(question, lambda: self._by_sight(reader, question, found, page_ids), found)
+            with _failing_alone(question):
+                found = highlighter.places(reader, question, found, page_ids)
         return found
-
-    def _by_text(
-        self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]
-    ) -> list[Item]:
-        from research.search.highlights import PageText
-
-        pages = {page_id: PageText(item.text, item.score) for page_id, item in zip(page_ids, items, strict=True)}
-        passages = self._highlighter().passages(reader, question, pages)
-        return [replace(item, passages=tuple(passages[page_id])) for item, page_id in zip(items, page_ids, strict=True)]
-
-    def _by_sight(
-        self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]
-    ) -> list[Item]:
-        """A visual model's places stand for those that the text has."""
-        seen = self._highlighter().seen(reader, question, page_ids)
-        return [
-            replace(item, passages=(*(replace(each, box=None) for each in item.passages), *places)) if places else item
-            for item, page_id in zip(items, page_ids, strict=True)
-            for places in (seen.get(page_id, []),)
-        ]
 
     def places(self, reader: Reader, question: Question, item: Item) -> tuple[list[Passage], str]:
         """Where on one page the answer seems to stand, and why a visual model could not say, if so."""
         [page_id] = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}"])
-        return self._highlighter().closely(reader, question, page_id, item.text)
+        return self._highlighter().closely(reader, question, item, page_id)
 
     def _highlighter(self) -> Highlighter:
         from research.search.highlights import Highlighter
@@ -125,17 +109,18 @@ class DocumentsSource:
         return Highlighter(self._encoder, self._visual)
 
 
-def _unless_it_fails(question: Question, step: Callable[[], list[Item]], otherwise: list[Item]) -> list[Item]:
+@contextmanager
+def _failing_alone(question: Question) -> Iterator[None]:
+    """What is done inside may fail: a damaged chunk, a model that will not load. The answer stands; a note tells."""
     try:
-        return step()
+        yield
     except (EncoderNotAllowed, EncoderUnavailable):
-        return otherwise  # coverage says so already: its leg failed for the same reason
-    except Exception as error:  # noqa: BLE001  a damaged chunk, a model that will not load: the answer stands
+        pass  # coverage says so already: its leg failed for the same reason
+    except Exception as error:  # noqa: BLE001
         question.notes.append(f"the places on the pages could not be found: {type(error).__name__}: {error}")
         from research.observe.log import log_failure
 
         log_failure("search", "the places on the pages could not be found", error)
-        return otherwise
 
 
 def calibrated(total: float, rank: int, mode: str) -> float:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from small_index import add, embed, open_catalog
 
 from research.boxes import Box
+from research.context.units import split
 from research.encoders.registry import load_text_encoder
 from research.index import Index
 from research.models import Passage
@@ -26,8 +27,8 @@ FOOT: Box = (0.1, 0.8, 0.9, 0.9)
 def passages(
     text: str, question: str, chunks: tuple[ComparedChunk, ...] = (), lines: tuple[Piece, ...] = ()
 ) -> list[Passage]:
-    wanted = WantedWords(dict.fromkeys(analyze(question), 1.0))
-    return PageEvidence(text, wanted, question, chunks, lines).passages()
+    wanted = WantedWords(question, dict.fromkeys(analyze(question), 1.0))
+    return list(PageEvidence(text, split(text), wanted, chunks, lines).passages())
 
 
 def best(text: str, question: str) -> str:
@@ -145,7 +146,7 @@ def test_a_line_of_ocr_has_a_vector_and_a_box_of_its_own() -> None:
 
 
 def test_the_best_units_of_all_pages_are_embedded_and_no_more() -> None:
-    pages = [PageEvidence(LEAVE, WantedWords({"vacat": 1.0}), "vacation") for _ in range(5)]
+    pages = [PageEvidence(LEAVE, split(LEAVE), WantedWords("vacation", {"vacat": 1.0})) for _ in range(5)]
     seen: list[str] = []
 
     def embed_all(texts: list[str]) -> list[float]:
