@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cli.answer_view import Note, Screen, footer, note_lines, said
-from cli.layout import Marker, cells, marked, packed, passage_lines, shorten_end, table_lines
+from cli.layout import Marker, cells, fits_in_columns, marked, packed, passage_lines, shorten_end, table_lines
 from cli.markdown import Block, blocks
 from cli.output import phrase
 from cli.views import plain
@@ -69,15 +69,15 @@ def _rendering(found: Block, width: int, mark: Marker) -> Iterator[RenderableTyp
 
 def _table(rows: Sequence[Sequence[str]], width: int, mark: Marker) -> Iterator[RenderableType]:
     columns = max(len(row) for row in rows)
+    if fits_in_columns(rows, width):
+        yield from table_lines(rows, width, mark)
+        return
     if columns == 1 or columns * (_LEAST_COLUMN + 2) > width:
         for row in rows:
             if any(cells(cell) > width for cell in row):
                 yield from (line for cell in row if cell for line in passage_lines([Block("text", cell)], width, mark))
             else:
                 yield from (marked(line, mark) for line in packed([cell for cell in row if cell], width))
-        return
-    if sum(max((cells(row[i]) for row in rows if i < len(row)), default=0) + 2 for i in range(columns)) <= width:
-        yield from table_lines(rows, width, mark)
         return
     from rich import box
     from rich.table import Table

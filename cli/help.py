@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,11 +18,19 @@ Examples:
 WITHOUT = ("index", "as_json")
 
 
+def _command_names(ctx: Any, incomplete: str) -> list[str]:
+    group = ctx.parent.command
+    return [name for name in group.list_commands(ctx.parent) if name.startswith(incomplete)]
+
+
 def command(
     ctx: typer.Context,
     *,
     name: Annotated[
-        str | None, typer.Argument(metavar="COMMAND", help="The command to tell of.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="COMMAND", help="The command to tell of.", show_default=False, autocompletion=_command_names
+        ),
     ] = None,
 ) -> int:
     from cli.output import write

@@ -16,6 +16,7 @@ from cli.output import block
 Kind = Literal["heading", "text", "item", "code", "table"]
 
 BULLET = "• "
+_TAB = 4
 
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
 _BULLET = re.compile(r"\s*[-*+•][ \t]+")
@@ -92,7 +93,7 @@ def _closed(kind: Kind, lines: list[str]) -> Iterator[Block]:
         if rows:
             yield Block("table", rows=rows)
     elif kind == "code":
-        yield Block("code", "\n".join(lines))
+        yield Block("code", "\n".join(line.expandtabs(_TAB) for line in lines).rstrip("\n"))
     else:
         yield Block(kind, " ".join(" ".join(lines).split()))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.completion import complete_document
 from cli.options import common, index_of, settings_for
 from research.errors import CtxError, NothingFoundError, UsageError
 
@@ -32,8 +33,15 @@ Examples:
 def command(
     ctx: typer.Context,
     *,
-    what: Annotated[str, typer.Argument(metavar="N|DOC", help="A citation's number, or a document's name or id.")],
-    page: Annotated[int | None, typer.Argument(metavar="[PAGE]", help="The page, where DOC is a document.")] = None,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="N|DOC",
+            help="A citation's number, or a document's name, path, title or id.",
+            autocompletion=complete_document,
+        ),
+    ],
+    page: Annotated[int | None, typer.Argument(metavar="PAGE", help="The page, where DOC is a document.")] = None,
     only_print: Annotated[bool, typer.Option("--print", help="Print the link and open nothing.")] = False,
 ) -> int:
     from cli.output import one_line, say, write, write_document, write_line

@@ -88,7 +88,7 @@ QuestionArgument = Annotated[
 
 MaybeQuestionArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="QUESTION", help="The question, or - to read it from stdin.", show_default=False),
+    typer.Argument(metavar="QUESTION...", help="The question, or - to read it from stdin.", show_default=False),
 ]
 BatchOption = Annotated[
     str | None,

@@ -1,0 +1,56 @@
+"""Markdown as blocks: what readers of PDFs write, and whatever else stands on a page."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli.markdown import Block, blocks
+
+
+@pytest.mark.parametrize(
+    ("markdown", "found"),
+    [
+        ("", []),
+        ("one\ntwo\n\nthree", [Block("text", "one two"), Block("text", "three")]),
+        ("## Causes ##\ntext", [Block("heading", "Causes"), Block("text", "text")]),
+        ("#hashtag", [Block("text", "#hashtag")]),
+        ("#", []),
+        ("- one\n  goes on\n* two\n\n3. three", [
+            Block("item", "• one goes on"), Block("item", "• two"), Block("item", "3. three"),
+        ]),
+        ("> quoted\n> on", [Block("text", "quoted on")]),
+        ("```\na  b\n\tc\n```\nafter", [Block("code", "a  b\n    c"), Block("text", "after")]),
+        ("~~~\nnever closed", [Block("code", "never closed")]),
+        ("one\n---\n\n......\ntwo", [Block("text", "one"), Block("text", "two")]),
+        ("\\# no heading", [Block("text", "# no heading")]),
+        ("snake_case and *stars* stay", [Block("text", "snake_case and *stars* stay")]),
+        ("|a|b|\n|---|:-:|\n|1|2 \\| 3|", [Block("table", rows=(("a", "b"), ("1", "2 | 3")))]),
+        ("text\n|a|\nmore", [Block("text", "text"), Block("table", rows=(("a",),)), Block("text", "more")]),
+        ("|---|", []),
+        ("|", [Block("text", "|")]),
+        ("a | b", [Block("text", "a | b")]),
+    ],
+)  # fmt: skip
+def test_the_marks_go_and_what_they_say_stays(markdown: str, found: list[Block]) -> None:
+    assert blocks(markdown) == found
+
+
+@settings(deadline=None)
+@given(st.text(st.one_of(st.characters(), st.sampled_from("|#->`~\n\t\\ \x1b\x9b\u202e"))))
+def test_no_text_breaks_it_or_brings_controls(markdown: str) -> None:
+    for found in blocks(markdown):
+        texts = [found.text, *(cell for row in found.rows for cell in row)]
+        for text in texts:
+            assert {c for c in text if unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"}} <= {"\n"}
+            assert "\n" not in text or found.kind == "code"
+            assert "\u202e" not in text
+
+
+def test_a_page_of_nothing_but_marks_takes_no_time_to_speak_of() -> None:
+    """One pass over the lines, whatever they hold: this would take minutes if any part were gone over again."""
+    for line in ("|" * 200_000, "\\|" * 100_000 + "|", "-" * 200_000 + "x", "# " * 100_000, "> " * 100_000):
+        assert len(blocks(f"|{line}|\n{line}\n")) <= 3
