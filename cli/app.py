@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cli.convert import convert_lightly
 from cli.options import (
     Common,
     DebugOption,
@@ -20,7 +21,6 @@ from cli.options import (
     LogFileOption,
     LogLevelOption,
     QuietOption,
-    convert_lightly,
     everywhere,
     keep,
 )

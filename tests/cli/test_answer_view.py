@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -56,7 +57,7 @@ def test_quotes_come_first_then_sources_then_what_to_type() -> None:
 def test_the_first_five_sources_show_their_passages_with_marks() -> None:
     shown = answer_lines(ten_sources(), Screen(80, 40), marker("subprime"))
     sources = [i for i, line in enumerate(shown) if line.plain.lstrip().startswith("[")]
-    counts = [after - before - 1 for before, after in zip(sources, sources[1:], strict=False)]
+    counts = [after - before - 1 for before, after in pairwise(sources)]
     assert all(2 <= count <= 3 for count in counts[:5])
     assert counts[5:] == [0] * 4
     passage = shown[sources[0] + 1]
