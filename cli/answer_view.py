@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cli.answer_notes import Note
 from cli.layout import (
     BETWEEN,
     ELLIPSIS,
@@ -56,12 +57,6 @@ class Screen:
     @property
     def room(self) -> int:
         return max(1, self.height - _PROMPT)
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    text: str
-    style: str
 
 
 def answer_lines(context: ResearchContext, screen: Screen, mark: Marker, notes: Sequence[Note] = ()) -> list[Text]:

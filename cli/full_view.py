@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.answer_view import Note, Screen, footer, note_lines, said
+from cli.answer_notes import Note
+from cli.answer_view import Screen, footer, note_lines, said
 from cli.layout import Marker, cells, fits_in_columns, marked, packed, passage_lines, shorten_end, table_lines
 from cli.markdown import Block, blocks
 from cli.output import phrase

@@ -60,6 +60,11 @@ def answer(
     )
 
 
+def without_escapes(shown: str) -> str:
+    """What a terminal showed, without colours and links."""
+    return re.sub(r"\x1b\[[\d;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", shown)
+
+
 def marker(*words: str) -> Marker:
     """Marks these words."""
     found = re.compile("|".join(map(re.escape, words)), re.IGNORECASE)

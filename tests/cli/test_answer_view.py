@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.text import Text
 
-from cli.answer_view import Note, Screen, answer_lines, footer, note_lines, page_line, quote_lines, said
+from cli.answer_notes import Note
+from cli.answer_view import Screen, answer_lines, footer, note_lines, page_line, quote_lines, said
 from cli.layout import MARK, cells
 from research.models import DroppedSource, Passage, ResearchContext
 from tests.cli.answers import HOSTILE, SENTENCE, answer, marker, quote, source
