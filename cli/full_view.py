@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli.answer_notes import Note
 from cli.answer_view import Screen, footer, note_lines, said
-from cli.layout import Marker, cells, fits_in_columns, marked, packed, passage_lines, shorten_end, table_lines
+from cli.layout import Marker, cells, fits_in_columns, marked, passage_lines, row_lines, shorten_end, table_lines
 from cli.markdown import Block, blocks
 from cli.output import phrase
 from cli.views import plain
@@ -40,8 +40,8 @@ def full_rendering(
 def context_rendering(formatted: str, width: int, mark: Marker) -> Iterator[RenderableType]:
     """The pages of a context, each under its citation header."""
     headers = list(_CITATION.finditer(formatted))
-    ends = [header.start() for header in headers[1:]] + [len(formatted)]
-    for header, end in zip(headers, ends, strict=True):
+    ends = [*(header.start() for header in headers[1:]), len(formatted)]
+    for header, end in zip(headers, ends, strict=False):  # without headers there is no page
         yield plain(phrase(header.group()), "bold cyan")
         yield from page_rendering(formatted[header.end() : end], width, mark)
         yield plain("")
@@ -49,12 +49,10 @@ def context_rendering(formatted: str, width: int, mark: Marker) -> Iterator[Rend
 
 def page_rendering(markdown: str, width: int, mark: Marker) -> Iterator[RenderableType]:
     """A page's text without its marks: headings stand out, tables have columns."""
-    before = ""
-    for found in blocks(markdown):
-        if before and not (before == found.kind == "item"):
+    for number, found in enumerate(blocks(markdown)):
+        if number and not found.close:
             yield plain("")
         yield from _rendering(found, width, mark)
-        before = found.kind
 
 
 def _rendering(found: Block, width: int, mark: Marker) -> Iterator[RenderableType]:
@@ -78,7 +76,7 @@ def _table(rows: Sequence[Sequence[str]], width: int, mark: Marker) -> Iterator[
             if any(cells(cell) > width for cell in row):
                 yield from (line for cell in row if cell for line in passage_lines([Block("text", cell)], width, mark))
             else:
-                yield from (marked(line, mark) for line in packed([cell for cell in row if cell], width))
+                yield from (marked(line, mark) for line in row_lines(row, width))
         return
     from rich import box
     from rich.table import Table

@@ -138,8 +138,9 @@ def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def fits_in_columns(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """A row alone has none: nothing stands below it."""
     widths = column_widths(rows)
-    return sum(widths) + len(GAP) * (len(widths) - 1) <= width
+    return len(rows) > 1 and sum(widths) + len(GAP) * (len(widths) - 1) <= width
 
 
 def table_lines(rows: Sequence[Sequence[str]], width: int, mark: Marker) -> Iterator[Text]:
@@ -154,7 +155,16 @@ def table_lines(rows: Sequence[Sequence[str]], width: int, mark: Marker) -> Iter
             yield line
         return
     for row in rows:
-        yield from (marked(line, mark) for line in packed([cell for cell in row if cell], width))
+        yield from (marked(line, mark) for line in row_lines(row, width))
+
+
+def row_lines(row: Sequence[str], width: int) -> list[str]:
+    """A row as text, broken between cells; what goes on is indented."""
+    parts = [cell for cell in row if cell]
+    lines = packed(parts, width)
+    return (
+        lines if len(lines) < 2 else [line if not n else GAP + line for n, line in enumerate(packed(parts, width - 2))]
+    )
 
 
 def excerpt(lines: Sequence[Text], count: int, width: int, *, indent: int = 0, head: int = 0) -> list[Text]:

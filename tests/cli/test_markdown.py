@@ -10,32 +10,58 @@ from hypothesis import strategies as st
 
 from cli.markdown import Block, blocks
 
+LONG = "The tables present the revenues by segment, product line and channel of the"
+
 
 @pytest.mark.parametrize(
     ("markdown", "found"),
     [
         ("", []),
-        ("one\ntwo\n\nthree", [Block("text", "one two"), Block("text", "three")]),
-        ("## Causes ##\ntext", [Block("heading", "Causes"), Block("text", "text")]),
+        ("one\n\ntwo", [Block("text", "one"), Block("text", "two")]),
+        (f"{LONG}\nUnited States.\nNext", [Block("text", f"{LONG} United States."), Block("text", "Next", close=True)]),
+        ("Until the beam has been repaired\nby us.", [Block("text", "Until the beam has been repaired by us.")]),
+        ("17 Limekiln Row\nEllerby", [Block("text", "17 Limekiln Row"), Block("text", "Ellerby", close=True)]),
+        ("## Causes ##\ntext", [Block("heading", "Causes"), Block("text", "text", close=True)]),
         ("#hashtag", [Block("text", "#hashtag")]),
         ("#", []),
         ("- one\n  goes on\n* two\n\n3. three", [
-            Block("item", "• one goes on"), Block("item", "• two"), Block("item", "3. three"),
+            Block("item", "• one goes on"), Block("item", "• two", close=True), Block("item", "3. three"),
         ]),
-        ("> quoted\n> on", [Block("text", "quoted on")]),
-        ("```\na  b\n\tc\n```\nafter", [Block("code", "a  b\n    c"), Block("text", "after")]),
+        ("> quoted", [Block("text", "quoted")]),
+        ("```\na  b\n\n\tc\n\n```\nafter", [Block("code", "a  b\n\n    c"), Block("text", "after")]),
+        ("```\na\n```\n```\nb\n```\n```\n```", [Block("code", "a"), Block("code", "b")]),
         ("~~~\nnever closed", [Block("code", "never closed")]),
         ("one\n---\n\n......\ntwo", [Block("text", "one"), Block("text", "two")]),
         ("\\# no heading", [Block("text", "# no heading")]),
         ("snake_case and *stars* stay", [Block("text", "snake_case and *stars* stay")]),
-        ("|a|b|\n|---|:-:|\n|1|2 \\| 3|", [Block("table", rows=(("a", "b"), ("1", "2 | 3")))]),
-        ("text\n|a|\nmore", [Block("text", "text"), Block("table", rows=(("a",),)), Block("text", "more")]),
         ("|---|", []),
         ("|", [Block("text", "|")]),
-        ("a | b", [Block("text", "a | b")]),
     ],
 )  # fmt: skip
 def test_the_marks_go_and_what_they_say_stays(markdown: str, found: list[Block]) -> None:
+    assert blocks(markdown) == found
+
+
+@pytest.mark.parametrize(
+    ("markdown", "found"),
+    [
+        ("|a|b|\n|---|:-:|\n|1|2 \\| 3|", [Block("table", rows=(("a", "b"), ("1", "2 | 3")))]),
+        ("text\n|a|\nmore", [
+            Block("text", "text"), Block("table", rows=(("a",),), close=True), Block("text", "more", close=True),
+        ]),
+        ("a | b", [Block("table", rows=(("a", "b"),))]),
+        ("EUROPE | ASIA\nRevenues by:\nFootwear | $ 5 | 7\nApparel | 3 | —", [
+            Block("table", rows=(("EUROPE", "ASIA"),)),
+            Block("text", "Revenues by:", close=True),
+            Block("table", rows=(("Footwear", "$ 5", "7"), ("Apparel", "3", "—")), close=True),
+        ]),
+        ("a | b\na | b | c", [
+            Block("table", rows=(("a", "b"),)), Block("table", rows=(("a", "b", "c"),), close=True),
+        ]),
+        ("- loss (dict | None)", [Block("item", "• loss (dict | None)")]),
+    ],
+)  # fmt: skip
+def test_rows_keep_their_cells(markdown: str, found: list[Block]) -> None:
     assert blocks(markdown) == found
 
 
