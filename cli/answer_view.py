@@ -126,12 +126,20 @@ def page_line(
     return shown.append(BETWEEN + shorten_path(section, left), "dim") if left else shown
 
 
+def is_unanswered(context: ResearchContext) -> bool:
+    return context.confidence is not None and context.confidence.level == "none"
+
+
+def nothing_answers(context: ResearchContext) -> str:
+    pages = f"{context.coverage.pages:,} pages were" if context.coverage.pages != 1 else "1 page was"
+    nearest = ", and these are the nearest" if context.sources else ""
+    return f"Nothing seems to answer this: {pages} searched{nearest}."
+
+
 def said(context: ResearchContext, screen: Screen, room: int, mark: Marker) -> list[Text]:
     """The quotes, best first, within `room` lines; a long one loses its end and says so."""
-    if context.confidence is not None and context.confidence.level == "none":
-        pages = f"{context.coverage.pages:,} pages were" if context.coverage.pages != 1 else "1 page was"
-        none = f"None of them seems to answer this: {pages} searched, and these are the nearest."
-        return wrapped(plain(none, "bold yellow"), screen.width)[:room]
+    if is_unanswered(context):
+        return wrapped(plain(nothing_answers(context), "bold yellow"), screen.width)[:room]
     lines: list[Text] = []
     for left, quote in zip(range(len(context.quotes), 0, -1), context.quotes, strict=True):
         spare = room - len(lines)

@@ -140,7 +140,7 @@ def command(
         from cli.html_page import write_page
 
         notes = [note.text for note in screen_notes(context)]
-        write_page(html, context, partial(found.matches, question=asked), notes, force=force)
+        write_page(html, context, partial(found.matches, question=asked), notes)
     elif drawn:
         _show(context, partial(found.matches, question=asked), settings, explain=explain, full=full)
     else:

@@ -35,12 +35,13 @@ _CELL_MARK = " | "  # in a row without a frame
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, heading, line or list item on one line; code with its lines; or the rows of a table. `close`: no
-    empty line stands before it."""
+    """A paragraph, heading, line or list item on one line; code with its lines; or the rows of a table, the first of
+    which is its `header` where it has one. `close`: no empty line stands before it."""
 
     kind: Kind
     text: str = ""
     rows: tuple[tuple[str, ...], ...] = ()
+    header: bool = False
     close: bool = False
 
 
@@ -121,7 +122,8 @@ def _made(lines: Sequence[_Line]) -> Block | None:
     kind = lines[0].kind
     if kind == "table":
         rows = tuple(_cells(line) for line in lines if not _RULE.fullmatch(line.text))
-        return Block("table", rows=rows) if rows else None
+        header = len(lines) > 1 and _RULE.fullmatch(lines[1].text) is not None
+        return Block("table", rows=rows, header=header) if rows else None
     if kind == "code":
         code = "\n".join(line.text.expandtabs(_TAB) for line in lines).rstrip("\n")
         return Block("code", code) if code else None

@@ -129,7 +129,7 @@ def test_the_section_is_that_of_the_best_passage() -> None:
 
 def test_when_nothing_answers_it_says_so_and_quotes_nothing() -> None:
     shown = plains(answer_lines(answer([source()], [quote()], level="none", pages=1_277), Screen(80, 40), marker()))
-    assert shown[0] == "None of them seems to answer this: 1,277 pages were searched, and these are the"
+    assert shown[0] == "Nothing seems to answer this: 1,277 pages were searched, and these are the"
     assert shown[1] == "nearest."
     assert not any("“" in line for line in shown)
     assert shown[-1].startswith("no confidence · ")

@@ -45,7 +45,7 @@ def test_the_marks_go_and_what_they_say_stays(markdown: str, found: list[Block])
 @pytest.mark.parametrize(
     ("markdown", "found"),
     [
-        ("|a|b|\n|---|:-:|\n|1|2 \\| 3|", [Block("table", rows=(("a", "b"), ("1", "2 | 3")))]),
+        ("|a|b|\n|---|:-:|\n|1|2 \\| 3|", [Block("table", rows=(("a", "b"), ("1", "2 | 3")), header=True)]),
         ("text\n|a|\nmore", [
             Block("text", "text"), Block("table", rows=(("a",),), close=True), Block("text", "more", close=True),
         ]),
