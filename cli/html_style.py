@@ -12,7 +12,7 @@ body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.55 system-ui
 main{max-width:64rem;margin:0 auto;padding:1.5rem 1rem 3rem}
 h1{font-size:1.6rem;line-height:1.25;margin:0 0 .4rem;overflow-wrap:anywhere}
 h2{font-size:1rem;margin:0;overflow-wrap:anywhere}
-h2 span{font-weight:400;color:var(--soft);white-space:nowrap}
+h2 span{font-weight:400;color:var(--soft)}
 a{color:var(--link)}
 p{margin:.35rem 0;overflow-wrap:anywhere}
 .facts{color:var(--soft);display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:0 0 1rem}

@@ -24,7 +24,7 @@ _LONG, _WRAPPED = 60, 30  # characters of a line that the next one goes on with:
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
 _BULLET = re.compile(r"\s*[-*+•][ \t]+")
 _NUMBER = re.compile(r"\s*\d{1,4}[.)][ \t]+")
-_QUOTE = re.compile(r" {0,3}>[ \t]?")
+_QUOTE = re.compile(r"^ {0,3}>[ \t]?")
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _ESCAPED = re.compile(r"\\([#>*+`~-])")
 _DRAWN = re.compile(r"[-_=*~.\s]{3,}")  # lines, or dots to a page number

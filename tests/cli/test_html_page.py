@@ -95,11 +95,8 @@ def picture(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def hostile_answer(picture: str) -> ResearchContext:
-    passages = [
-        Passage(
-            f"# {EVIL}\n\n{EVIL}\n\n|{EVIL}|x|\n|---|---|\n|1|2|\n\n```\n{EVIL}\n```\n- {EVIL}", 0.9, (-1, 0.2, 9, 0.3)
-        )
-    ]
+    text = f"# {EVIL}\n\n{EVIL}\n\n|{EVIL}|x|\n|---|---|\n|1|2|\n\n```\n{EVIL}\n```\n- {EVIL}"
+    passages = [Passage(text, 0.9, (-1, 0.2, 9, 0.3))]
     evil = source(EVIL, 1, EVIL, page_label=EVIL, section_path=EVIL, title=EVIL, suspicious=[EVIL],
                   passages=passages, image_path=picture)  # fmt: skip
     forged = source("b.pdf", 2, EVIL)
@@ -110,6 +107,7 @@ def hostile_answer(picture: str) -> ResearchContext:
 def test_nothing_of_a_document_becomes_part_of_the_page(picture: str) -> None:
     page = Page(answer_page(hostile_answer(picture), marker("alert", "<"), [EVIL]))
     check_alone(page)
+    assert "<script>alert(1)</script>" in page.text("p", "mark"), "it is shown as it stands"
     assert page.text("h1").startswith("<script>alert(1)</script><img src=x onerror=alert(2)>")
     assert page.text().count("<script>") > 10
     assert not set(page.text()) & set("\x1b\x9b\x07\x00\u202e\u2066\ud800")
@@ -248,7 +246,9 @@ def test_a_place_that_cannot_be_written(ask: Ask, tmp_path: Path) -> None:
     assert "cannot be written: File name too long" in ran.err
     full = ask("--html", "/dev/full")
     assert (full.code, full.out) == (1, "")
-    assert "/dev/full cannot be written: No space left on device\nhint: free some space" in full.err
+    assert (
+        "/dev/full cannot be written: No space left on device\nhint: free some space, or name another file" in full.err
+    )
 
 
 def test_a_pipe_or_a_device_is_written_to_and_stays(ask: Ask, tmp_path: Path) -> None:

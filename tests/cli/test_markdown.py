@@ -28,6 +28,7 @@ LONG = "The tables present the revenues by segment, product line and channel of 
             Block("item", "• one goes on"), Block("item", "• two", close=True), Block("item", "3. three"),
         ]),
         ("> quoted", [Block("text", "quoted")]),
+        ("peak > 26 °C", [Block("text", "peak > 26 °C")]),
         ("```\na  b\n\n\tc\n\n```\nafter", [Block("code", "a  b\n\n    c"), Block("text", "after")]),
         ("```\na\n```\n```\nb\n```\n```\n```", [Block("code", "a"), Block("code", "b")]),
         ("~~~\nnever closed", [Block("code", "never closed")]),
