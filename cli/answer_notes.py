@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 # Of the pages left out, a reader is told the first; JSON has them all.
 _NAMED = 3
+_NAME = 24  # cells of a name on the screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +25,20 @@ class Note:
 
 
 def screen_notes(context: ResearchContext) -> list[Note]:
-    """All there is to say, for a reader who sees the answer drawn."""
+    """All there is to say, for a reader who sees the answer drawn; a long name must not hide what is said of it."""
+    from cli.layout import shorten_middle
+
+    def short(name: str) -> str:
+        return shorten_middle(one_line(name), _NAME)
+
     return [
-        *(Note(f"✂ {note}", "bold yellow") for note in budget_notes(context)),
+        *(Note(f"✂ {note}", "bold yellow") for note in budget_notes(context, short)),
         *(Note(f"! {note}", "yellow") for note in notes_on(context.coverage)),
-        *(Note(f"! {note}", "bold red") for note in suspicions(context)),
+        *(Note(f"! {note}", "bold red") for note in suspicions(context, short)),
     ]
 
 
-def budget_notes(context: ResearchContext) -> list[str]:
+def budget_notes(context: ResearchContext, shown: Callable[[str], str] = one_line) -> list[str]:
     """What the budget cost."""
     notes = []
     cut = [str(number) for number, source in context.get_citation_map().items() if source.cut and context.truncated]
@@ -39,7 +46,7 @@ def budget_notes(context: ResearchContext) -> list[str]:
         which = f"source {cut[0]} is" if len(cut) == 1 else f"sources {', '.join(cut[:-1])} and {cut[-1]} are"
         notes.append(f"truncated: {which} shown in part")
     if context.dropped:
-        names = ", ".join(f"{one_line(d.filename)}:{d.page}" for d in context.dropped[:_NAMED])
+        names = ", ".join(f"{shown(d.filename)}:{d.page}" for d in context.dropped[:_NAMED])
         more = f" and {len(context.dropped) - _NAMED} more" if len(context.dropped) > _NAMED else ""
         notes.append(f"truncated: left out: {names}{more}")
     if notes:
@@ -47,12 +54,12 @@ def budget_notes(context: ResearchContext) -> list[str]:
     return notes
 
 
-def suspicions(context: ResearchContext) -> list[str]:
+def suspicions(context: ResearchContext, shown: Callable[[str], str] = one_line) -> list[str]:
     """One note for all of them: which they are, and what was seen."""
     seen = {number: source for number, source in context.get_citation_map().items() if source.suspicious}
     if not seen:
         return []
-    names = [f"{number} ({one_line(source.filename)}:{source.page})" for number, source in seen.items()]
+    names = [f"{number} ({shown(source.filename)}:{source.page})" for number, source in seen.items()]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     signs = dict.fromkeys(sign for source in seen.values() for sign in source.suspicious)
     which = f"{'source' if len(names) == 1 else 'sources'} {', '.join(names[:_NAMED])}{more}"
