@@ -19,8 +19,8 @@ WITHOUT = ("index", "as_json")
 
 
 def _command_names(ctx: Any, incomplete: str) -> list[str]:
-    group = ctx.parent.command
-    return [name for name in group.list_commands(ctx.parent) if name.startswith(incomplete)]
+    root = ctx.find_root()
+    return [name for name in root.command.list_commands(root) if name.startswith(incomplete)]
 
 
 def command(
@@ -35,16 +35,11 @@ def command(
 ) -> int:
     from cli.output import write
 
-    above = ctx.parent
-    if above is None:  # never: it is a command of ctx
-        return 0
+    root: Any = ctx.find_root()
     if name is None:
-        write(above.get_help() + "\n")
+        write(root.get_help() + "\n")
         return 0
-    group: typer.core.TyperGroup = above.command  # type: ignore[assignment]
-    _, found, _ = group.resolve_command(above, [name])
-    if found is None:  # never: the group raises for a name it has not
-        return 0
-    with type(ctx)(found, parent=above, info_name=name) as told:
+    _, found, _ = root.command.resolve_command(root, [name])
+    with type(ctx)(found, parent=root, info_name=name) as told:
         write(found.get_help(told) + "\n")
     return 0

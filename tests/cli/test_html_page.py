@@ -244,6 +244,7 @@ def test_a_place_that_cannot_be_written(ask: Ask, tmp_path: Path) -> None:
     ran = ask("--html", str(name))
     assert ran.code == 1
     assert "cannot be written: File name too long" in ran.err
+    assert "/proc/answer.html cannot be written: " in ask("--html", "/proc/answer.html").err  # root neither
     full = ask("--html", "/dev/full")
     assert (full.code, full.out) == (1, "")
     assert "/dev/full cannot be written: No space left on device\nhint: free some space, or name another" in full.err
@@ -259,7 +260,7 @@ def test_a_pipe_or_a_device_is_written_to_and_stays(ask: Ask, tmp_path: Path) ->
         assert ask("--html", str(pipe)).code == 0, "a reader may leave before all is written"
         assert reader.communicate()[0] == b"<!doctype"
     assert pipe.is_fifo()
-    assert ask("--html", os.devnull, "--force").code == 0
+    assert ask("--html", os.devnull).code == 0, "a device is no file that would be lost"
     assert not Path(os.devnull).is_file()
 
 
