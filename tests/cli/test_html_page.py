@@ -181,7 +181,7 @@ Ask = Callable[..., Ran]
 @pytest.fixture
 def ask(call: Callable[..., Ran], filled: Path) -> Ask:
     def run(*args: str) -> Ran:
-        return call("ask", "zebra housing", "--mode", "lexical", "--index", str(filled), *args)
+        return call("ask", "What made the housing bubble burst?", "--index", str(filled), *args)
 
     return run
 
