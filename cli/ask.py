@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +40,6 @@ from research.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from cli.answer_view import Note
     from cli.fields import Shape
     from cli.layout import Marker
     from cli.options import Common
@@ -77,9 +77,6 @@ HtmlOption = Annotated[
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="With --html: replace FILE if it exists.")]
 
-# Of the pages left out, a reader is told the first; JSON has them all.
-_NAMED = 3
-
 
 def command(
     ctx: typer.Context,
@@ -111,7 +108,7 @@ def command(
 
     given = common(ctx)
     shape = _shape(fields, no_text=no_text, as_json=given.as_json or batch is not None)
-    _check_html(html, force=force, as_json=given.as_json)
+    _check_html(html, force=force, other="--json" if given.as_json else "--batch" if batch is not None else "")
     asked = read_question(question or (), quiet=given.quiet) if batch is None else _no_question(question)
     filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
     settings = settings_for(
@@ -134,13 +131,16 @@ def command(
         )
     check_legs(context.coverage)
     remember(found.root, [source.ref for source in context.sources])
-    drawn = on_terminal() and not given.as_json and html is None
+    nothing = not (context.sources or context.dropped)
+    drawn = on_terminal() and not given.as_json and html is None and not nothing
     if given.as_json:
         write_document("ctx.ask/2", shape.of(context.to_dict()))
     elif html is not None:
+        from cli.answer_notes import screen_notes
         from cli.html_page import write_page
 
-        write_page(html, context, partial(found.matches, question=asked), [note.text for note in _notes(context)])
+        notes = [note.text for note in screen_notes(context)]
+        write_page(html, context, partial(found.matches, question=asked), notes)
     elif drawn:
         _show(context, partial(found.matches, question=asked), settings, explain=explain, full=full)
     else:
@@ -150,12 +150,12 @@ def command(
     return _talk(context, quiet=given.quiet, on_stderr=not drawn)
 
 
-def _check_html(html: str | None, *, force: bool, as_json: bool) -> None:
+def _check_html(html: str | None, *, force: bool, other: str) -> None:
     """Raise before anything is searched if the page could not be written."""
     if html is None:
         return
-    if as_json:
-        raise UsageError("--html and --json are two answers", hint="ask twice, or use --html alone")
+    if other:
+        raise UsageError(f"--html and {other} are two answers", hint="ask twice, or use --html alone")
     from cli.html_page import check_place
 
     check_place(html, force=force)
@@ -214,12 +214,13 @@ def _write_plain(context: ResearchContext, *, explain: bool) -> None:
 
 def _talk(context: ResearchContext, *, quiet: bool, on_stderr: bool) -> int:
     """Notes for a reader who does not see the rendering, and the exit code."""
+    from cli.answer_notes import budget_notes
     from cli.options import notes_on
     from cli.output import complain, say
     from research.errors import NothingFoundError
 
     if on_stderr and not quiet:
-        for note in (*notes_on(context.coverage), *_budget_notes(context)):
+        for note in (*notes_on(context.coverage), *budget_notes(context)):
             say(f"ctx: note: {note}")
     if context.sources or context.dropped:
         return 0
@@ -230,74 +231,35 @@ def _talk(context: ResearchContext, *, quiet: bool, on_stderr: bool) -> int:
     return nothing.exit_code
 
 
-def _budget_notes(context: ResearchContext) -> list[str]:
-    """What the budget cost."""
-    from cli.output import one_line
-
-    notes = []
-    cut = [str(number) for number, source in context.get_citation_map().items() if source.cut and context.truncated]
-    if cut:
-        which = f"source {cut[0]} is" if len(cut) == 1 else f"sources {', '.join(cut[:-1])} and {cut[-1]} are"
-        notes.append(f"truncated: {which} shown in part")
-    if context.dropped:
-        names = ", ".join(f"{one_line(d.filename)}:{d.page}" for d in context.dropped[:_NAMED])
-        more = f" and {len(context.dropped) - _NAMED} more" if len(context.dropped) > _NAMED else ""
-        notes.append(f"truncated: left out: {names}{more}")
-    if notes:
-        notes[-1] += f" (budget {context.max_tokens} tokens; raise it with --max-tokens)"
-    return notes
-
-
 def _warn(context: ResearchContext) -> None:
     """In a pipe, where nobody sees the marks of the JSON or the rendering."""
+    from cli.answer_notes import suspicions
     from cli.output import say
 
-    for note in _suspicions(context):
+    for note in suspicions(context):
         say(f"ctx: note: {note}")
-
-
-def _suspicions(context: ResearchContext) -> list[str]:
-    """One note for all of them: which they are, and what was seen."""
-    from cli.output import one_line
-    from cli.views import suspicion_note
-
-    seen = {number: source for number, source in context.get_citation_map().items() if source.suspicious}
-    if not seen:
-        return []
-    names = [f"{number} ({one_line(source.filename)}:{source.page})" for number, source in seen.items()]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    signs = dict.fromkeys(sign for source in seen.values() for sign in source.suspicious)
-    which = f"{'source' if len(names) == 1 else 'sources'} {', '.join(names[:_NAMED])}{more}"
-    return [suspicion_note(which, list(signs))]
 
 
 def _show(context: ResearchContext, mark: Marker, settings: Settings, *, explain: bool, full: bool) -> None:
     """On a terminal: one screen, or with `full` the pages in a pager."""
+    from cli.answer_notes import screen_notes
     from cli.answer_view import Screen, answer_lines
     from cli.links import has_links
     from cli.output import paint, painted, screen_size
+    from cli.pager import page
 
+    screen, notes = Screen(*screen_size()), screen_notes(context)
     if full:
         from cli.full_view import full_rendering
-        from cli.pager import page
 
-        # without links: an older less shows their escapes
-        page(painted(full_rendering(context, Screen(*screen_size()), mark, _notes(context))))
-    elif context.sources or context.dropped:
-        paint(answer_lines(context, Screen(*screen_size(), has_links(settings.links)), mark, _notes(context)))
+        page(painted(full_rendering(context, screen, mark, notes)))
+    else:
+        lines = answer_lines(context, screen, mark, notes)
+        if len(lines) < screen.height and has_links(settings.links):  # in a pager, an older less shows their escapes
+            lines = answer_lines(context, replace(screen, links=True), mark, notes)
+        page(painted(lines))
     if explain:
         paint(_explanation(context))
-
-
-def _notes(context: ResearchContext) -> list[Note]:
-    from cli.answer_view import Note
-    from cli.options import notes_on
-
-    return [
-        *(Note(f"✂ {note}", "bold yellow") for note in _budget_notes(context)),
-        *(Note(f"! {note}", "yellow") for note in notes_on(context.coverage)),
-        *(Note(f"! {note}", "bold red") for note in _suspicions(context)),
-    ]
 
 
 def _explanation(context: ResearchContext) -> Iterator[RenderableType]:

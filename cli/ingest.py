@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,7 +42,7 @@ Examples:
   ctx ingest ./slides --visual ModernVBERT/colmodernvbert
 """
 
-_SCHEMES = {"http:", "https:", "ftp:", "s3:"}
+_SCHEMES = ("http", "https", "ftp", "s3", "file")
 _KINDS = 6  # of files that were passed over, named in a line
 
 COMMAND_CLASS = WaitCommand
@@ -49,7 +51,7 @@ COMMAND_CLASS = WaitCommand
 def command(
     ctx: typer.Context,
     *,
-    path: Annotated[list[Path], typer.Argument(metavar="PATH...", help="PDF files, or folders of them.")],
+    path: Annotated[list[str], typer.Argument(metavar="PATH...", help="PDF files, or folders of them.")],
     wait: Annotated[
         float,
         typer.Option(
@@ -111,7 +113,7 @@ def command(
     from ingest.run import ingest
 
     given = common(ctx)
-    _check_no_urls(path)
+    paths = _files(path)
     settings = settings_for(
         given,
         ocr=ocr.value if ocr else None,
@@ -125,7 +127,7 @@ def command(
     with orderly_end(), observer_for(quiet=given.quiet, as_json=given.as_json) as observer:
         summary = ingest(
             folder,
-            path,
+            paths,
             settings=settings,
             observer=observer,
             wait=wait,
@@ -140,22 +142,34 @@ def command(
     if not given.quiet:
         for note in _notes(summary, told=isinstance(observer, LogObserver)):
             say(f"ctx: {note}")
-    return _verdict(summary, path, given.index)
+    return _verdict(summary, paths, given.index)
 
 
-def _check_no_urls(paths: list[Path]) -> None:
-    """`Path` has taken one of the two slashes by now. A folder may bear such a name."""
-    for path in paths:
-        if path.parts and path.parts[0].lower() in _SCHEMES and not path.exists():
-            url = f"{path.parts[0]}//{'/'.join(path.parts[1:])}"
-            raise UsageError(
-                f"{url} is an address; ctx reads files",
-                hint=f"download it first: curl -LO {shlex.quote(url)}; then: ctx ingest {shlex.quote(path.name)}",
-            )
+def _files(words: Sequence[str]) -> list[Path]:
+    """The paths that were typed. An address is none, unless a file or folder bears such a name."""
+    for word in words:
+        scheme, colon, rest = word.partition("://")
+        if colon and scheme.lower() in _SCHEMES and not os.path.lexists(word):
+            raise UsageError(f"{word} is an address; ctx reads files", hint=_instead_of(scheme.lower(), word, rest))
+    return [Path(word) for word in words]
+
+
+def _instead_of(scheme: str, url: str, rest: str) -> str:
+    """The command to type in place of `ctx ingest URL`."""
+    from urllib.parse import unquote
+
+    rest = re.split("[?#]", rest, maxsplit=1)[0]
+    if scheme == "file":
+        return f"name the file: ctx ingest {shlex.quote(unquote(rest))}"
+    name = rest.rstrip("/").rpartition("/")[2].lstrip("-.")
+    name = name if name.lower().endswith(".pdf") else f"{name or 'document'}.pdf"
+    name = shlex.quote(name)
+    return f"download it first: curl -Lo {name} {shlex.quote(url)}; then: ctx ingest {name}"
 
 
 def _write_summary(summary: IngestSummary) -> None:
     from cli.output import write
+    from cli.views import counts_line
     from research.reports import amount
 
     shown = counts_line(summary)
@@ -165,20 +179,6 @@ def _write_summary(summary: IngestSummary) -> None:
     seen = f", {summary.visual_pages} seen by the visual model" if summary.visual_pages else ""
     pages, chunks = amount(summary.pages, "page"), amount(summary.chunks, "chunk")
     write(f"{pages}{ocr}{seen}, {chunks}, {summary.seconds:.1f} s{speed}\n")
-
-
-def counts_line(summary: IngestSummary, *, without: Collection[str] = ()) -> str:
-    """`added 2, unchanged 7`: what became of the files, empty if there is nothing to tell."""
-    counts = {
-        "added": summary.count("added"),
-        "replaced": summary.count("replaced"),
-        "renamed": summary.count("renamed"),
-        "unchanged": summary.count("unchanged"),
-        "copies": summary.count("copy"),
-        "failed": summary.count("failed"),
-        "removed": len(summary.removed),
-    }
-    return ", ".join(f"{name} {count}" for name, count in counts.items() if count and name not in without)
 
 
 def _notes(summary: IngestSummary, *, told: bool) -> Iterator[str]:

@@ -153,10 +153,10 @@ def _rendering(found: SearchResults, mark: Marker, settings: Settings, *, explai
 
 def _result(result: PageResult, screen: Screen, mark: Marker, count: int) -> Iterator[Text]:
     from cli.answer_view import page_line
-    from cli.layout import passage_lines, window
+    from cli.layout import excerpt, passage_lines
     from cli.markdown import Block
     from cli.output import block
-    from cli.views import page_name, plain
+    from cli.views import page_name
 
     yield page_line(
         screen,
@@ -170,8 +170,7 @@ def _result(result: PageResult, screen: Screen, mark: Marker, count: int) -> Ite
     )
     width = screen.width - _INDENT
     sentence = passage_lines([Block("text", " ".join(block(result.snippet).split()))], width, mark)
-    for line in window(sentence, count, width):
-        yield plain(" " * _INDENT).append_text(line)
+    yield from excerpt(sentence, count, width, indent=_INDENT)
 
 
 def _scored(results: list[PageResult]) -> list[Scored]:

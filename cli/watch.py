@@ -81,8 +81,8 @@ def _follow(index: Index, folders: list[Path], wanted: PdfFilter, given: Common,
 
 
 def _tell(summary: IngestSummary, given: Common, root: str) -> None:
-    from cli.ingest import counts_line
     from cli.output import write, write_document
+    from cli.views import counts_line
 
     if given.as_json:
         write_document("ctx.ingest/2", {"index": root, **summary.to_dict()})
