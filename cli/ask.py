@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -42,9 +42,7 @@ if TYPE_CHECKING:
     from cli.answer_view import Note
     from cli.fields import Shape
     from cli.layout import Marker
-    from cli.options import Common
     from cli.views import Scored
-    from research.index import Index
     from research.models import Extent, ResearchContext
     from research.settings import Settings
 
@@ -111,7 +109,7 @@ def command(
 
     given = common(ctx)
     shape = _shape(fields, no_text=no_text, as_json=given.as_json or batch is not None)
-    _check_html(html, force=force, as_json=given.as_json)
+    _check_html(html, force=force, as_json=given.as_json, batch=batch)
     asked = read_question(question or (), quiet=given.quiet) if batch is None else _no_question(question)
     filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
     settings = settings_for(
@@ -123,7 +121,10 @@ def command(
     )
     with opened(settings) as found:
         if batch is not None:
-            return _answer_batch(found, batch, given, shape=shape, num_results=num_results, filters=filters)
+            from cli.batch import answer_batch
+
+            extra = {"num_results": num_results, "extent": _extent(passages, full)}
+            return answer_batch(found, batch, given, shape=shape, options=extra, filters=filters)
         tell(found.prepare(), given)
         context = found.ask(
             asked,
@@ -150,10 +151,12 @@ def command(
     return _talk(context, quiet=given.quiet, on_stderr=not drawn)
 
 
-def _check_html(html: str | None, *, force: bool, as_json: bool) -> None:
+def _check_html(html: str | None, *, force: bool, as_json: bool, batch: str | None) -> None:
     """Raise before anything is searched if the page could not be written."""
     if html is None:
         return
+    if batch is not None:
+        raise UsageError("--batch prints JSON, and --html is one answer", hint="leave one of them out")
     if as_json:
         raise UsageError("--html and --json are two answers", hint="ask twice, or use --html alone")
     from cli.html_page import check_place
@@ -171,27 +174,6 @@ def _no_question(words: list[str] | None) -> str:
     if words:
         raise UsageError("--batch reads the questions from its file", hint="leave the question out, or --batch")
     return ""
-
-
-def _answer_batch(
-    index: Index, name: str, given: Common, *, shape: Shape, num_results: int | None, filters: Mapping[str, Any]
-) -> int:
-    from cli.batch import Line, answer_all, opened_lines, read_lines
-    from cli.options import check_legs, tell
-
-    def answer(line: Line) -> ResearchContext:
-        restricted = filters_from({**filters, **line.filters})
-        options = {"num_results": num_results, **line.options}
-        context = index.ask(line.question, filters=restricted, highlights=True, **options)
-        check_legs(context.coverage)
-        return context
-
-    def render(context: ResearchContext) -> dict[str, Any]:
-        return shape.of({"schema": "ctx.ask/2", **context.to_dict()})
-
-    with opened_lines(name, quiet=given.quiet) as stream:
-        tell(index.prepare(), given)
-        return answer_all(read_lines(stream), answer, render, quiet=given.quiet)
 
 
 def _extent(passages: bool, full: bool) -> Extent:

@@ -11,6 +11,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,16 +122,20 @@ def fold(text: str) -> str:
 
 
 def stored_text(name: str) -> str:
-    """As paths are stored: bytes that are no valid text are escaped."""
+    """As paths are stored: bytes that are no valid text are escaped, and so is what no path can hold."""
     try:
         name.encode()
     except UnicodeEncodeError:
-        return os.fsencode(name).decode("utf-8", "backslashreplace")
+        with suppress(UnicodeEncodeError):
+            return os.fsencode(name).decode("utf-8", "backslashreplace")
+        return name.encode("utf-8", "backslashreplace").decode()
     return name
 
 
 def absolute(path: str, folder: str) -> str:
-    """A path without dots, relative to a folder; empty if there is none to be relative to."""
+    """A path without dots, relative to a folder; empty if there is none to be relative to, or it is no path."""
+    if "\0" in path:
+        return ""
     path = os.path.expanduser(path) if path.startswith("~") else path  # noqa: PTH111  text, not a path of ours
     if not path.startswith("/") and not folder:
         return ""
