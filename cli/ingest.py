@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 DETAILS = """
 Folders are searched to the bottom. Files that have not changed are skipped, changed ones replace their old self,
-renamed ones keep their id. Those that are gone are told, and removed with --prune. A run that was stopped goes
-on where it was when it is started again.
+renamed ones keep their id. Those that are gone are told, and removed with --prune: only from the folders given, and
+not from one that is entirely empty, for a drive that is not mounted looks like that. A run that was stopped goes on
+where it was when it is started again.
 
 A page on which the reading process dies or hangs is tried twice and then given up: the rest of its file is in the
 index, and the exit code is 4. The next run tries it again if the process was killed; a page that ran out of its time
@@ -138,7 +139,7 @@ def command(
     elif not given.quiet:
         _write_summary(summary)
     if not given.quiet:
-        for note in _notes(summary, told=isinstance(observer, LogObserver)):
+        for note in notes_of(summary, told=isinstance(observer, LogObserver), prune=prune):
             say(f"ctx: {note}")
     return _verdict(summary, path, given.index)
 
@@ -181,7 +182,7 @@ def counts_line(summary: IngestSummary, *, without: Collection[str] = ()) -> str
     return ", ".join(f"{name} {count}" for name, count in counts.items() if count and name not in without)
 
 
-def _notes(summary: IngestSummary, *, told: bool) -> Iterator[str]:
+def notes_of(summary: IngestSummary, *, told: bool, prune: bool) -> Iterator[str]:
     """What else there is to say, once: where warnings and failures were `told` as they came, only the rest."""
     from research.reports import page_line
 
@@ -197,7 +198,12 @@ def _notes(summary: IngestSummary, *, told: bool) -> Iterator[str]:
         yield f"warning: links out of the folder were not followed ({links}); --follow-links takes them"
     if summary.dangling_links:
         yield f"warning: links lead nowhere ({_first_of(summary.dangling_links)})"
-    if summary.gone and not summary.removed:
+    for folder in summary.empty_folders:
+        yield (
+            f"note: {folder} is empty, as it is when a drive is not mounted; what was read from it is kept"
+            f" (to remove it: ctx remove {shlex.quote(f'{folder}/*')})"
+        )
+    if summary.gone and not prune:
         are, they = ("file is", "it") if len(summary.gone) == 1 else ("files are", "they")
         remedy = f"{they} will be found until you remove {'it' if they == 'it' else 'them'}: --prune"
         yield f"note: {len(summary.gone)} {are} gone ({_first_of(summary.gone)}); {remedy}"
