@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.completion import complete_document
 from cli.options import common, index_of, settings_for
 from research.errors import CtxError, NothingFoundError, UsageError
 
@@ -33,7 +34,14 @@ Examples:
 def command(
     ctx: typer.Context,
     *,
-    what: Annotated[str, typer.Argument(metavar="N|DOC", help="A citation's number, or a document's name, id or ref.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="N|DOC",
+            help="A citation's number, or a document's name, id or ref.",
+            autocompletion=complete_document,
+        ),
+    ],
     page: Annotated[
         int | None, typer.Argument(metavar="[PAGE]", help="The page, where DOC is a document. Default: 1.")
     ] = None,

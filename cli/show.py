@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.completion import complete_document
 from cli.options import common, index_of, settings_for
 from research.errors import NothingFoundError, UsageError
 
@@ -30,7 +31,10 @@ Examples:
 def command(
     ctx: typer.Context,
     *,
-    doc: Annotated[str, typer.Argument(metavar="DOC", help="A document's name, path, title or id.")],
+    doc: Annotated[
+        str,
+        typer.Argument(metavar="DOC", help="A document's name, path, title or id.", autocompletion=complete_document),
+    ],
     page: Annotated[int, typer.Argument(metavar="PAGE", help="The page, counted from 1.")],
     image: Annotated[
         Path | None,

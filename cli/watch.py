@@ -104,8 +104,8 @@ class _Follower:
     def _tell(self, summary: IngestSummary, *, told: bool) -> None:
         import json
 
-        from cli.ingest import counts_line, notes_of
         from cli.output import say, write
+        from cli.run_summary import counts_line, notes_of
 
         lost = (summary.gone, summary.empty_folders)
         done = counts_line(summary, without=("unchanged",))
