@@ -67,6 +67,7 @@ Examples:
   ctx ask "Wer haftet?" | llm "Answer from these sources, with citations"
   ctx ask "What is new?" --json | jq -r '.sources[] | "\\(.filename):\\(.page)"'
   echo "a question from a file" | ctx ask -
+  ctx ask --batch questions.jsonl --fields quotes,sources.ref > answers.jsonl
 """
 
 HtmlOption = Annotated[
