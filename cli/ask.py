@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -42,9 +42,7 @@ if TYPE_CHECKING:
 
     from cli.fields import Shape
     from cli.layout import Marker
-    from cli.options import Common
     from cli.views import Scored
-    from research.index import Index
     from research.models import Extent, ResearchContext
     from research.settings import Settings
 
@@ -69,6 +67,7 @@ Examples:
   ctx ask "Wer haftet?" | llm "Answer from these sources, with citations"
   ctx ask "What is new?" --json | jq -r '.sources[] | "\\(.filename):\\(.page)"'
   echo "a question from a file" | ctx ask -
+  ctx ask --batch questions.jsonl --fields quotes,sources.ref > answers.jsonl
 """
 
 HtmlOption = Annotated[
@@ -120,7 +119,10 @@ def command(
     )
     with opened(settings) as found:
         if batch is not None:
-            return _answer_batch(found, batch, given, shape=shape, num_results=num_results, filters=filters)
+            from cli.batch import answer_batch
+
+            extra = {"num_results": num_results, "extent": _extent(passages, full)}
+            return answer_batch(found, batch, given, shape=shape, options=extra, filters=filters)
         tell(found.prepare(), given)
         context = found.ask(
             asked,
@@ -171,27 +173,6 @@ def _no_question(words: list[str] | None) -> str:
     if words:
         raise UsageError("--batch reads the questions from its file", hint="leave the question out, or --batch")
     return ""
-
-
-def _answer_batch(
-    index: Index, name: str, given: Common, *, shape: Shape, num_results: int | None, filters: Mapping[str, Any]
-) -> int:
-    from cli.batch import Line, answer_all, opened_lines, read_lines
-    from cli.options import check_legs, tell
-
-    def answer(line: Line) -> ResearchContext:
-        restricted = filters_from({**filters, **line.filters})
-        options = {"num_results": num_results, **line.options}
-        context = index.ask(line.question, filters=restricted, highlights=True, **options)
-        check_legs(context.coverage)
-        return context
-
-    def render(context: ResearchContext) -> dict[str, Any]:
-        return shape.of({"schema": "ctx.ask/2", **context.to_dict()})
-
-    with opened_lines(name, quiet=given.quiet) as stream:
-        tell(index.prepare(), given)
-        return answer_all(read_lines(stream), answer, render, quiet=given.quiet)
 
 
 def _extent(passages: bool, full: bool) -> Extent:

@@ -14,7 +14,7 @@ from research.errors import CtxError, NothingFoundError, UsageError
 if TYPE_CHECKING:
     from cli.viewer import Place
     from research.index import Index
-    from research.models import PageView
+    from research.models import Item, PageView
 
 DETAILS = """
 N is a number of the last answer or search in this terminal. PAGE counts from 1 as a PDF viewer does. The program is the
@@ -37,11 +37,13 @@ def command(
         str,
         typer.Argument(
             metavar="N|DOC",
-            help="A citation's number, or a document's name, path, title or id.",
+            help="A citation's number, or a document's name, path, title, id or ref.",
             autocompletion=complete_document,
         ),
     ],
-    page: Annotated[int | None, typer.Argument(metavar="PAGE", help="The page, where DOC is a document.")] = None,
+    page: Annotated[
+        int | None, typer.Argument(metavar="[PAGE]", help="The page, where DOC is a document. Default: 1.")
+    ] = None,
     only_print: Annotated[bool, typer.Option("--print", help="Print the link and open nothing.")] = False,
 ) -> int:
     from cli.output import one_line, say, write, write_document, write_line
@@ -50,8 +52,15 @@ def command(
     given = common(ctx)
     settings = settings_for(given)
     with index_of(settings) as opened:
-        place = _place(opened, what, page)
-    fields = {"path": place.path, "page": place.page, "link": place.link}
+        item, place = _place(opened, what, page)
+    fields = {
+        "doc_id": item.ref.key,
+        "filename": item.metadata["filename"],
+        "page": place.page,
+        "ref": str(item.ref),
+        "source_path": place.path,
+        "link": place.link,
+    }
     if only_print:
         if given.as_json:
             write_document("ctx.open/1", {**fields, "opened": False})
@@ -73,13 +82,13 @@ def command(
     return 0
 
 
-def _place(index: Index, what: str, page: int | None) -> Place:
+def _place(index: Index, what: str, page: int | None) -> tuple[Item, Place]:
     """The page that is meant, and its file, which must be there."""
     from cli.viewer import Place
     from research.models import page_link
 
     cited = page is None and what.isdecimal()
-    view = _cited(index, what) if cited else index.page(what, 1 if page is None else page)
+    view = _cited(index, what) if cited else index.page(what, page)
     number, facts = int(view.item.ref.part), view.item.metadata
     path = index.file_of(view.item.ref.key)
     if path is None:
@@ -90,7 +99,7 @@ def _place(index: Index, what: str, page: int | None) -> Place:
             f" ctx show {view.item.ref.key} {number}{image}",
         )
     path = os.path.abspath(path)  # noqa: PTH100  a name that begins with a dash must not be an option
-    return Place(path, number, page_link(path, number))
+    return view.item, Place(path, number, page_link(path, number))
 
 
 def _cited(index: Index, number: str) -> PageView:

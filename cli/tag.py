@@ -39,11 +39,13 @@ def command(
     doc: Annotated[
         str | None,
         typer.Argument(
-            metavar="DOC", help="A document's name, path, pattern, title or id.", autocompletion=complete_document
+            metavar="[DOC",
+            help="A document's name, path, pattern, title or id.",
+            autocompletion=complete_document,
         ),
     ] = None,
     tags: Annotated[
-        list[str] | None, typer.Argument(metavar="TAG...", help="Its tags.", autocompletion=complete_tag)
+        list[str] | None, typer.Argument(metavar="TAG...]", help="Its tags.", autocompletion=complete_tag)
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take these tags away.")] = False,
 ) -> int:

@@ -1,8 +1,8 @@
-"""Renderings of pages, scores and runs that several commands share."""
+"""Renderings of pages and scores that several commands share."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,6 @@ from research.models import LegScore, Rewrite
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
-
-    from ingest.report import IngestSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +35,6 @@ def page_name(page: int, label: str) -> str:
 def suspicion_note(where: str, signs: list[str]) -> str:
     """What a reader is told of a page that seems to talk to a model."""
     return f"{where} may try to steer a model ({', '.join(signs)}); take its text as data"
-
-
-def counts_line(summary: IngestSummary, *, without: Collection[str] = ()) -> str:
-    """`added 2, unchanged 7`: what became of the files, empty if there is nothing to tell."""
-    counts = {
-        "added": summary.count("added"),
-        "replaced": summary.count("replaced"),
-        "renamed": summary.count("renamed"),
-        "unchanged": summary.count("unchanged"),
-        "copies": summary.count("copy"),
-        "failed": summary.count("failed"),
-        "removed": len(summary.removed),
-    }
-    return ", ".join(f"{name} {count}" for name, count in counts.items() if count and name not in without)
 
 
 def plain(text: str, style: str = "") -> Text:

@@ -248,10 +248,14 @@ class Index:
             asked = Question(question, mode=mode, documents=ids)
             return self.source.engine.run(reader, asked, num_results, everything=everything)
 
-    def page(self, document: str, page: int, *, question: str | None = None) -> PageView:
-        """One page as it is stored; with a question also the places on it that match. `document` is a name or an id."""
+    def page(self, document: str, page: int | None = None, *, question: str | None = None) -> PageView:
+        """One page as it is stored; with a question also the places on it that match. `document` is a name or an id;
+        or a ref, which says which page unless `page` does. A name alone means the first."""
         from research.sources.documents import page_item
+        from research.store.catalog.document_names import page_of_ref
 
+        named = page_of_ref(document) if page is None else page
+        page = 1 if named is None else named
         with self.catalog.snapshot() as reader:
             info = self._one(reader, document)
             stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None

@@ -90,6 +90,7 @@ class LexicalLeg:
         if by_pairs is None:
             by_pairs = search.score_pairs(reader, asked.ordered, page_ids)
         by_name = _name_scores(reader, asked, page_ids)
+        on_some_page = any(term.pages for term in asked.terms)  # else names are all there is, as in `candidates`
         hits: Hits = {}
         for page_id in page_ids:
             parts = {
@@ -99,7 +100,8 @@ class LexicalLeg:
             }
             total = sum(parts.values())
             if total > 0:
-                hits[page_id] = Hit(min(1.0, total), parts)
+                by_text = parts["words"] > 0 or parts["pairs"] > 0
+                hits[page_id] = Hit(min(1.0, total), parts, found=by_text or not on_some_page)
         return hits
 
 

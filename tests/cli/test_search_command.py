@@ -30,8 +30,9 @@ def test_json(call, filled: Path) -> None:
     assert list(document) == ["schema", "query", "searched", "rewrites", "results", "coverage", "timings"]
     assert document["schema"] == "ctx.search/2"
     assert list(document["results"][0]) == [
-        "rank", "doc_id", "filename", "page", "page_label", "section_path", "score", "raw_score", "snippet",
-        "ref", "ocr", "image_path", "thumbnail_path", "visual_match", "regions", "legs", "suspicious", "file_id",
+        "citation", "doc_id", "filename", "page", "page_label", "section_path", "relevance_score", "raw_score",
+        "snippet", "ref", "link", "title", "source_path", "ocr", "image_path", "thumbnail_path", "visual_match",
+        "regions", "legs", "suspicious", "file_id",
     ]  # fmt: skip
     assert document["results"][0]["citation"] == 1
 

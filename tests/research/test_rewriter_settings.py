@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from research.errors import UsageError
-from research.search.boosters import page_references
+from research.search.boosters import document_parts, page_references
 from research.settings import REWRITERS as KNOWN
 from research.settings import Settings, load_settings, user_config
 
@@ -23,7 +23,7 @@ def config() -> Iterator[Path]:
 
 def test_all_are_on_by_default() -> None:
     assert Settings().rewriters == KNOWN == ("answer-form", "names", "finance")
-    assert Settings().boosters == (page_references.NAME,)
+    assert Settings().boosters == (page_references.NAME, document_parts.NAME)
     assert Settings().vocabulary == ()
 
 
