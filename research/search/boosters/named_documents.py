@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from research.search.boosters.part_questions import PartQuestion
 from research.search.legs import Ranked
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze
-from research.store.fulltext.document_parts import front_pages, named_words, words_on
+from research.store.fulltext.document_parts import FrontPage, front_pages, named_words, words_on
 from research.store.fulltext.search import share_of_named, term_statistics
 
 # Documents that share a name: each of them may be meant. More, and none is.
@@ -124,12 +124,18 @@ def _by_first_pages(
 
 
 def _on_first_pages(reader: Reader, names: Names, doc_ids: Sequence[str]) -> dict[str, set[str]]:
-    fronts = front_pages(reader, doc_ids)
+    """Which of the words stand on a document's covers and the first page after them, where it says what it is."""
+    fronts = {doc_id: _opening(pages) for doc_id, pages in front_pages(reader, doc_ids).items()}
     on_page = words_on(reader, [front.page_id for pages in fronts.values() for front in pages], names.words)
     return {
         doc_id: set().union(*(on_page.get(front.page_id, set()) for front in fronts.get(doc_id, [])))
         for doc_id in doc_ids
     }
+
+
+def _opening(pages: Sequence[FrontPage]) -> list[FrontPage]:
+    covers = list(takewhile(lambda page: not page.has_text, pages))
+    return [*covers, *pages[len(covers) : len(covers) + 1]]
 
 
 def _best_of(reader: Reader, shares: Mapping[str, float], kinds: Sequence[str], ranking: Sequence[str]) -> list[str]:

@@ -17,13 +17,15 @@ class Part:
     asked: str = ""
     last: bool = False  # of several such headings the last is meant
     begins: bool = False  # a heading may go on after the name, but not end with it: no "Job summary" sums up a document
+    everyday: bool = False  # the words mean other things, too: only asked for where a document or section is spoken of
 
 
 SUMMARY = (
     "executive summary, management summary, abstract, abstrakt, 摘要, 要旨, アブストラクト",
     "summary, zusammenfassung, kurzfassung, resume, resume analytique, resumen, resumen ejecutivo, riassunto, sintesi,"
     " resumo, resumo executivo, sumario executivo, samenvatting, synthese, 概要, 要約, エグゼクティブサマリー",
-    "overview, key findings, highlights, at a glance, the year at a glance, in brief, en bref, auf einen blick,"
+    "overview, key findings, highlights, key takeaways, takeaways, key points, main points, key messages, at a glance,"
+    " the year at a glance, in brief, in a nutshell, en bref, points cles, puntos clave, auf einen blick, kernaussagen,"
     " uberblick, apercu, panorama, en un vistazo, in sintesi, in het kort, overzicht",
 )
 
@@ -85,6 +87,38 @@ PARTS: Mapping[str, Part] = {
         ),
         last=True,
     ),
+    "background": Part(
+        (
+            "related work, background, literature review, earlier work, previous work, state of the art, hintergrund,"
+            " stand der technik, stand der forschung, contexte, etat de l art, antecedentes, estado del arte, contesto,"
+            " stato dell arte, contexto, achtergrond, 背景, 相关工作, 相关研究, 関連研究, 先行研究",
+        ),
+        everyday=True,
+    ),
+    "methods": Part(
+        (
+            "methods, method, methodology, materials and methods, methodik, methoden, methode, vorgehen,"
+            " material und methoden, methodes, methodologie, materiels et methodes, metodologia, metodos, metodo,"
+            " materiales y metodos, metodi, materiali e metodi, methoden en technieken, 方法, 研究方法, 手法",
+        ),
+        everyday=True,
+    ),
+    "results": Part(
+        ("results, ergebnisse, resultats, resultados, risultati, resultaten, 结果, 结果与讨论, 結果", "findings, befunde"),
+        everyday=True,
+    ),
+    "discussion": Part(
+        ("discussion, diskussion, discusion, discussione, discussao, discussie, 讨论, 考察",), last=True, everyday=True
+    ),
+    "recommendations": Part(
+        (
+            "recommendations, recommendation, empfehlungen, handlungsempfehlungen, recommandations, recomendaciones,"
+            " raccomandazioni, recomendacoes, aanbevelingen, 建议, 提言",
+        ),
+        last=True,
+        everyday=True,
+    ),
+    "agenda": Part(("agenda, tagesordnung, ordre du jour, orden del dia, ordine del giorno, 议程, 議題",), everyday=True),
     "future work": Part(("future work, future works, outlook, ausblick, perspectives, trabajo futuro",), last=True),
     "references": Part(
         (
@@ -160,11 +194,15 @@ DOCUMENTS = frozenset(
     paper papers preprint article report handbook manual guide guidebook document doc docs documentation file pdf study
     book booklet ebook brochure leaflet flyer letter memo memorandum presentation slide slides slidedeck deck slideshow
     talk lecture keynote thesis dissertation publication filing contract notes minutes newsletter specification
-    whitepaper survey opinion judgment judgement ruling magazine catalogue catalog scan release
-    aufsatz artikel bericht handbuch anleitung leitfaden dokument datei studie buch broschure brief prasentation folien
-    vortrag arbeit dissertation veroffentlichung vertrag gutachten protokoll betriebsanleitung bedienungsanleitung
+    whitepaper survey opinion judgment judgement ruling magazine catalogue catalog scan release analysis assessment review
+    tutorial essay poster transcript proposal prospectus
+    aufsatz aufsatzes artikel artikels bericht berichts berichtes handbuch handbuchs handbuches anleitung leitfaden
+    leitfadens dokument dokuments datei studie buch buches broschure brief briefs prasentation folien vortrag vortrags
+    arbeit dissertation veroffentlichung vertrag vertrags gutachten gutachtens protokoll protokolls betriebsanleitung
+    bedienungsanleitung
     rapport manuel guide fichier etude livre brochure lettre diapositives these memoire publication contrat
-    articulo informe documento archivo estudio libro folleto carta presentacion diapositivas tesis publicacion contrato
+    articulo informe manual guia documento archivo estudio libro folleto carta presentacion diapositivas tesis
+    publicacion contrato
     articolo relazione rapporto manuale guida studio libro opuscolo lettera presentazione tesi pubblicazione contratto
     artigo relatorio estudo livro folheto carta apresentacao tese publicacao contrato
     verslag handleiding boek presentatie proefschrift scriptie onderzoek overeenkomst
@@ -184,7 +222,8 @@ SMALL = frozenset(
     a ete ce cet cette ces il elle moi me s donne montre s'il vous plait fait faire
     el los las una unos unas del y o con es son quien quienes cual cuales cuando fue se al lo su sus este esta estos por
     para sobre dame muestra favor haz hazme un
-    il lo gli i uno di da al alla allo ai agli nello dei degli delle della dello dell nel nella e ed con per su chi che
+    il lo gli i uno di da al alla allo ai agli nello dei degli delle della dello dell nel nella negli nelle sul sulla sullo
+    sui sugli sulle sull dal dalla dallo dai dagli dalle dall all e ed con per su chi che
     cosa quale quali quando sono stato stata e' fammi dammi mostra questo questa questi
     os as um uma do da dos das no na nos nas ou com por para quem qual quais quando foi sao o seu sua este esta me faca
     mostre

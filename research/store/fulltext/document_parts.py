@@ -32,11 +32,20 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d[a-z]?\b")
 _LINES = 2_000  # of a page
 
 
+# A cover has fewer words than this; what is missing on it stands on the next page.
+_COVER = 120
+
+
 @dataclass(frozen=True, slots=True)
 class FrontPage:
     page_id: int
     page: int
     words: int
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it has more text than a cover."""
+        return self.words >= _COVER
 
 
 @dataclass(frozen=True, slots=True)
