@@ -221,7 +221,9 @@ class Index:
             items = self.source.with_passages(reader, asked.searching(found.searched), found.items)
         results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
         coverage = (found.coverage or Coverage()).noting(asked.notes)
-        return SearchResults(question, results, coverage, found.timings, found.searched, found.rewrites)
+        return SearchResults(
+            question, results, coverage, found.timings, found.searched, found.rewrites, found.answered_by
+        )
 
     def rank(
         self,

@@ -15,6 +15,9 @@ T = TypeVar("T")
 Extent = Literal["fit", "passages", "pages"]
 """How much of each page is wanted: passages first and as much as fits, nothing but passages, or whole pages."""
 
+AnsweredBy = Literal["pages", "documents"]
+"""Whether an answer is the best pages, or, to a question for documents, the best documents with a page each."""
+
 VISUAL_MATCH = "visual_match"
 """The label of a page that the visual leg itself has among its best."""
 
@@ -310,6 +313,7 @@ class ResearchContext:
     timings: dict[str, float] = field(default_factory=dict)  # seconds by step
     searched: str = ""  # what was really searched
     rewrites: list[Rewrite] = field(default_factory=list)  # and how it came about
+    answered_by: AnsweredBy = "pages"
     quotes: list[Quote] = field(default_factory=list)  # the sentences that most likely answer, best first
     confidence: Confidence | None = None  # None: nothing was asked
 
@@ -323,6 +327,7 @@ class ResearchContext:
             "query": self.query,
             "searched": self.searched,
             "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
+            "answered_by": self.answered_by,
             "confidence": asdict(self.confidence) if self.confidence else None,
             "quotes": [asdict(quote) for quote in self.quotes],
             "formatted_text": self.formatted_text,
@@ -400,12 +405,14 @@ class SearchResults:
     timings: dict[str, float]
     searched: str
     rewrites: list[Rewrite]
+    answered_by: AnsweredBy = "pages"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "query": self.query,
             "searched": self.searched,
             "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
+            "answered_by": self.answered_by,
             "results": [asdict(result) for result in self.results],
             "coverage": self.coverage.to_dict(),
             "timings": self.timings,

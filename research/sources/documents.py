@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from research.context.injection.detector import signals_of
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
+from research.search.boosters.collection import CollectionBooster
 from research.search.boosters.document_parts import DocumentPartsBooster
 from research.search.boosters.page_references import PageReferencesBooster
 from research.search.engine import Engine
@@ -49,7 +50,7 @@ _CALIBRATION = {
     "visual": (5.9, 0.8, -5.1),
 }
 
-_BOOSTERS = (PageReferencesBooster(), DocumentPartsBooster())
+_BOOSTERS = (PageReferencesBooster(), DocumentPartsBooster(), CollectionBooster())
 
 
 class DocumentsSource:
@@ -76,7 +77,15 @@ class DocumentsSource:
         items = []
         for rank, found in enumerate(outcome.found, start=1):
             items.append(_found_item(found, calibrated(found.score, rank, question.mode), limit))
-        return Retrieved(items, _status(outcome), outcome.coverage, outcome.timings, outcome.searched, outcome.rewrites)
+        return Retrieved(
+            items,
+            _status(outcome),
+            outcome.coverage,
+            outcome.timings,
+            outcome.searched,
+            outcome.rewrites,
+            outcome.answered_by,
+        )
 
     def highlight(self, reader: Reader, question: Question, items: Sequence[Item]) -> list[Item]:
         """The items with their passages. If they cannot be found, the items stay as they are and a note says so."""
