@@ -1,8 +1,8 @@
 """Build the PDFs of the set on parts of documents from data/parts/source: `python data/make_parts.py [folder]`.
 
 Small documents that have what people ask for by name: abstract, contents, references, appendix and the like, in several
-languages. A source is plain text: title, author and, for scripts that need one, the font; then pages after a blank line,
-separated by `---`. Headings begin with "# ". No font is embedded, so a file has a few kilobytes.
+languages. A source is plain text: title, author and, for scripts that need one, the font; then, after a blank line,
+pages separated by `---`. Headings begin with "# ". No font is embedded, so a file has a few kilobytes.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
     from research.filters import Filters
     from research.observe.recorder import Recorder
+    from research.outline import DocumentOutline
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
     from research.search.legs import SearchOutcome
@@ -247,20 +248,34 @@ class Index:
 
     def page(self, document: str, page: int, *, question: str | None = None) -> PageView:
         """One page as it is stored; with a question also the places on it that match. `document` is a name or an id."""
-        from research.sources.documents import page_item
+        with self.catalog.snapshot() as reader:
+            return self._view(reader, self._one(reader, document), page, question)
+
+    def pages(
+        self, document: str, ranges: Sequence[tuple[int, int]] = (), *, question: str | None = None
+    ) -> list[PageView]:
+        """Several pages, given as first and last of each range, in that order and each once; without ranges all. A last
+        page of `filters.LAST_PAGE` is the document's. Raises NothingFoundError if one is not there."""
+        from research.filters import LAST_PAGE
 
         with self.catalog.snapshot() as reader:
             info = self._one(reader, document)
-            stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
-            if stored is None:
-                raise NothingFoundError(
-                    f"{info.filename} has no page {page}", hint=f"its pages are 1 to {info.num_pages}"
-                )
-            item, problem = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), ""
-            if question is not None:
-                passages, problem = self.source.places(reader, Question(question), item.ref)
-                item = replace(item, passages=tuple(passages))
-        return PageView(item, info.num_pages, stored.error, problem)
+            wanted: dict[int, None] = {}
+            for first, last in ranges or [(1, LAST_PAGE)]:
+                end = max(first, info.num_pages) if last == LAST_PAGE else last
+                if not 0 < first <= end <= info.num_pages:
+                    raise _no_pages(info, first, end)
+                wanted.update(dict.fromkeys(range(first, end + 1)))
+            return [self._view(reader, info, page, question) for page in wanted]
+
+    def outline(self, document: str) -> DocumentOutline:
+        """A document's table of contents: its headings with their pages, or how its pages begin if it has none."""
+        from research.outline import DocumentOutline
+        from research.store.catalog.pages import page_texts
+
+        with self.catalog.snapshot() as reader:
+            info = self._one(reader, document)
+            return DocumentOutline.of(info, page_texts(reader, info.doc_id))
 
     def file_of(self, document: str) -> str | None:
         """Where a document's file is, at any place it was seen; None if it is at none of them."""
@@ -399,6 +414,18 @@ class Index:
         ids = None if scope.documents is None else tuple(sorted(scope.documents))
         return replace(asked, documents=ids, pages=scope.pages)
 
+    def _view(self, reader: Reader, info: DocumentInfo, page: int, question: str | None) -> PageView:
+        from research.sources.documents import page_item
+
+        stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
+        if stored is None:
+            raise _no_pages(info, page, page)
+        item, problem = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), ""
+        if question is not None:
+            passages, problem = self.source.places(reader, Question(question), item.ref)
+            item = replace(item, passages=tuple(passages))
+        return PageView(item, info.num_pages, stored.error, problem)
+
     def _one(self, reader: Reader, document: str) -> DocumentInfo:
         from research.store.catalog.document_names import select_one
 
@@ -411,3 +438,8 @@ class Index:
         if len(found) > 1 and not is_pattern(document, found):
             raise ambiguous(document, found)
         return found
+
+
+def _no_pages(info: DocumentInfo, first: int, last: int) -> NothingFoundError:
+    which = f"page {first}" if first == last else f"pages {first} to {last}"
+    return NothingFoundError(f"{info.filename} has no {which}", hint=f"its pages are 1 to {info.num_pages}")

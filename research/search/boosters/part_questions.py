@@ -97,7 +97,7 @@ def _is_everyday(part: AskedPart) -> bool:
 
 
 def _in_order(parts: list[AskedPart]) -> list[AskedPart]:
-    """"What do the authors name as limitations?" asks for the limitations, not for the authors."""
+    """ "What do the authors name as limitations?" asks for the limitations, not for the authors."""
     return sorted(parts, key=lambda part: part.kind == "authors") if len(parts) > 1 else parts
 
 

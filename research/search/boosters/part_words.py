@@ -104,7 +104,10 @@ PARTS: Mapping[str, Part] = {
         everyday=True,
     ),
     "results": Part(
-        ("results, ergebnisse, resultats, resultados, risultati, resultaten, 结果, 结果与讨论, 結果", "findings, befunde"),
+        (
+            "results, ergebnisse, resultats, resultados, risultati, resultaten, 结果, 结果与讨论, 結果",
+            "findings, befunde",
+        ),
         everyday=True,
     ),
     "discussion": Part(
@@ -118,7 +121,9 @@ PARTS: Mapping[str, Part] = {
         last=True,
         everyday=True,
     ),
-    "agenda": Part(("agenda, tagesordnung, ordre du jour, orden del dia, ordine del giorno, 议程, 議題",), everyday=True),
+    "agenda": Part(
+        ("agenda, tagesordnung, ordre du jour, orden del dia, ordine del giorno, 议程, 議題",), everyday=True
+    ),
     "future work": Part(("future work, future works, outlook, ausblick, perspectives, trabajo futuro",), last=True),
     "references": Part(
         (
@@ -194,8 +199,8 @@ DOCUMENTS = frozenset(
     paper papers preprint article report handbook manual guide guidebook document doc docs documentation file pdf study
     book booklet ebook brochure leaflet flyer letter memo memorandum presentation slide slides slidedeck deck slideshow
     talk lecture keynote thesis dissertation publication filing contract notes minutes newsletter specification
-    whitepaper survey opinion judgment judgement ruling magazine catalogue catalog scan release analysis assessment review
-    tutorial essay poster transcript proposal prospectus
+    whitepaper survey opinion judgment judgement ruling magazine catalogue catalog scan release analysis assessment
+    review tutorial essay poster transcript proposal prospectus
     aufsatz aufsatzes artikel artikels bericht berichts berichtes handbuch handbuchs handbuches anleitung leitfaden
     leitfadens dokument dokuments datei studie buch buches broschure brief briefs prasentation folien vortrag vortrags
     arbeit dissertation veroffentlichung vertrag vertrags gutachten gutachtens protokoll protokolls betriebsanleitung
@@ -222,8 +227,8 @@ SMALL = frozenset(
     a ete ce cet cette ces il elle moi me s donne montre s'il vous plait fait faire
     el los las una unos unas del y o con es son quien quienes cual cuales cuando fue se al lo su sus este esta estos por
     para sobre dame muestra favor haz hazme un
-    il lo gli i uno di da al alla allo ai agli nello dei degli delle della dello dell nel nella negli nelle sul sulla sullo
-    sui sugli sulle sull dal dalla dallo dai dagli dalle dall all e ed con per su chi che
+    il lo gli i uno di da al alla allo ai agli nello dei degli delle della dello dell nel nella negli nelle sul sulla
+    sullo sui sugli sulle sull dal dalla dallo dai dagli dalle dall all e ed con per su chi che
     cosa quale quali quando sono stato stata e' fammi dammi mostra questo questa questi
     os as um uma do da dos das no na nos nas ou com por para quem qual quais quando foi sao o seu sua este esta me faca
     mostre
