@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cli.answer_view import Screen
-    from research.outline import DocumentOutline
+    from research.models import DocumentOutline
 
 DETAILS = """
 Shows the headings with their pages, counted from 1 as a PDF viewer does; a document without headings, by how its pages

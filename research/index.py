@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.errors import NothingFoundError
-from research.models import Coverage, Extent, PageResult, PageView, Question, ResearchContext, SearchResults
+from research.models import (
+    Coverage,
+    DocumentOutline,
+    Extent,
+    PageResult,
+    PageView,
+    Question,
+    ResearchContext,
+    SearchResults,
+)
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
@@ -32,7 +41,6 @@ if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
     from research.filters import Filters
     from research.observe.recorder import Recorder
-    from research.outline import DocumentOutline
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
     from research.search.legs import SearchOutcome
@@ -270,12 +278,12 @@ class Index:
 
     def outline(self, document: str) -> DocumentOutline:
         """A document's table of contents: its headings with their pages, or how its pages begin if it has none."""
-        from research.outline import DocumentOutline
+        from research.outline import document_outline
         from research.store.catalog.pages import page_texts
 
         with self.catalog.snapshot() as reader:
             info = self._one(reader, document)
-            return DocumentOutline.of(info, page_texts(reader, info.doc_id))
+            return document_outline(info, page_texts(reader, info.doc_id))
 
     def file_of(self, document: str) -> str | None:
         """Where a document's file is, at any place it was seen; None if it is at none of them."""

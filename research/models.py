@@ -8,7 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+if TYPE_CHECKING:
+    from research.records import DocumentInfo
 
 T = TypeVar("T")
 
@@ -446,3 +449,52 @@ class PageView:
             "markdown_content": self.item.text,
             "regions": [asdict(region) for region in self.item.regions],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A heading: how deep it stands, from 1, and its physical page."""
+
+    level: int
+    title: str
+    page: int
+    page_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageBeginning:
+    """What a page begins with, for documents without headings."""
+
+    page: int
+    page_label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOutline:
+    """A document's headings with their pages; where it has none, how its pages begin."""
+
+    document: DocumentInfo
+    entries: list[OutlineEntry]
+    pages: list[PageBeginning]
+
+    def down_to(self, depth: int | None) -> DocumentOutline:
+        """Without what stands deeper."""
+        kept = [entry for entry in self.entries if depth is None or entry.level <= depth]
+        return DocumentOutline(self.document, kept, self.pages)
+
+    def to_dict(self) -> dict[str, Any]:
+        info = self.document
+        return {
+            "doc_id": info.doc_id,
+            "filename": info.filename,
+            "title": info.title,
+            "num_pages": info.num_pages,
+            "source_path": info.source_path,
+            "entries": [{**asdict(entry), **self._place(entry.page)} for entry in self.entries],
+            "pages": [{**asdict(page), **self._place(page.page)} for page in self.pages],
+        }
+
+    def _place(self, page: int) -> dict[str, str]:
+        ref = Ref("page", self.document.doc_id, str(page))
+        return {"ref": str(ref), "link": page_link(self.document.source_path, page)}

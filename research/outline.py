@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
 
-from research.models import Ref, page_link
+from research.models import DocumentOutline, OutlineEntry, PageBeginning
 from research.records import DocumentInfo
 from research.store.catalog.pages import PageText
 
@@ -25,59 +23,11 @@ _NUMBER = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Z])[.):]?\s+(?=\S)")  # a
 _BEGINNING = 80  # characters of a page
 
 
-@dataclass(frozen=True, slots=True)
-class OutlineEntry:
-    """A heading: how deep it stands, from 1, and its physical page."""
-
-    level: int
-    title: str
-    page: int
-    page_label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PageBeginning:
-    """What a page begins with, for documents without headings."""
-
-    page: int
-    page_label: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentOutline:
-    """A document's headings with their pages; where it has none, how its pages begin."""
-
-    document: DocumentInfo
-    entries: list[OutlineEntry]
-    pages: list[PageBeginning]
-
-    @classmethod
-    def of(cls, document: DocumentInfo, pages: Iterable[PageText]) -> DocumentOutline:
-        read = list(pages)
-        entries = outline_of(read)
-        return cls(document, entries, [] if entries else [_beginning(page) for page in read])
-
-    def down_to(self, depth: int | None) -> DocumentOutline:
-        """Without what stands deeper."""
-        kept = [entry for entry in self.entries if depth is None or entry.level <= depth]
-        return DocumentOutline(self.document, kept, self.pages)
-
-    def to_dict(self) -> dict[str, Any]:
-        info = self.document
-        return {
-            "doc_id": info.doc_id,
-            "filename": info.filename,
-            "title": info.title,
-            "num_pages": info.num_pages,
-            "source_path": info.source_path,
-            "entries": [{**asdict(entry), **self._place(entry.page)} for entry in self.entries],
-            "pages": [{**asdict(page), **self._place(page.page)} for page in self.pages],
-        }
-
-    def _place(self, page: int) -> dict[str, str]:
-        ref = Ref("page", self.document.doc_id, str(page))
-        return {"ref": str(ref), "link": page_link(self.document.source_path, page)}
+def document_outline(document: DocumentInfo, pages: Iterable[PageText]) -> DocumentOutline:
+    """Of pages that come in order."""
+    read = list(pages)
+    entries = outline_of(read)
+    return DocumentOutline(document, entries, [] if entries else [_beginning(page) for page in read])
 
 
 def outline_of(pages: Iterable[PageText]) -> list[OutlineEntry]:
