@@ -39,7 +39,7 @@ def suspicion_note(where: str, signs: list[str]) -> str:
 
 def documents_note(count: int) -> str:
     """What a reader is told of an answer by documents."""
-    return f"{count} {'document' if count == 1 else 'documents'}, one page each: the question asks for documents"
+    return f"answered by {count} {'document' if count == 1 else 'documents'}, one page each"
 
 
 def plain(text: str, style: str = "") -> Text:
