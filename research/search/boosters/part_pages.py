@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from research.search.boosters.part_questions import AskedPart, names
-from research.search.boosters.part_words import PARTS
+from research.search.boosters.part_words import IN_FRONT, PARTS
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze
 from research.store.fulltext.document_parts import (
@@ -27,7 +27,7 @@ _MOST_WORDS = 6  # of a heading that has a part's name in it
 _YEARS = 8
 _ENTRIES = 8
 _ENTRY_SHARE = 0.4
-_CONTENTS_WITHIN = 12  # pages
+_IN_FRONT = 12  # pages
 # Lines that tell who made a document begin so.
 _MADE_BY = re.compile(
     r"^[^\w\n]{0,8}(?:(?:written|prepared|edited|compiled|presented|produced|created|published|verfasst|redige|"
@@ -60,18 +60,19 @@ def page_of_section(reader: Reader, doc_id: str, words: set[str], needed: set[st
 
 
 def _pages_of(reader: Reader, doc_id: str, part: AskedPart) -> list[int]:
-    fronts = front_pages(reader, [doc_id]).get(doc_id, [])
     if part.kind == "section":
         return _section(reader, doc_id, part.number)
-    if part.kind in {"title", "authors", "date"}:
-        return _title_page(reader, fronts, part.kind)
     if part.kind == "appendix" and part.number:
         return _appendix(reader, doc_id, part.number)
+    fronts = front_pages(reader, [doc_id]).get(doc_id, [])
+    if part.kind in {"title", "authors", "date"}:
+        return _title_page(reader, fronts, part.kind)
     heading = _heading_of(reader, doc_id, part)
-    if part.kind in {"summary", "abstract"}:
-        pages = [heading.page_id] if heading else []
-        return [*pages, *(front.page_id for front in fronts[:1])]
-    if part.kind == "contents" and (heading is None or heading.page > _CONTENTS_WITHIN):
+    if part.kind in {"summary", "abstract"} or (part.kind == "purpose" and heading is None):
+        # What sums a document up says what it is for, too.
+        heading = heading or _heading_of(reader, doc_id, AskedPart("summary"))
+        return [*([heading.page_id] if heading else []), *(front.page_id for front in fronts[:1])]
+    if part.kind == "contents" and (heading is None or heading.page > _IN_FRONT):
         # One far behind is that of an attached document.
         listing = _contents(reader, fronts)
         if listing or heading is None:
@@ -98,15 +99,20 @@ def _heading_of(reader: Reader, doc_id: str, asked: AskedPart) -> Heading | None
     highest, and comes first (or last)."""
     part = PARTS[asked.kind]
     every = headings_with(reader, doc_id, [name for tier in part.headings for name in names(tier)])
+    every = [heading for heading in every if heading.page <= _IN_FRONT or not _fit_front(heading)]
     listing = _listing_pages(reader, every) if asked.kind != "contents" else set()
-    spoken = [[asked.said]] if any(asked.said in names(tier) for tier in part.headings) else []
-    for wanted in [*spoken, *map(names, part.headings)]:
+    spoken = [asked.said] if any(asked.said in names(tier) for tier in part.headings) else []
+    for wanted in [spoken, *map(names, part.headings)]:
         fitting = [(fit, heading) for heading in every if (fit := _fit(heading, wanted, begins=part.begins))]
         fitting = [each for each in fitting if each[1].page_id not in listing] or fitting
         if fitting:
             sign = -1 if part.last else 1
             return min(fitting, key=lambda each: (-each[0], each[1].level, sign * each[1].page))[1]
     return None
+
+
+def _fit_front(heading: Heading) -> bool:
+    return _fit(heading, names(IN_FRONT), begins=True) > 0
 
 
 def _fit(heading: Heading, wanted: Iterable[str], *, begins: bool) -> int:
@@ -169,7 +175,7 @@ def _last_is(path: str, name: str) -> bool:
 
 def _contents(reader: Reader, fronts: Sequence[FrontPage]) -> list[int]:
     """The first of the pages at the beginning that lists sections, where none says so."""
-    pages = following_pages(reader, fronts[0].page_id, _CONTENTS_WITHIN) if fronts else []
+    pages = following_pages(reader, fronts[0].page_id, _IN_FRONT) if fronts else []
     return [page_id for page_id, _, text in pages if _lists_sections(text)][:1]
 
 

@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from research.search.boosters.part_words import (
+from research.search.boosters.asking_words import (
     DOCUMENTS,
     FRAMES,
-    PARTS,
+    KINDS_OF_KINDS,
     SECTIONS,
     SMALL,
     UNSPACED_DOCUMENTS,
     UNSPACED_SMALL,
 )
+from research.search.boosters.part_words import PARTS
 from research.store.fulltext.analyzer import STOP_WORDS, normalize
 
 # What is longer is a pasted text.
@@ -69,7 +70,7 @@ def part_question(text: str) -> PartQuestion | None:
         elif word in SECTIONS and _NUMBER.fullmatch(following):
             parts.append(AskedPart("section", following))
             length += 1
-        elif word in DOCUMENTS:
+        elif word in DOCUMENTS or (word in KINDS_OF_KINDS and following in DOCUMENTS):
             document.append(word)
         elif word in SECTIONS:
             sections.append(NAMED_SECTION)
@@ -82,6 +83,8 @@ def part_question(text: str) -> PartQuestion | None:
     parts = _in_order(parts) or sections[:1]
     if not parts:
         return None
+    spoken = {word for part in parts if part.kind in PARTS for word in PARTS[part.kind].also.split()}
+    rest = [word for word in rest if word not in spoken]
     return PartQuestion(tuple(dict.fromkeys(parts)), tuple(dict.fromkeys(rest)), tuple(document))
 
 
