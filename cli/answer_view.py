@@ -28,7 +28,7 @@ from cli.layout import (
 from cli.links import link
 from cli.markdown import Block, blocks
 from cli.output import one_line, phrase
-from cli.views import page_name, plain
+from cli.views import documents_note, page_name, plain
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -198,6 +198,7 @@ def footer(context: ResearchContext, width: int) -> list[Text]:
     known = context.confidence
     parts = [
         *([f"{known.level if known.level != 'none' else 'no'} confidence"] if known else []),
+        *([documents_note(len(context.sources))] if context.answered_by == "documents" else []),
         f"{context.total_tokens:,} of {context.max_tokens:,} tokens",
         *(["ctx open 1", "--full"] if context.sources else []),
         "--json",

@@ -201,7 +201,7 @@ def _talk(context: ResearchContext, *, quiet: bool, on_stderr: bool) -> int:
     from research.errors import NothingFoundError
 
     if on_stderr and not quiet:
-        for note in (*notes_on(context.coverage), *budget_notes(context)):
+        for note in (*_documents_notes(context), *notes_on(context.coverage), *budget_notes(context)):
             say(f"ctx: note: {note}")
     if context.sources or context.dropped:
         return 0
@@ -210,6 +210,12 @@ def _talk(context: ResearchContext, *, quiet: bool, on_stderr: bool) -> int:
     )
     complain(nothing, as_json=False)
     return nothing.exit_code
+
+
+def _documents_notes(context: ResearchContext) -> list[str]:
+    from cli.views import documents_note
+
+    return [documents_note(len(context.sources))] if context.answered_by == "documents" else []
 
 
 def _warn(context: ResearchContext) -> None:

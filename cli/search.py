@@ -79,6 +79,7 @@ def command(
     from cli.last_answer import remember
     from cli.options import check_legs, notes_on, opened, read_question, tell
     from cli.output import complain, on_terminal, paint, say, write_document
+    from cli.views import documents_note
     from research.errors import NothingFoundError
 
     given = common(ctx)
@@ -98,6 +99,8 @@ def command(
     else:
         _write_plain(found, explain=explain)
     if not given.quiet:
+        if found.answered_by == "documents":
+            say(f"ctx: note: {documents_note(len(found.results))}")
         for note in notes_on(found.coverage):
             say(f"ctx: note: {note}")
         for note in [] if given.as_json else _suspicions(found.results):

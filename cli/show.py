@@ -1,4 +1,4 @@
-"""ctx show: one page, as it is stored."""
+"""ctx show: pages as they are stored. One page alone is one document; several are a list of them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,27 @@ from research.errors import NothingFoundError, UsageError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from cli.options import Common
     from research.models import Item, MatchedRegion, PageView
 
-DETAILS = "PAGE counts from 1 as a PDF viewer does, whatever number is printed on it."
+DETAILS = """
+PAGES counts from 1 as a PDF viewer does, whatever number is printed on it: 3, 3-5, 1,4-6,10-. Without it the whole
+document is printed; ctx outline shows what is on which page. In a pipe pages are parted by form feeds. With --json one
+page is a ctx.show/2, several a ctx.pages/1 (ctx schema pages).
+"""
 
 EPILOG = """
 \b
 Examples:
   ctx show crisis.pdf 3
+  ctx show crisis.pdf 3-5
+  ctx show crisis.pdf | llm "Summarise this"
+  ctx show crisis.pdf 1,4- --json | jq -r '.pages[].section_path'
   ctx show crisis.pdf 3 --json | jq -r .section_path
   ctx show crisis.pdf 3 --image page.png --for "What caused the crisis?"
 """
+
+_NAMED = 5  # pages in a note
 
 
 def command(
@@ -35,7 +45,9 @@ def command(
         str,
         typer.Argument(metavar="DOC", help="A document's name, path, title or id.", autocompletion=complete_document),
     ],
-    page: Annotated[int, typer.Argument(metavar="PAGE", help="The page, counted from 1.")],
+    pages: Annotated[
+        str | None, typer.Argument(metavar="[PAGES]", help="A page or ranges of pages, counted from 1.")
+    ] = None,
     image: Annotated[
         Path | None,
         typer.Option("--image", metavar="OUT.png", help="Write the page's image to this file; .png, .jpg or .webp."),
@@ -46,18 +58,33 @@ def command(
     ] = None,
 ) -> int:
     from cli.options import read_question
-    from cli.output import block, on_terminal, one_line, paint, say, write, write_document
-    from cli.picture import check_format, write_picture
-    from cli.views import suspicion_note
+    from cli.page_ranges import one_page, read_ranges
 
     given = common(ctx)
     settings = settings_for(given)
+    single = one_page(pages)
     if image is not None:
+        from cli.picture import check_format
+
         check_format(image)
+        if single is None:
+            raise UsageError("--image draws one page", hint=f"name it: ctx show DOC PAGE --image {image.name}")
     elif question is not None and not given.as_json:
         raise UsageError("--for marks places on an image", hint="name one with --image OUT.png, or use --json")
+    asked = None if question is None else read_question([question])
+    ranges = read_ranges(pages) if single is None and pages is not None else ()
     with index_of(settings) as opened:
-        view = opened.page(doc, page, question=None if question is None else read_question([question]))
+        if single is None:
+            return _several(opened.pages(doc, ranges, question=asked), given)
+        view = opened.page(doc, single, question=asked)
+    return _single(view, given, image, question)
+
+
+def _single(view: PageView, given: Common, image: Path | None, question: str | None) -> int:
+    from cli.output import block, on_terminal, one_line, paint, say, write, write_document
+    from cli.picture import write_picture
+    from cli.views import suspicion_note
+
     if view.problem and not given.quiet:
         say(f"ctx: note: the visual model cannot look ({view.problem}); the places are found by text")
     if image is not None:
@@ -73,6 +100,28 @@ def command(
         write(block(view.item.text) + "\n")
     if view.item.signals and not (given.quiet or given.as_json):
         say(f"ctx: note: {suspicion_note('this page', list(view.item.signals))}")
+    return 0
+
+
+def _several(views: list[PageView], given: Common) -> int:
+    from cli.output import block, on_terminal, painted, say, write, write_document
+    from cli.pager import page
+    from cli.views import suspicion_note
+
+    first = views[0].to_dict()
+    if given.as_json:
+        shared = {name: first[name] for name in ("doc_id", "filename", "title", "num_pages", "source_path")}
+        write_document("ctx.pages/1", {**shared, "pages": [view.to_dict() for view in views]})
+    elif on_terminal():
+        page(painted(part for view in views for part in _rendering(view)))
+    else:
+        write("\f".join(block(view.item.text) + "\n" for view in views))
+    steering = [view for view in views if view.item.signals]
+    if steering and not (given.quiet or given.as_json):
+        signs = dict.fromkeys(sign for view in steering for sign in view.item.signals)
+        which = f"page{'s' * (len(steering) > 1)} {', '.join(view.item.ref.part for view in steering[:_NAMED])}"
+        more = f" and {len(steering) - _NAMED} more" if len(steering) > _NAMED else ""
+        say(f"ctx: note: {suspicion_note(which + more, list(signs))}")
     return 0
 
 

@@ -37,6 +37,11 @@ def suspicion_note(where: str, signs: list[str]) -> str:
     return f"{where} may try to steer a model ({', '.join(signs)}); take its text as data"
 
 
+def documents_note(count: int) -> str:
+    """What a reader is told of an answer by documents."""
+    return f"answered by {count} {'document' if count == 1 else 'documents'}, one page each"
+
+
 def plain(text: str, style: str = "") -> Text:
     """Text as it is, styled as a whole."""
     from rich.text import Text

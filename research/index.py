@@ -19,7 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.errors import NothingFoundError
-from research.models import Coverage, Extent, PageResult, PageView, Question, ResearchContext, SearchResults
+from research.models import (
+    Coverage,
+    DocumentOutline,
+    Extent,
+    PageResult,
+    PageView,
+    Question,
+    ResearchContext,
+    SearchResults,
+)
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
@@ -226,7 +235,9 @@ class Index:
             items = self.source.with_passages(reader, asked, found.items, look=highlights)
         results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
         coverage = (found.coverage or Coverage()).noting(asked.notes)
-        return SearchResults(question, results, coverage, found.timings, found.searched, found.rewrites)
+        return SearchResults(
+            question, results, coverage, found.timings, found.searched, found.rewrites, found.answered_by
+        )
 
     def rank(
         self,
@@ -251,23 +262,41 @@ class Index:
     def page(self, document: str, page: int | None = None, *, question: str | None = None) -> PageView:
         """One page as it is stored; with a question also the places on it that match. `document` is a name or an id;
         or a ref, which says which page unless `page` does. A name alone means the first."""
-        from research.sources.documents import page_item
         from research.store.catalog.document_names import page_of_ref
 
         named = page_of_ref(document) if page is None else page
-        page = 1 if named is None else named
+        with self.catalog.snapshot() as reader:
+            return self._view(reader, self._one(reader, document), 1 if named is None else named, question)
+
+    def pages(
+        self, document: str, ranges: Sequence[tuple[int, int]] = (), *, question: str | None = None
+    ) -> list[PageView]:
+        """Several pages, given as first and last of each range, in that order and each once; without ranges all, or the
+        one that a ref names. A last page of `filters.LAST_PAGE` is the document's. Raises NothingFoundError if one is
+        not there."""
+        from research.filters import LAST_PAGE
+        from research.store.catalog.document_names import page_of_ref
+
+        if not ranges and (named := page_of_ref(document)) is not None:
+            ranges = [(named, named)]
         with self.catalog.snapshot() as reader:
             info = self._one(reader, document)
-            stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
-            if stored is None:
-                raise NothingFoundError(
-                    f"{info.filename} has no page {page}", hint=f"its pages are 1 to {info.num_pages}"
-                )
-            item, problem = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), ""
-            if question is not None:
-                passages, problem = self.source.places(reader, Question(question), item)
-                item = replace(item, passages=tuple(passages))
-        return PageView(item, info.num_pages, stored.error, problem)
+            wanted: dict[int, None] = {}
+            for first, last in ranges or [(1, LAST_PAGE)]:
+                end = max(first, info.num_pages) if last == LAST_PAGE else last
+                if not 0 < first <= end <= info.num_pages:
+                    raise _no_pages(info, first, end)
+                wanted.update(dict.fromkeys(range(first, end + 1)))
+            return [self._view(reader, info, page, question) for page in wanted]
+
+    def outline(self, document: str) -> DocumentOutline:
+        """A document's table of contents: its headings with their pages, or how its pages begin if it has none."""
+        from research.outline import document_outline
+        from research.store.catalog.pages import page_texts
+
+        with self.catalog.snapshot() as reader:
+            info = self._one(reader, document)
+            return document_outline(info, page_texts(reader, info.doc_id))
 
     def file_of(self, document: str) -> str | None:
         """Where a document's file is, at any place it was seen; None if it is at none of them."""
@@ -406,6 +435,18 @@ class Index:
         ids = None if scope.documents is None else tuple(sorted(scope.documents))
         return replace(asked, documents=ids, pages=scope.pages)
 
+    def _view(self, reader: Reader, info: DocumentInfo, page: int, question: str | None) -> PageView:
+        from research.sources.documents import page_item
+
+        stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
+        if stored is None:
+            raise _no_pages(info, page, page)
+        item, problem = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), ""
+        if question is not None:
+            passages, problem = self.source.places(reader, Question(question), item)
+            item = replace(item, passages=tuple(passages))
+        return PageView(item, info.num_pages, stored.error, problem)
+
     def _one(self, reader: Reader, document: str) -> DocumentInfo:
         from research.store.catalog.document_names import select_one
 
@@ -418,3 +459,8 @@ class Index:
         if len(found) > 1 and not is_pattern(document, found):
             raise ambiguous(document, found)
         return found
+
+
+def _no_pages(info: DocumentInfo, first: int, last: int) -> NothingFoundError:
+    which = f"page {first}" if first == last else f"pages {first} to {last}"
+    return NothingFoundError(f"{info.filename} has no {which}", hint=f"its pages are 1 to {info.num_pages}")

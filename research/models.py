@@ -8,12 +8,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+if TYPE_CHECKING:
+    from research.records import DocumentInfo
 
 T = TypeVar("T")
 
 Extent = Literal["fit", "passages", "pages"]
 """How much of each page is wanted: passages first and as much as fits, nothing but passages, or whole pages."""
+
+AnsweredBy = Literal["pages", "documents"]
+"""Whether an answer is the best pages, or, to a question for documents, the best documents with a page each."""
 
 VISUAL_MATCH = "visual_match"
 """The label of a page that the visual leg itself has among its best."""
@@ -311,6 +317,7 @@ class ResearchContext:
     timings: dict[str, float] = field(default_factory=dict)  # seconds by step
     searched: str = ""  # what was really searched
     rewrites: list[Rewrite] = field(default_factory=list)  # and how it came about
+    answered_by: AnsweredBy = "pages"
     quotes: list[Quote] = field(default_factory=list)  # the sentences that most likely answer, best first
     confidence: Confidence | None = None  # None: nothing was asked
 
@@ -324,6 +331,7 @@ class ResearchContext:
             "query": self.query,
             "searched": self.searched,
             "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
+            "answered_by": self.answered_by,
             "confidence": asdict(self.confidence) if self.confidence else None,
             "quotes": [asdict(quote) for quote in self.quotes],
             "formatted_text": self.formatted_text,
@@ -401,12 +409,14 @@ class SearchResults:
     timings: dict[str, float]
     searched: str
     rewrites: list[Rewrite]
+    answered_by: AnsweredBy = "pages"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "query": self.query,
             "searched": self.searched,
             "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
+            "answered_by": self.answered_by,
             "results": [asdict(result) for result in self.results],
             "coverage": self.coverage.to_dict(),
             "timings": self.timings,
@@ -440,3 +450,52 @@ class PageView:
             "markdown_content": self.item.text,
             "regions": [asdict(region) for region in self.item.regions],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A heading: how deep it stands, from 1, and its physical page."""
+
+    level: int
+    title: str
+    page: int
+    page_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageBeginning:
+    """What a page begins with, for documents without headings."""
+
+    page: int
+    page_label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOutline:
+    """A document's headings with their pages; where it has none, how its pages begin."""
+
+    document: DocumentInfo
+    entries: list[OutlineEntry]
+    pages: list[PageBeginning]
+
+    def down_to(self, depth: int | None) -> DocumentOutline:
+        """Without what stands deeper."""
+        kept = [entry for entry in self.entries if depth is None or entry.level <= depth]
+        return DocumentOutline(self.document, kept, self.pages)
+
+    def to_dict(self) -> dict[str, Any]:
+        info = self.document
+        return {
+            "doc_id": info.doc_id,
+            "filename": info.filename,
+            "title": info.title,
+            "num_pages": info.num_pages,
+            "source_path": info.source_path,
+            "entries": [{**asdict(entry), **self._place(entry.page)} for entry in self.entries],
+            "pages": [{**asdict(page), **self._place(page.page)} for page in self.pages],
+        }
+
+    def _place(self, page: int) -> dict[str, str]:
+        ref = Ref("page", self.document.doc_id, str(page))
+        return {"ref": str(ref), "link": page_link(self.document.source_path, page)}

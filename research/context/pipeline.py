@@ -16,7 +16,7 @@ from heapq import merge
 from typing import TYPE_CHECKING, Protocol
 
 from research.context.tokens import RunningCount, TokenCounter
-from research.models import Coverage, Extent, Item, Question, Rewrite, SourceCoverage
+from research.models import AnsweredBy, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
 from research.sources.base import Retrieved, Source
 from research.text import SENTENCE_BREAK
 
@@ -82,6 +82,7 @@ class Context:
     timings: dict[str, float] = field(default_factory=dict)
     searched: str = ""
     rewrites: list[Rewrite] = field(default_factory=list)
+    answered_by: AnsweredBy = "pages"
 
 
 def build(
@@ -119,7 +120,8 @@ def build(
         recorder.count("items", len(fitted.items))
     rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
     coverage = _coverage(retrieved).noting(question.notes)
-    return Context(question, fitted, items, coverage, timings, searched, rewrites)
+    answered_by: AnsweredBy = "documents" if any(each.answered_by == "documents" for each in retrieved) else "pages"
+    return Context(question, fitted, items, coverage, timings, searched, rewrites, answered_by)
 
 
 def _unmarked(items: Sequence[Item]) -> list[Item]:

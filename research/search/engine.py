@@ -18,10 +18,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from research.errors import CtxError, UsageError
-from research.models import Coverage, LegCoverage, LegScore, Question, Rewrite
+from research.models import AnsweredBy, Coverage, LegCoverage, LegScore, Question, Rewrite
 from research.search.legs import (
     DEFAULT_WEIGHTS,
-    AnsweredBy,
     Boosted,
     Booster,
     Found,

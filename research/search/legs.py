@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from research.models import Coverage, LegScore, Question, Rewrite
+from research.models import AnsweredBy, Coverage, LegScore, Question, Rewrite
 from research.store.catalog.pages import StoredPage
 from research.store.catalog.reader import Reader
 
@@ -97,9 +97,6 @@ class Rewriters(Protocol):
     def merge(self, plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> Sequence[Ranked]:
         """The plain ranking with the pages of the reranking's documents in the order of the other one."""
         ...
-
-
-AnsweredBy = Literal["pages", "documents"]
 
 
 @dataclass(frozen=True, slots=True)

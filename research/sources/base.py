@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from research.models import Coverage, Item, Question, Rewrite, SourceCoverage
+from research.models import AnsweredBy, Coverage, Item, Question, Rewrite, SourceCoverage
 from research.store.catalog.reader import Reader
 
 
@@ -20,6 +20,7 @@ class Retrieved:
     timings: dict[str, float] = field(default_factory=dict)
     searched: str = ""
     rewrites: list[Rewrite] = field(default_factory=list)
+    answered_by: AnsweredBy = "pages"
 
 
 class Source(Protocol):

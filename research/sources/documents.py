@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from research.context.injection.detector import signals_of
 from research.errors import EncoderNotAllowed, EncoderUnavailable
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
+from research.search.boosters.collection import CollectionBooster
 from research.search.boosters.document_parts import DocumentPartsBooster
 from research.search.boosters.page_references import PageReferencesBooster
 from research.search.engine import Engine
@@ -51,7 +52,7 @@ _CALIBRATION = {
     "visual": (5.9, 0.8, -5.1),
 }
 
-_BOOSTERS = (PageReferencesBooster(), DocumentPartsBooster())
+_BOOSTERS = (PageReferencesBooster(), DocumentPartsBooster(), CollectionBooster())
 
 
 class DocumentsSource:
@@ -78,7 +79,15 @@ class DocumentsSource:
         items = []
         for rank, found in enumerate(outcome.found, start=1):
             items.append(_found_item(found, calibrated(found.score, rank, question.mode), limit))
-        return Retrieved(items, _status(outcome), outcome.coverage, outcome.timings, outcome.searched, outcome.rewrites)
+        return Retrieved(
+            items,
+            _status(outcome),
+            outcome.coverage,
+            outcome.timings,
+            outcome.searched,
+            outcome.rewrites,
+            outcome.answered_by,
+        )
 
     def with_passages(
         self, reader: Reader, question: Question, items: Sequence[Item], *, look: bool = False

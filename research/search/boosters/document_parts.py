@@ -86,14 +86,13 @@ def _with_title_page(reader: Reader, asked: PartQuestion, ranking: Sequence[str]
     if not asked.rest:
         return Boosted(ranked)
     from research.search.boosters.named_documents import documents_called
-    from research.search.boosters.part_pages import has_text
     from research.store.fulltext.document_parts import front_pages
 
     [doc_id, *others] = documents_called(reader, asked.rest, asked.document, ranking) or [""]
     fronts = front_pages(reader, [doc_id]).get(doc_id, []) if not others else []
     if not fronts:
         return Boosted(ranked)
-    place = 0 if has_text(fronts[0]) else _AMONG_THE_FIRST - 1
+    place = 0 if fronts[0].has_text else _AMONG_THE_FIRST - 1
     if any(page.page_id == fronts[0].page_id for page in ranked[: place + 1]):
         return Boosted(ranked)
     return _lifted([(fronts[0].page_id, doc_id)], ranked, place)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from research.search.boosters.part_questions import PartQuestion
 from research.search.legs import Ranked
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze
-from research.store.fulltext.document_parts import front_pages, named_words, words_on
-from research.store.fulltext.search import share_of_named, term_statistics
+from research.store.fulltext.document_parts import FrontPage, documents_with, front_pages, named_words, words_on
+from research.store.fulltext.search import phrase_pages, share_of_named, term_statistics
 
 # Documents that share a name: each of them may be meant. More, and none is.
 _MOST_DOCUMENTS = 3
@@ -21,6 +21,8 @@ _LOOKED_AT = 5
 _NAMED = 0.8
 _HALF_NAMED = 0.5
 _MOST_WORDS = 12
+_IN_A_ROW = 3  # words from here on must stand so; fewer do by chance
+_PHRASE_PAGES = 1000
 # "The paper", without a name: the best document, if its best page is so much better than that of the next.
 _STANDS_OUT = 1.25
 # A single word names a document if so much of its pages belong to documents named so.
@@ -114,22 +116,45 @@ def _is_a_name(reader: Reader, names: Names, full: Collection[str], kinds: Seque
 def _by_first_pages(
     reader: Reader, names: Names, shares: Mapping[str, float], kinds: Sequence[str], ranking: Sequence[str]
 ) -> dict[str, float]:
-    """Those documents whose names and first pages together hold the words. A question that speaks of no document must
-    name it by half."""
+    """Those documents whose names and first pages together hold the words. If the question speaks of no document, it
+    must name one by half, or by its first page: with a word that no other document has, or with all words in a row."""
     likely = [*sorted(shares, key=lambda doc_id: -shares[doc_id])[:_LOOKED_AT], *ranking[:_LOOKED_AT]]
-    likely = [doc_id for doc_id in dict.fromkeys(likely) if kinds or shares.get(doc_id, 0.0) >= _HALF_NAMED]
-    fronts = _on_first_pages(reader, names, likely)
+    fronts = _on_first_pages(reader, names, list(dict.fromkeys(likely)))
     found = {doc_id: names.share(names.held.get(doc_id, set()) | words) for doc_id, words in fronts.items()}
-    return {doc_id: share for doc_id, share in found.items() if share >= _NAMED}
+    full = {doc_id: share for doc_id, share in found.items() if share >= _NAMED}
+    if kinds:
+        return full
+    return {
+        doc_id: share
+        for doc_id, share in full.items()
+        if shares.get(doc_id, 0.0) >= _HALF_NAMED or _heads_first_page(reader, names, doc_id)
+    }
+
+
+def _heads_first_page(reader: Reader, names: Names, doc_id: str) -> bool:
+    """Whether the words stand there as a name does."""
+    first = [front.page_id for front in front_pages(reader, [doc_id]).get(doc_id, []) if front.words][:1]
+    if names.unknown or not first:
+        return False
+    if len(names.words) >= _IN_A_ROW:
+        return first[0] in phrase_pages(reader, [list(names.words)], [doc_id], limit=_PHRASE_PAGES)
+    held = words_on(reader, first, names.words).get(first[0], set())
+    return any(documents_with(reader, word, most=2) == [doc_id] for word in held)
 
 
 def _on_first_pages(reader: Reader, names: Names, doc_ids: Sequence[str]) -> dict[str, set[str]]:
-    fronts = front_pages(reader, doc_ids)
+    """Which of the words stand on a document's covers and the first page after them, where it says what it is."""
+    fronts = {doc_id: _opening(pages) for doc_id, pages in front_pages(reader, doc_ids).items()}
     on_page = words_on(reader, [front.page_id for pages in fronts.values() for front in pages], names.words)
     return {
         doc_id: set().union(*(on_page.get(front.page_id, set()) for front in fronts.get(doc_id, [])))
         for doc_id in doc_ids
     }
+
+
+def _opening(pages: Sequence[FrontPage]) -> list[FrontPage]:
+    covers = list(takewhile(lambda page: not page.has_text, pages))
+    return [*covers, *pages[len(covers) : len(covers) + 1]]
 
 
 def _best_of(reader: Reader, shares: Mapping[str, float], kinds: Sequence[str], ranking: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from research.search.boosters.part_questions import AskedPart, names
-from research.search.boosters.part_words import PARTS
+from research.search.boosters.part_words import IN_FRONT, PARTS
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze
 from research.store.fulltext.document_parts import (
@@ -20,8 +20,6 @@ from research.store.fulltext.document_parts import (
     headings_with,
 )
 
-# A cover has fewer words than this; what is missing on it stands on the next page.
-_COVER = 120
 # How far a part is followed.
 _MOST_PAGES = 30
 _MOST_WORDS = 6  # of a heading that has a part's name in it
@@ -29,7 +27,7 @@ _MOST_WORDS = 6  # of a heading that has a part's name in it
 _YEARS = 8
 _ENTRIES = 8
 _ENTRY_SHARE = 0.4
-_CONTENTS_WITHIN = 12  # pages
+_IN_FRONT = 12  # pages
 # Lines that tell who made a document begin so.
 _MADE_BY = re.compile(
     r"^[^\w\n]{0,8}(?:(?:written|prepared|edited|compiled|presented|produced|created|published|verfasst|redige|"
@@ -61,26 +59,25 @@ def page_of_section(reader: Reader, doc_id: str, words: set[str], needed: set[st
     return found.page_id if found is not None and found.page_id not in _listing_pages(reader, [found]) else None
 
 
-def has_text(page: FrontPage) -> bool:
-    """Whether a page has more text than a cover."""
-    return page.words >= _COVER
-
-
 def _pages_of(reader: Reader, doc_id: str, part: AskedPart) -> list[int]:
-    fronts = front_pages(reader, [doc_id]).get(doc_id, [])
     if part.kind == "section":
         return _section(reader, doc_id, part.number)
-    if part.kind in {"title", "authors", "date"}:
-        return _title_page(reader, fronts, part.kind)
     if part.kind == "appendix" and part.number:
         return _appendix(reader, doc_id, part.number)
-    heading = _heading_of(reader, doc_id, part.kind)
-    if part.kind in {"summary", "abstract"}:
-        pages = [heading.page_id] if heading else []
-        return [*pages, *(front.page_id for front in fronts[:1])]
-    if heading is None:
-        return _contents(reader, fronts) if part.kind == "contents" else []
-    return list(_with_following(reader, heading, part.kind))
+    fronts = front_pages(reader, [doc_id]).get(doc_id, [])
+    if part.kind in {"title", "authors", "date"}:
+        return _title_page(reader, fronts, part.kind)
+    heading = _heading_of(reader, doc_id, part)
+    if part.kind in {"summary", "abstract"} or (part.kind == "purpose" and heading is None):
+        # What sums a document up says what it is for, too.
+        heading = heading or _heading_of(reader, doc_id, AskedPart("summary"))
+        return [*([heading.page_id] if heading else []), *(front.page_id for front in fronts[:1])]
+    if part.kind == "contents" and (heading is None or heading.page > _IN_FRONT):
+        # One far behind is that of an attached document.
+        listing = _contents(reader, fronts)
+        if listing or heading is None:
+            return listing
+    return list(_with_following(reader, heading, part.kind)) if heading else []
 
 
 def _title_page(reader: Reader, fronts: Sequence[FrontPage], kind: str) -> list[int]:
@@ -89,7 +86,7 @@ def _title_page(reader: Reader, fronts: Sequence[FrontPage], kind: str) -> list[
         return []
     first = fronts[0]
     pages = [front.page_id for front in fronts]
-    if kind == "title" or has_text(first):
+    if kind == "title" or first.has_text:
         return pages[:1]
     for page_id, _, text in following_pages(reader, first.page_id, len(fronts) - 1):
         if _MADE_BY.search(text) if kind == "authors" else count_years(text):
@@ -97,13 +94,15 @@ def _title_page(reader: Reader, fronts: Sequence[FrontPage], kind: str) -> list[
     return pages[:1]
 
 
-def _heading_of(reader: Reader, doc_id: str, kind: str) -> Heading | None:
-    """The heading of a part of this kind: one that has its name alone, stands highest, and comes first (or last)."""
-    part = PARTS[kind]
+def _heading_of(reader: Reader, doc_id: str, asked: AskedPart) -> Heading | None:
+    """The heading of such a part: one that reads as it was asked for, or else one that has its name alone, stands
+    highest, and comes first (or last)."""
+    part = PARTS[asked.kind]
     every = headings_with(reader, doc_id, [name for tier in part.headings for name in names(tier)])
-    listing = _listing_pages(reader, every) if kind != "contents" else set()
-    for tier in part.headings:
-        wanted = names(tier)
+    every = [heading for heading in every if heading.page <= _IN_FRONT or not _fit_front(heading)]
+    listing = _listing_pages(reader, every) if asked.kind != "contents" else set()
+    spoken = [asked.said] if any(asked.said in names(tier) for tier in part.headings) else []
+    for wanted in [spoken, *map(names, part.headings)]:
         fitting = [(fit, heading) for heading in every if (fit := _fit(heading, wanted, begins=part.begins))]
         fitting = [each for each in fitting if each[1].page_id not in listing] or fitting
         if fitting:
@@ -112,13 +111,18 @@ def _heading_of(reader: Reader, doc_id: str, kind: str) -> Heading | None:
     return None
 
 
+def _fit_front(heading: Heading) -> bool:
+    return _fit(heading, names(IN_FRONT), begins=True) > 0
+
+
 def _fit(heading: Heading, wanted: Iterable[str], *, begins: bool) -> int:
     """3: the name alone; 2: a heading that begins with it or has it in it; 1: a line that may be a heading; 0: no."""
     words = heading.title.replace("/", " ").split()
     title = " ".join(words)
+    alone = {title, *(part.strip() for part in heading.title.split("/"))}  # "Zusammenfassung / Abstract"
     best = 0
     for name in wanted:
-        if title == name:
+        if name in alone:
             return 3
         if not name.isascii() and title.startswith(name):
             best = 2
@@ -171,7 +175,7 @@ def _last_is(path: str, name: str) -> bool:
 
 def _contents(reader: Reader, fronts: Sequence[FrontPage]) -> list[int]:
     """The first of the pages at the beginning that lists sections, where none says so."""
-    pages = following_pages(reader, fronts[0].page_id, _CONTENTS_WITHIN) if fronts else []
+    pages = following_pages(reader, fronts[0].page_id, _IN_FRONT) if fronts else []
     return [page_id for page_id, _, text in pages if _lists_sections(text)][:1]
 
 

@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from research.search.boosters.part_words import (
+from research.search.boosters.asking_words import (
     DOCUMENTS,
     FRAMES,
-    PARTS,
+    KINDS_OF_KINDS,
     SECTIONS,
     SMALL,
     UNSPACED_DOCUMENTS,
     UNSPACED_SMALL,
 )
+from research.search.boosters.part_words import PARTS
 from research.store.fulltext.analyzer import STOP_WORDS, normalize
 
 # What is longer is a pasted text.
@@ -34,6 +35,7 @@ _ABOUT = STOP_WORDS | SMALL
 class AskedPart:
     kind: str  # a key of PARTS, or "section"
     number: str = ""  # of a section, or of an appendix: "3.2", "b"
+    said: str = ""  # how it was asked for; a heading that reads so is the one that is meant
 
 
 NAMED_SECTION = AskedPart("named section")
@@ -62,12 +64,13 @@ def part_question(text: str) -> PartQuestion | None:
         following = tokens[place + length] if place + length < len(tokens) else ""
         if kind:
             numbered = kind == "appendix" and _NUMBER.fullmatch(following) is not None
-            parts.append(AskedPart(kind, following if numbered else ""))
+            said = " ".join(tokens[place : place + length])
+            parts.append(AskedPart(kind, following if numbered else "", said))
             length += numbered
         elif word in SECTIONS and _NUMBER.fullmatch(following):
             parts.append(AskedPart("section", following))
             length += 1
-        elif word in DOCUMENTS:
+        elif word in DOCUMENTS or (word in KINDS_OF_KINDS and following in DOCUMENTS):
             document.append(word)
         elif word in SECTIONS:
             sections.append(NAMED_SECTION)
@@ -75,9 +78,13 @@ def part_question(text: str) -> PartQuestion | None:
             rest.append(word)
         place += length
     parts += framed
-    parts = parts or sections[:1]
+    if not (document or sections):  # everyday words: "the results of Boeing" are figures, those of a paper a section
+        parts = [part for part in parts if not _is_everyday(part)]
+    parts = _in_order(parts) or sections[:1]
     if not parts:
         return None
+    spoken = {word for part in parts if part.kind in PARTS for word in PARTS[part.kind].also.split()}
+    rest = [word for word in rest if word not in spoken]
     return PartQuestion(tuple(dict.fromkeys(parts)), tuple(dict.fromkeys(rest)), tuple(document))
 
 
@@ -88,6 +95,15 @@ def name_question(text: str) -> PartQuestion:
     return PartQuestion((), rest, tuple(word for word in words if word in DOCUMENTS))
 
 
+def _is_everyday(part: AskedPart) -> bool:
+    return part.kind in PARTS and PARTS[part.kind].everyday
+
+
+def _in_order(parts: list[AskedPart]) -> list[AskedPart]:
+    """ "What do the authors name as limitations?" asks for the limitations, not for the authors."""
+    return sorted(parts, key=lambda part: part.kind == "authors") if len(parts) > 1 else parts
+
+
 def _unspaced(folded: str) -> tuple[str, list[AskedPart], list[str]]:
     """The text without what it asks for in scripts without spaces, that, and the kinds of document."""
     if folded.isascii():
@@ -96,7 +112,7 @@ def _unspaced(folded: str) -> tuple[str, list[AskedPart], list[str]]:
     for phrase, kind in _unspaced_phrases():
         if phrase in folded:
             folded = folded.replace(phrase, " ")
-            parts.append(AskedPart(kind))
+            parts.append(AskedPart(kind, said=phrase))
     for word in UNSPACED_DOCUMENTS:
         if word in folded:
             folded = folded.replace(word, " ")

@@ -17,38 +17,49 @@ class Part:
     asked: str = ""
     last: bool = False  # of several such headings the last is meant
     begins: bool = False  # a heading may go on after the name, but not end with it: no "Job summary" sums up a document
+    everyday: bool = False  # the words mean other things, too: only asked for where a document or section is spoken of
+    also: str = ""  # words that go with asking for it, and name nothing
 
 
 SUMMARY = (
     "executive summary, management summary, abstract, abstrakt, 摘要, 要旨, アブストラクト",
     "summary, zusammenfassung, kurzfassung, resume, resume analytique, resumen, resumen ejecutivo, riassunto, sintesi,"
     " resumo, resumo executivo, sumario executivo, samenvatting, synthese, 概要, 要約, エグゼクティブサマリー",
-    "overview, key findings, highlights, at a glance, the year at a glance, in brief, en bref, auf einen blick,"
-    " uberblick, apercu, panorama, en un vistazo, in sintesi, in het kort, overzicht",
+    "key findings, highlights, key takeaways, takeaways, key points, main points, key messages, points cles,"
+    " puntos clave, kernaussagen",
+    "overview, at a glance, the year at a glance, in brief, in a nutshell, en bref, auf einen blick, uberblick, apercu,"
+    " panorama, en un vistazo, in sintesi, in het kort, overzicht",
 )
+# Deep inside a document these open a chapter.
+IN_FRONT = SUMMARY[3]
 
 PARTS: Mapping[str, Part] = {
     "title": Part(asked="title, titel, titre, titulo, titolo, 标题, 题目, タイトル"),
     "authors": Part(
         asked="author, authors, coauthor, coauthors, authorship, who wrote, who has written, who authored, written by,"
         " who published, publisher, who made, who prepared, who created, who gave, who presented, who compiled,"
-        " who edited, who produced, who issued, who is behind, editor, editors, affiliation, affiliations,"
+        " who edited, who produced, who issued, who is behind, editor, editors, affiliation, affiliations, affiliated,"
+        " presenter, presenters, speaker, speakers, lecturer, contributors, creator, creators, referent, referentin,"
         " autor, autoren, autorin, autorinnen, verfasser, verfasserin, geschrieben, verfasst, herausgeber,"
         " auteur, auteurs, autrice, qui a ecrit, qui a redige, qui a publie, autora, autores, quien escribio,"
         " quienes escribieron, quien es el autor, autore, autori, chi ha scritto, quem escreveu, quem sao os autores,"
         " geschreven, schrijver, schrijvers, 作者, 谁写, 著者, 誰が書い",
+        also="institution institutions university universities company email emails people person",
     ),
     "date": Part(
-        asked="date, publication date, release date, published, released, issued, dated, edition, version, how old is,"
+        asked="date, publication date, release date, publication year, published, released, issued, dated, filed,"
+        " last updated, edition, version, how old is,"
         " datum, erscheinungsdatum, veroffentlicht, erschienen, ausgabe, auflage, date de publication, publie, paru,"
         " fecha, publicado, publicada, data di pubblicazione, pubblicato, data de publicacao, gepubliceerd,"
         " 日期, 发表, 出版, 发布, 日付, 発行",
+        also="year month day jahr monat annee mois ano mes anno mese",
     ),
     "summary": Part(
         headings=SUMMARY,
         asked=SUMMARY[1] + ", overview, key findings, highlights, uberblick, apercu, overzicht,"
         " summarise, summarize, summarised, summarized, summarising, summarizing, sum up, exec summary, gist, tldr,"
-        " tl dr, synopsis, recap, in a nutshell, main idea, main ideas, main point, main points, main message,"
+        " tl dr, synopsis, recap, in short, in a nutshell, main idea, main ideas, main point, main points,"
+        " main message,"
         " main topic, main topics, main argument, main arguments, main contribution, main contributions, main finding,"
         " main findings, main theme, key takeaway, key takeaways, takeaways, key points, key point, key idea,"
         " key ideas, key message, key messages, tell me about, zusammenfassen, worum geht es, worum geht s,"
@@ -67,7 +78,8 @@ PARTS: Mapping[str, Part] = {
             " tabla de contenido, tabla de contenidos, indice, indice de contenidos, indice general, sommario, sumario,"
             " inhoudsopgave, inhoud, 目录, 目次",
         ),
-        asked="toc, table of content, list of chapters, which chapters, what chapters, chapters",
+        asked="toc, table of content, outline, list of chapters, which chapters, what chapters, chapters,"
+        " list of sections, which sections, what sections, gliederung",
     ),
     "introduction": Part(
         (
@@ -84,6 +96,51 @@ PARTS: Mapping[str, Part] = {
             "summary and conclusions, zusammenfassung und ausblick, summary and outlook, key findings, findings",
         ),
         last=True,
+        also="draw draws drawn reach reached come",
+    ),
+    "purpose": Part(
+        (
+            "purpose, aim, aims, objective, objectives, goal, goals, ziel, ziele, zielsetzung, zweck, objectif,"
+            " objectifs, objetivo, objetivos, finalidad, obiettivo, obiettivi, scopo, doel, doelstelling, 目的",
+        ),
+        everyday=True,
+    ),
+    "background": Part(
+        (
+            "related work, background, literature review, earlier work, previous work, state of the art, hintergrund,"
+            " stand der technik, stand der forschung, contexte, etat de l art, antecedentes, estado del arte, contesto,"
+            " stato dell arte, contexto, achtergrond, 背景, 相关工作, 相关研究, 関連研究, 先行研究",
+        ),
+        everyday=True,
+    ),
+    "methods": Part(
+        (
+            "methods, method, methodology, materials and methods, methodik, methoden, methode, vorgehen,"
+            " material und methoden, methodes, methodologie, materiels et methodes, metodologia, metodos, metodo,"
+            " materiales y metodos, metodi, materiali e metodi, methoden en technieken, 方法, 研究方法, 手法",
+        ),
+        everyday=True,
+    ),
+    "results": Part(
+        (
+            "results, ergebnisse, resultats, resultados, risultati, resultaten, 结果, 结果与讨论, 結果",
+            "findings, befunde",
+        ),
+        everyday=True,
+    ),
+    "discussion": Part(
+        ("discussion, diskussion, discusion, discussione, discussao, discussie, 讨论, 考察",), last=True, everyday=True
+    ),
+    "recommendations": Part(
+        (
+            "recommendations, recommendation, empfehlungen, handlungsempfehlungen, recommandations, recomendaciones,"
+            " raccomandazioni, recomendacoes, aanbevelingen, 建议, 提言",
+        ),
+        last=True,
+        everyday=True,
+    ),
+    "agenda": Part(
+        ("agenda, tagesordnung, ordre du jour, orden del dia, ordine del giorno, 议程, 議題",), everyday=True
     ),
     "future work": Part(("future work, future works, outlook, ausblick, perspectives, trabajo futuro",), last=True),
     "references": Part(
@@ -94,7 +151,8 @@ PARTS: Mapping[str, Part] = {
             " literatuur, literatuurlijst, bronnen, bronvermelding, referenties, 参考文献, 参考资料, 引用文献",
             "endnotes, notes, sources, further reading, quellen, notes et references, anmerkungen, fuentes, fonti",
         ),
-        asked="citations, cites, cite, cited papers, papers cited, cited works, works cited",
+        asked="citations, cites, cite, cited papers, papers cited, cited works, works cited, sources cited, endnotes,"
+        " further reading, weiterfuhrende literatur",
         last=True,
     ),
     "appendix": Part(
@@ -108,7 +166,22 @@ PARTS: Mapping[str, Part] = {
         (
             "glossary, glossar, glossaire, glosario, glossario, woordenlijst, begrippenlijst, glossary of terms,"
             " defined terms, 术语表, 用語集",
-            "abbreviations, list of abbreviations, acronyms, abkurzungsverzeichnis, abkurzungen, abreviaturas",
+            "abbreviations, list of abbreviations, acronyms, list of acronyms, abkurzungsverzeichnis, abkurzungen,"
+            " liste des abreviations, abreviations, abreviaturas, siglas, abbreviazioni, afkortingen",
+        ),
+        asked="abbreviations, list of abbreviations, acronyms, list of acronyms, abkurzungsverzeichnis, abkurzungen,"
+        " liste des abreviations, abreviaturas",
+    ),
+    "list of figures": Part(
+        (
+            "list of figures, abbildungsverzeichnis, liste des figures, table des illustrations, lista de figuras,"
+            " indice de figuras, elenco delle figure, indice delle figure, lijst van figuren, 图目录, 図目次",
+        ),
+    ),
+    "list of tables": Part(
+        (
+            "list of tables, tabellenverzeichnis, liste des tableaux, lista de tablas, indice de tablas,"
+            " elenco delle tabelle, indice delle tabelle, lijst van tabellen, 表目录, 表目次",
         ),
     ),
     "acknowledgements": Part(
@@ -134,121 +207,3 @@ PARTS: Mapping[str, Part] = {
         last=True,
     ),
 }
-
-# The first word and the last one of a question that asks for a part around the document's name.
-FRAMES: Mapping[tuple[str, str], str] = {
-    ("what", "about"): "summary",
-    ("whats", "about"): "summary",
-    ("fasse", "zusammen"): "summary",
-    ("fass", "zusammen"): "summary",
-    ("vat", "samen"): "summary",
-    ("waar", "over"): "summary",
-    ("what", "conclude"): "conclusion",
-    ("what", "concludes"): "conclusion",
-    ("what", "concluded"): "conclusion",
-}
-
-SECTIONS = frozenset(
-    """
-    section sections chapter item abschnitt kapitel chapitre seccion capitulo sezione capitolo secao hoofdstuk paragraaf
-    """.split()  # noqa: SIM905
-)
-
-# Kinds of documents: they help to tell which one is meant, and need not stand in its name.
-DOCUMENTS = frozenset(
-    """
-    paper papers preprint article report handbook manual guide guidebook document doc docs documentation file pdf study
-    book booklet ebook brochure leaflet flyer letter memo memorandum presentation slide slides slidedeck deck slideshow
-    talk lecture keynote thesis dissertation publication filing contract notes minutes newsletter specification
-    whitepaper survey opinion judgment judgement ruling magazine catalogue catalog scan release
-    aufsatz artikel bericht handbuch anleitung leitfaden dokument datei studie buch broschure brief prasentation folien
-    vortrag arbeit dissertation veroffentlichung vertrag gutachten protokoll betriebsanleitung bedienungsanleitung
-    rapport manuel guide fichier etude livre brochure lettre diapositives these memoire publication contrat
-    articulo informe documento archivo estudio libro folleto carta presentacion diapositivas tesis publicacion contrato
-    articolo relazione rapporto manuale guida studio libro opuscolo lettera presentazione tesi pubblicazione contratto
-    artigo relatorio estudo livro folheto carta apresentacao tese publicacao contrato
-    verslag handleiding boek presentatie proefschrift scriptie onderzoek overeenkomst
-    """.split()  # noqa: SIM905
-)
-
-# What else may stand in a question for a part: function words, and words of asking.
-SMALL = frozenset(
-    """
-    give show tell list find get want need read please kindly say says said state states stated explain describe quick
-    quickly short brief briefly concise whole entire full complete main final overall part page pages text name names
-    know let look present presents according us one mean means called whats whos like
-    der die das den dem des ein eine einen einem einer eines und oder in im am an auf aus bei mit nach von vom zu zum
-    zur fur uber ist sind war was wer wie wo welche welcher welches wann wurde hat haben es er sie ich mir mich bitte
-    zeig zeige nenne gib kurz ganze diese dieses dieser diesem steht lautet heisst fasse fass zusammen
-    le la les l un une des du de d et ou en dans sur par pour avec est sont qui que quoi quel quelle quels quelles quand
-    a ete ce cet cette ces il elle moi me s donne montre s'il vous plait fait faire
-    el los las una unos unas del y o con es son quien quienes cual cuales cuando fue se al lo su sus este esta estos por
-    para sobre dame muestra favor haz hazme un
-    il lo gli i uno di da al alla allo ai agli nello dei degli delle della dello dell nel nella e ed con per su chi che
-    cosa quale quali quando sono stato stata e' fammi dammi mostra questo questa questi
-    os as um uma do da dos das no na nos nas ou com por para quem qual quais quando foi sao o seu sua este esta me faca
-    mostre
-    het een van voor met op te en of is zijn was wie wat waar welke wanneer heeft dit dat deze mij geef toon gaat vat
-    samen over
-    """.split()  # noqa: SIM905
-)
-
-# The same in scripts without spaces, longest first.
-UNSPACED_DOCUMENTS = [
-    "论文",
-    "報告書",
-    "报告",
-    "手册",
-    "文档",
-    "文件",
-    "文章",
-    "説明書",
-    "論文",
-    "文書",
-    "書類",
-    "資料",
-    "レポート",
-    "マニュアル",
-    "文献",
-]
-UNSPACED_SMALL = [
-    "这篇",
-    "这份",
-    "请问",
-    "是什么",
-    "给我",
-    "帮我",
-    "一下",
-    "什么",
-    "有哪些",
-    "哪些",
-    "ください",
-    "について",
-    "教えて",
-    "ですか",
-    "とは",
-    "この",
-    "その",
-    "です",
-    "ます",
-    "して",
-    "した",
-    "请",
-    "的",
-    "是",
-    "吗",
-    "了",
-    "中",
-    "里",
-    "谁",
-    "何",
-    "は",
-    "を",
-    "が",
-    "の",
-    "に",
-    "で",
-    "と",
-    "だ",
-    "か",
-]

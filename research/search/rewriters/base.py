@@ -149,4 +149,14 @@ def _names(question: str, reader: Reader) -> Rewrite | None:
     return with_corrections(question, reader, unknown)
 
 
-_BEFORE: dict[str, Callable[[str, Reader], Rewrite | None]] = {"answer-form": _answer_form, "names": _names}
+def _collection(question: str, reader: Reader) -> Rewrite | None:
+    from research.search.rewriters.collection import topic_alone
+
+    return topic_alone(question)
+
+
+_BEFORE: dict[str, Callable[[str, Reader], Rewrite | None]] = {
+    "answer-form": _answer_form,
+    "collection": _collection,
+    "names": _names,
+}

@@ -184,6 +184,25 @@ def document_markdown(reader: Reader, doc_id: str) -> list[tuple[int, str]]:
 
 
 @dataclass(frozen=True, slots=True)
+class PageText:
+    """A page's text, and where in its document it stands."""
+
+    page: int
+    label: str
+    section_path: str
+    markdown: str
+
+
+def page_texts(reader: Reader, doc_id: str) -> Iterator[PageText]:
+    """All pages of a document, in order."""
+    rows = reader.connection.execute(
+        "SELECT page, label, section_path, markdown FROM pages WHERE doc_id = ? ORDER BY page", (doc_id,)
+    )
+    for page, label, section_path, markdown in rows:
+        yield PageText(int(page), str(label), str(section_path), _text(markdown))
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
     """Counts that every question asks for."""
 

@@ -29,7 +29,14 @@ _ENTRY = re.compile(rf"{_LEADER.pattern}|\S\s+\S+\s+\d{{1,3}}$")
 # "Abstract. Libraries in older schools …", "Summary: …"
 _RUN_IN = re.compile(r"[#>*_\s]{0,8}(?P<title>[^\W\d_][^.:—–|]{2,30})[*_]{0,3}[.:—–]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d[a-z]?\b")
+_LEADERS = re.compile(r"[.…·](?:\s?[.…·]){2,60}\s*\w{1,5}\b|…\s*\d{1,4}\b")  # entries that share a line
 _LINES = 2_000  # of a page
+_ALL_LINES = 40_000  # of a document; as many as a thousand pages of print have
+_LINE = 4_000  # characters
+
+
+# A cover has fewer words than this; what is missing on it stands on the next page.
+_COVER = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,11 @@ class FrontPage:
     page_id: int
     page: int
     words: int
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it has more text than a cover."""
+        return self.words >= _COVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,16 @@ def words_on(reader: Reader, page_ids: Collection[int], words: Iterable[str]) ->
     return found
 
 
+def documents_with(reader: Reader, word: str, *, most: int) -> list[str]:
+    """Documents that have a word on their pages; `most` are enough."""
+    rows = reader.connection.execute(
+        "SELECT DISTINCT doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
+        " WHERE page_words MATCH ? LIMIT ?",
+        ('"' + word.replace('"', '""') + '"', most),
+    )
+    return [str(row[0]) for row in rows]
+
+
 def headings_with(reader: Reader, doc_id: str, names: Sequence[str]) -> list[Heading]:
     """The lines of a document, in order, that may be headings and hold one of the names."""
     phrases = [analyze(name) for name in names]
@@ -117,9 +139,15 @@ def count_years(text: str) -> int:
 
 
 def count_entries(text: str) -> tuple[int, int]:
-    """How many lines end as those of a table of contents do, and how many lines there are."""
-    lines = [line.strip() for line in text.splitlines()[:_LINES] if line.strip()]
-    return sum(1 for line in lines if _ENTRY.search(line[-40:])), len(lines)
+    """How many lines end as those of a table of contents do, and how many lines there are; entries that share a line
+    count as lines."""
+    entries = lines = 0
+    for line in (line.strip() for line in text.splitlines()[:_LINES]):
+        if line:
+            inside = len(_LEADERS.findall(line[:_LINE]))
+            entries += inside or _ENTRY.search(line[-40:]) is not None
+            lines += inside or 1
+    return entries, lines
 
 
 def _headings(reader: Reader, page_ids: Sequence[int]) -> Iterator[Heading]:
@@ -128,8 +156,11 @@ def _headings(reader: Reader, page_ids: Sequence[int]) -> Iterator[Heading]:
         query = f"SELECT page_id, page FROM pages WHERE page_id IN ({placeholders(part)})"
         numbers.update((int(row[0]), int(row[1])) for row in reader.connection.execute(query, part))
     texts = dict(markdown_of(reader, page_ids))
+    left = _ALL_LINES
     for page_id in sorted(texts, key=lambda each: numbers[each]):
-        for line in texts[page_id].splitlines()[:_LINES]:
+        lines = texts[page_id].splitlines()[: min(_LINES, left)]
+        left -= len(lines)
+        for line in lines:
             for level, number, title in _titles(line):
                 yield Heading(page_id, numbers[page_id], level, number, title)
 
