@@ -42,13 +42,13 @@ def pagers(environment: Mapping[str, str]) -> list[list[str]]:
 
 def _shown_by(command: list[str], text: str) -> bool:
     """Whether the program could be started. It may end before it has read all."""
+    # Ctrl-C is the pager's, in which it ends a search. Handled by doing nothing: what is ignored, a child ignores too.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": "R", **os.environ})
+        with subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": "R", **os.environ}) as pager:
+            pager.communicate(text.encode("utf-8", "backslashreplace"))
     except (OSError, ValueError):  # there is no such program, or it has no name that could be one
         return False
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's: in less it ends a search
-    try:
-        pager.communicate(text.encode("utf-8", "backslashreplace"))
     finally:
         signal.signal(signal.SIGINT, before)
     return pager.returncode not in _DID_NOT_RUN
