@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [half] [beside] [--eval FOLDER] [--beside CHECKOUT]
+                      [half] [parts] [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tests.bench import (
     ingest,
     limits,
     maxsim,
+    parts,
     quality,
     rare,
     side,
@@ -56,6 +57,7 @@ def main() -> int:
         "way": way.run,
         "calibration": lambda: calibration.run(chosen.eval),
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
+        "parts": parts.run,
         "beside": lambda: beside.run(chosen.beside),
     }
     if unknown := set(chosen.sections) - sections.keys():
