@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [half] [batch] [beside] [--eval FOLDER] [--beside CHECKOUT]
+                      [quotes] [half] [parts] [batch] [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tests.bench import (
     ingest,
     limits,
     maxsim,
+    parts,
     quality,
     quotes,
     rare,
@@ -61,6 +62,7 @@ def main() -> int:
         "quotes": lambda: quotes.run(chosen.eval, chosen.keep),
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
+        "parts": parts.run,
         "beside": lambda: beside.run(chosen.beside),
     }
     if unknown := set(chosen.sections) - sections.keys():

@@ -64,7 +64,7 @@ def _parts(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked]) -> lis
     from research.search.boosters.part_pages import pages_of_parts
 
     documents = documents_meant(reader, asked, ranked)
-    found = [[(page_id, doc_id) for page_id in pages_of_parts(reader, doc_id, asked.parts)] for doc_id in documents]
+    found = [[(page_id, doc_id) for page_id in pages_of_parts(reader, doc_id, asked)] for doc_id in documents]
     # Of several documents that may be meant, first the first page of each.
     return [pages[0] for pages in found if pages] + [page for pages in found for page in pages[1:]]
 

@@ -92,7 +92,9 @@ def documents_with_section(
     those of them that neither its name nor its first pages hold, so that they must be the section's."""
     names = Names.of(reader, asked.rest)
     named = sorted(names.held, key=lambda doc_id: -names.share(names.held[doc_id]))
-    likely = named[:_MOST_DOCUMENTS] if named else ranking[:1] if asked.document or len(ranking) == 1 else []
+    likely = named[:_MOST_DOCUMENTS] or _of_that_kind(reader, asked.document)
+    if not likely and (asked.document or len(ranking) == 1):
+        likely = list(ranking[:1])
     fronts = _on_first_pages(reader, names, likely)
     words = set(names.words)
     return [(doc_id, words, words - names.held.get(doc_id, set()) - fronts[doc_id]) for doc_id in likely]

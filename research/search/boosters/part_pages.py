@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from research.search.boosters.part_questions import AskedPart, names
+from research.search.boosters.part_questions import AskedPart, PartQuestion, names
 from research.search.boosters.part_words import IN_FRONT, PARTS
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze
@@ -37,11 +37,12 @@ _MADE_BY = re.compile(
 )
 
 
-def pages_of_parts(reader: Reader, doc_id: str, parts: Sequence[AskedPart]) -> list[int]:
-    """The pages of these parts, those of the first part first."""
+def pages_of_parts(reader: Reader, doc_id: str, asked: PartQuestion) -> list[int]:
+    """The pages of the parts asked for, those of the first part first."""
+    others = {stem for word in asked.rest for stem in analyze(word)}
     found: dict[int, None] = {}
-    for part in parts:
-        found.update(dict.fromkeys(_pages_of(reader, doc_id, part)))
+    for part in asked.parts:
+        found.update(dict.fromkeys(_pages_of(reader, doc_id, part, others)))
     return list(found)
 
 
@@ -59,18 +60,19 @@ def page_of_section(reader: Reader, doc_id: str, words: set[str], needed: set[st
     return found.page_id if found is not None and found.page_id not in _listing_pages(reader, [found]) else None
 
 
-def _pages_of(reader: Reader, doc_id: str, part: AskedPart) -> list[int]:
+def _pages_of(reader: Reader, doc_id: str, part: AskedPart, others: Collection[str]) -> list[int]:
     if part.kind == "section":
         return _section(reader, doc_id, part.number)
     if part.kind == "appendix" and part.number:
         return _appendix(reader, doc_id, part.number)
     fronts = front_pages(reader, [doc_id]).get(doc_id, [])
     if part.kind in {"title", "authors", "date"}:
-        return _title_page(reader, fronts, part.kind)
-    heading = _heading_of(reader, doc_id, part)
+        called = page_of_section(reader, doc_id, set(analyze(part.said)), set()) if part.section else None
+        return _title_page(reader, fronts, part.kind) if called is None else [called]
+    heading = _heading_of(reader, doc_id, part, others)
     if part.kind in {"summary", "abstract"} or (part.kind == "purpose" and heading is None):
         # What sums a document up says what it is for, too.
-        heading = heading or _heading_of(reader, doc_id, AskedPart("summary"))
+        heading = heading or _heading_of(reader, doc_id, AskedPart("summary"), others)
         return [*([heading.page_id] if heading else []), *(front.page_id for front in fronts[:1])]
     if part.kind == "contents" and (heading is None or heading.page > _IN_FRONT):
         # One far behind is that of an attached document.
@@ -94,21 +96,44 @@ def _title_page(reader: Reader, fronts: Sequence[FrontPage], kind: str) -> list[
     return pages[:1]
 
 
-def _heading_of(reader: Reader, doc_id: str, asked: AskedPart) -> Heading | None:
-    """The heading of such a part: one that reads as it was asked for, or else one that has its name alone, stands
-    highest, and comes first (or last)."""
+def _heading_of(reader: Reader, doc_id: str, asked: AskedPart, others: Collection[str]) -> Heading | None:
+    """The heading of such a part: one that reads as it was asked for, with `others` of the question's words or without,
+    or else one that has its name alone, stands highest, and comes first (or last)."""
     part = PARTS[asked.kind]
     every = headings_with(reader, doc_id, [name for tier in part.headings for name in names(tier)])
     every = [heading for heading in every if heading.page <= _IN_FRONT or not _fit_front(heading)]
     listing = _listing_pages(reader, every) if asked.kind != "contents" else set()
+    if asked.kind == "index":  # which lists by its nature
+        listing = {heading.page_id for heading in every if heading.page_id in listing and heading.page <= _IN_FRONT}
     spoken = [asked.said] if any(asked.said in names(tier) for tier in part.headings) else []
     for wanted in [spoken, *map(names, part.headings)]:
         fitting = [(fit, heading) for heading in every if (fit := _fit(heading, wanted, begins=part.begins))]
         fitting = [each for each in fitting if each[1].page_id not in listing] or fitting
         if fitting:
             sign = -1 if part.last else 1
-            return min(fitting, key=lambda each: (-each[0], each[1].level, sign * each[1].page))[1]
+            order = [
+                (-fit - _is_called(heading, wanted, others), heading.level, sign * heading.page)
+                for fit, heading in fitting
+            ]
+            return _first_of_run(fitting[order.index(min(order))][1], [heading for _, heading in fitting])
     return None
+
+
+def _is_called(heading: Heading, wanted: Iterable[str], others: Collection[str]) -> bool:
+    """Whether the question has every word of the heading: "the concept index", where there are several."""
+    words = set(analyze(heading.title)) - {stem for name in wanted for stem in analyze(name)}
+    return bool(words) and words <= set(others)
+
+
+def _first_of_run(heading: Heading, fitting: Sequence[Heading]) -> Heading:
+    """Where the pages begin that have such a heading one after the other: it may run along the top of each."""
+    by_page: dict[int, Heading] = {}
+    for each in fitting:
+        if each.level <= 6:
+            by_page.setdefault(each.page, each)
+    while heading.page - 1 in by_page:
+        heading = by_page[heading.page - 1]
+    return heading
 
 
 def _fit_front(heading: Heading) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from research.search.boosters.asking_words import (
@@ -36,6 +36,7 @@ class AskedPart:
     kind: str  # a key of PARTS, or "section"
     number: str = ""  # of a section, or of an appendix: "3.2", "b"
     said: str = ""  # how it was asked for; a heading that reads so is the one that is meant
+    section: bool = False  # it was called a section or chapter
 
 
 NAMED_SECTION = AskedPart("named section")
@@ -80,6 +81,8 @@ def part_question(text: str) -> PartQuestion | None:
     parts += framed
     if not (document or sections):  # everyday words: "the results of Boeing" are figures, those of a paper a section
         parts = [part for part in parts if not _is_everyday(part)]
+    if sections:
+        parts = [replace(part, section=True) for part in parts]
     parts = _in_order(parts) or sections[:1]
     if not parts:
         return None

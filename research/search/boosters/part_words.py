@@ -48,7 +48,7 @@ PARTS: Mapping[str, Part] = {
     ),
     "date": Part(
         asked="date, publication date, release date, publication year, published, released, issued, dated, filed,"
-        " last updated, edition, version, how old is,"
+        " last updated, edition, version, which release, what release, how old is,"
         " datum, erscheinungsdatum, veroffentlicht, erschienen, ausgabe, auflage, date de publication, publie, paru,"
         " fecha, publicado, publicada, data di pubblicazione, pubblicato, data de publicacao, gepubliceerd,"
         " 日期, 发表, 出版, 发布, 日付, 発行",
@@ -158,7 +158,8 @@ PARTS: Mapping[str, Part] = {
     "appendix": Part(
         (
             "appendix, appendices, annex, annexes, anhang, anhange, anlage, anlagen, annexe, anexo, anexos, apendice,"
-            " appendice, appendici, allegato, allegati, bijlage, bijlagen, 附录, 付録",
+            " appendice, appendici, allegato, allegati, bijlage, bijlagen, attachment, attachments, addendum, addenda,"
+            " 附录, 付録",
             "supplementary material, supplementary",
         ),
     ),

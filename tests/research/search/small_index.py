@@ -23,12 +23,15 @@ def open_catalog(root: Path) -> Catalog:
     return Catalog(IndexPaths(root), writable=True)
 
 
-def add(catalog: Catalog, documents: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def add(
+    catalog: Catalog, documents: Mapping[str, Sequence[str]], titles: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Add documents given as path → pages. A paragraph is a chunk. Returns path → doc_id."""
     ids = {}
     for path, pages in documents.items():
         sha256 = hashlib.sha256(f"{path}\f".encode() + "\f".join(pages).encode()).hexdigest()
-        info = DocumentInfo(sha256[:16], Path(path).name, "pdf", "", len(pages), "", path, 1, sha256)
+        title = (titles or {}).get(path, "")
+        info = DocumentInfo(sha256[:16], Path(path).name, "pdf", title, len(pages), "", path, 1, sha256)
         read = [(Page(number, text), _chunks(number, text)) for number, text in enumerate(pages, start=1)]
         add_document(catalog, info, FileStamp(path, 1, 1, 1, 1), read, reader_version=1)
         ids[path] = info.doc_id

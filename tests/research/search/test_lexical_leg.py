@@ -44,6 +44,17 @@ def test_words_of_a_file_name_count(filled: Catalog) -> None:
     assert max(found, key=lambda page: found[page]) == ("harbour-history.pdf", 1)
 
 
+def test_words_of_a_title_count_as_those_of_a_file_name(catalog: Catalog) -> None:
+    """A preprint is called by its number, and asked for by its title."""
+    pages = ["Trees of summaries, made from the bottom up.", "Clusters of passages."]
+    add(catalog, {"/d/2401.18059.pdf": pages}, {"/d/2401.18059.pdf": "RAPTOR: Recursive Processing for Retrieval"})
+    add(catalog, {"/d/raptor-care.pdf": pages, "/d/2502.00001.pdf": pages})
+    named = {hit.parts["name"] for hit in find(LEG, catalog, "raptor trees clusters", 10).values()}
+    by_file = _pages(catalog, find(LEG, catalog, "raptor trees clusters", 10))
+    assert len(named) == 2, "a name counts the same wherever it stands, and nothing where it does not"
+    assert by_file["2401.18059.pdf", 1] == by_file["raptor-care.pdf", 1] > by_file["2502.00001.pdf", 1]
+
+
 def test_two_words_may_be_one_in_the_name(filled: Catalog) -> None:
     hits = find(LEG, filled, "revenue of Best Buy", 10)
     assert [hit.parts["name"] > 0 for hit in hits.values()] == [True]
