@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,17 +14,18 @@ from typing import IO, Any
 
 import pytest
 
+from tests.conftest import MEASURE
 from tests.in_process import Ran
+from tests.network_guard import guarded
 
 MakePdf = Callable[..., Path]
 
 
 @contextmanager
 def watching(folder: Path, *options: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
-    command = [sys.executable, "-m", "cli.main", "watch", folder.name, "--index", str(cwd / "index"), *options]
-    with subprocess.Popen(
-        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "CTX_IMAGES": "no"}
-    ) as process:
+    command = guarded("-m", "cli.main", "watch", folder.name, "--index", str(cwd / "index"), *options)
+    environment = {**os.environ, **MEASURE, "CTX_IMAGES": "no"}
+    with subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         while f"watching {folder.name}".encode() not in process.stderr.readline():
@@ -80,10 +80,12 @@ def test_a_drive_that_goes_away_takes_nothing_with_it(make_pdf: MakePdf, tmp_pat
     assert call("list", "--index", str(tmp_path / "index")).out.count("walrus.pdf") == 1
 
 
-def test_the_last_file_of_a_folder_goes_too(make_pdf: MakePdf, tmp_path: Path) -> None:
+def test_the_first_file_comes_and_the_last_one_goes(make_pdf: MakePdf, tmp_path: Path) -> None:
     """Whoever watched it knows that it was emptied, and no drive was unmounted."""
-    docs = make_pdf("walrus.pdf", ["The walrus has tusks"], tmp_path / "docs").parent
+    docs = tmp_path / "docs"
+    docs.mkdir()
     with watching(docs, cwd=tmp_path) as (_, out):
+        make_pdf("walrus.pdf", ["The walrus has tusks"], docs)
         assert out.readline() == b"added 1\n"
         (docs / "walrus.pdf").unlink()
         assert out.readline() == b"removed 1\n"

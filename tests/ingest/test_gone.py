@@ -79,7 +79,9 @@ def test_an_empty_folder_is_not_pruned_for_a_drive_may_be_unmounted(make_pdf: Ma
     make_pdf("papers/far.pdf", ["The penguin cannot fly"], drive)
     with Index(tmp_path / "index", TEXT) as index:
         run(index, docs)
-        before = folders_of([str(drive / "papers" / "far.pdf")])
+        before = folders_of([str(drive / "papers" / "far.pdf"), str(tmp_path / "nowhere" / "a.pdf")])
+        assert {str(drive), str(tmp_path)} < set(before)
+        assert str(tmp_path / "nowhere") not in before
         drive.rename(tmp_path / "not mounted")
         drive.mkdir()
         summary = run(index, docs, prune=True)
