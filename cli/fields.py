@@ -15,7 +15,7 @@ from research.errors import UsageError
 
 _TWICE = {"ask": ("sources.markdown_content",)}
 _TEXT = {
-    "ask": ("formatted_text", "sources.markdown_content", "sources.passages.text", "quotes.text"),
+    "ask": ("formatted_text", "sources.markdown_content", "sources.passages.text", "quotes.text", "quotes.header"),
     "search": ("results.snippet",),
 }
 

@@ -100,10 +100,13 @@ class Highlighter:
 
 
 def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float32]) -> list[float]:
-    from research.encoders.base import fitting
+    # A token has a character at least, so most texts need no counting.
+    long = any(len(text) >= encoder.max_tokens for text in texts)
+    if long:
+        from research.encoders.base import fitting
 
-    short = [text if len(text) < encoder.max_tokens else fitting(text, encoder) for text in texts]
-    found: list[float] = (encoder.embed(short) @ asked).tolist()
+        texts = [fitting(text, encoder) for text in texts]
+    found: list[float] = (encoder.embed(texts) @ asked).tolist()
     return found
 
 

@@ -47,7 +47,7 @@ def test_json_is_one_document_for_every_kind_of_question(call, filled: Path, que
 def test_the_document_has_all_fields(call, filled: Path) -> None:
     document = call("ask", "housing", "bubble", "--json", "--index", str(filled)).document
     assert list(document) == [
-        "schema", "query", "searched", "rewrites", "confidence", "quotes", "formatted_text", "sources",
+        "schema", "query", "searched", "rewrites", "answered_by", "confidence", "quotes", "formatted_text", "sources",
         "total_tokens", "max_tokens", "truncated", "dropped", "coverage", "timings",
     ]  # fmt: skip
     assert document["query"] == "housing bubble"

@@ -131,7 +131,7 @@ def test_fields_and_text_are_chosen_as_elsewhere(batch: Call) -> None:
     ("options", "message"),
     [
         (("a question",), "--batch reads the questions from its file"),
-        (("--html", "page.html"), "--html is one answer"),
+        (("--html", "page.html"), "--html and --batch are two answers"),
         (("--fields", "sauces"), "no field 'sauces'"),
         (("--pages", "x"), "which is not pages"),
         (("--passages", "--full"), "exclude each other"),

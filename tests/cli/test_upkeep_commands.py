@@ -104,6 +104,7 @@ _ARGUMENTS = {
     "ingest": ["{folder}/a.pdf"],
     "eval": ["{folder}/questions.jsonl"],
     "open": ["crisis.pdf", "1"],
+    "outline": ["crisis.pdf"],
     "watch": ["{folder}"],
 }
 # Those that take no --index need none.

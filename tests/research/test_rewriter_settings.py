@@ -22,8 +22,8 @@ def config() -> Iterator[Path]:
 
 
 def test_all_are_on_by_default() -> None:
-    assert Settings().rewriters == KNOWN == ("answer-form", "names", "finance")
-    assert Settings().boosters == (page_references.NAME, document_parts.NAME)
+    assert Settings().rewriters == KNOWN == ("answer-form", "collection", "names", "finance")
+    assert Settings().boosters == (page_references.NAME, document_parts.NAME, "collection")
     assert Settings().vocabulary == ()
 
 
@@ -46,7 +46,7 @@ def test_a_file_switches_them_off(tmp_path: Path, line: str) -> None:
 def test_unknown_names_are_told_with_those_there_are(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(UsageError, match="rewriters cannot be") as caught:
         load_settings(folder=tmp_path, environment={"CTX_REWRITERS": wrong})
-    assert "answer-form, names, finance" in caught.value.hint
+    assert "answer-form, collection, names, finance" in caught.value.hint
 
 
 def test_tables_are_named_beside_the_file_that_names_them(tmp_path: Path, config: Path) -> None:
