@@ -6,6 +6,7 @@ Apart from the search, and asked for by who shows it: it costs a look at every p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from research.context.units import split
 from research.errors import CtxError, EncoderNotAllowed, EncoderUnavailable
 from research.models import Item, Passage, Question
 from research.search.lexical import terms_of
-from research.search.passages import FINE, PageEvidence, Piece, WantedWords, refine
+from research.search.passages import FINE, PageEvidence, Piece, WantedWords, best_units
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
@@ -50,7 +51,10 @@ class Highlighter:
     ) -> list[Item]:
         """The items with their best passages, best first. `fine`: so many units of all pages are embedded themselves,
         or every one. Without an encoder, or where the search needs none, passages are found by words alone."""
-        asked = self._vector(reader, question)
+        asked: NDArray[np.float32] | None = None
+        if question.mode != "lexical":  # what loads no encoder to search needs none for its passages
+            with suppress(EncoderNotAllowed, EncoderUnavailable):  # its leg has told why
+                asked = self._encoder.vector(reader, question)
         chunks = vectors.nearest_on_pages(reader, page_ids, asked) if asked is not None else {}
         lines = _lines(reader, page_ids, asked) if asked is not None else {}
         wanted = WantedWords(question.wording, {term.word: term.idf for term in terms_of(reader, question)})
@@ -61,11 +65,14 @@ class Highlighter:
         if asked is not None:
             encoder = self._encoder.encoder(reader)
             worth = [(page, item.score) for page, item in zip(pages, items, strict=True)]
-            refine(worth, lambda texts: _cosines(encoder, texts, asked), fine)
-        return [
-            replace(item, passages=page.passages(str(item.metadata.get("section_path", ""))))
-            for item, page in zip(items, pages, strict=True)
-        ]
+            best = best_units(worth, fine)
+            for candidate, cosine in zip(best, _cosines(encoder, [each.text for each in best], asked), strict=True):
+                candidate.page.refine(candidate.index, cosine)
+        found: list[Item] = []
+        for item, page in zip(items, pages, strict=True):
+            section = str(item.metadata.get("section_path", ""))
+            found.append(replace(item, passages=page.passages(section)))
+        return found
 
     def places(self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]) -> list[Item]:
         """The items with the places that a visual model answers the question by, in place of those the text has. As
@@ -89,15 +96,6 @@ class Highlighter:
         found = self.passages(reader, question, [item], [page_id], None)[0].passages
         return [each for each in found if each.score >= _AS_GOOD * found[0].score], problem
 
-    def _vector(self, reader: Reader, question: Question) -> NDArray[np.float32] | None:
-        """The question's, if a leg has made it: what loads no encoder to search needs none for its passages."""
-        if question.mode == "lexical":
-            return None
-        try:
-            return self._encoder.vector(reader, question)
-        except (EncoderNotAllowed, EncoderUnavailable):
-            return None  # its leg has told why
-
 
 def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float32]) -> list[float]:
     # A token has a character at least, so most texts need no counting.
@@ -106,6 +104,8 @@ def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float
         from research.encoders.base import fitting
 
         texts = [fitting(text, encoder) for text in texts]
+    if not texts:
+        return []
     found: list[float] = (encoder.embed(texts) @ asked).tolist()
     return found
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -147,7 +147,9 @@ class PageEvidence:
         """The best passages that do not overlap, best first. `section`: the headings in force where the page begins."""
         alone = sorted(range(len(self.units)), key=lambda index: -self._score(index, index))[:_LOOKED_AT]
         # Of equals the longest: what stands beside the match is as likely to answer, and the last, for that follows it.
-        windows = [(round(self._score(first, last), 6), first, last) for first, last in self._windows(set(alone))]
+        windows: list[tuple[float, int, int]] = []
+        for first, last in self._windows(set(alone)):
+            windows.append((round(self._score(first, last), 6), first, last))
         scored = sorted(windows, key=lambda entry: (-entry[0], entry[1] - entry[2], -entry[1]))
         chosen: list[tuple[int, int]] = []
         found: list[Passage] = []
@@ -171,7 +173,11 @@ class PageEvidence:
             if len(ends) == 1 and self._opens(first):
                 ends.append(first + 1)
             # What announces something is no end, unless nothing else is.
-            closed = [last for last in ends if not self._opens(last)] or ends[-1:]
+            closed: list[int] = []
+            for last in ends:
+                if not self._opens(last):
+                    closed.append(last)
+            closed = closed or ends[-1:]
             yield from ((first, last) for last in closed if not around.isdisjoint(range(first, last + 1)))
 
     def _opens(self, index: int) -> bool:
@@ -270,19 +276,11 @@ def _lines(text: str, lines: Sequence[Piece]) -> Iterator[_Place]:
             yield _Place(start, start + len(line.text), line.box, line.cosine)
 
 
-Embed = Callable[[Sequence[str]], Sequence[float]]
-"""Texts → the cosine of each with the question."""
-
-
-def refine(pages: Sequence[tuple[PageEvidence, float]], embed: Embed, most: int | None = FINE) -> None:
-    """Give the `most` best units of all pages, or every one, cosines of their own. The number beside a page is what
-    speaks for all of it."""
+def best_units(pages: Sequence[tuple[PageEvidence, float]], most: int | None = FINE) -> list[Candidate]:
+    """The `most` best units of all pages, or every one: those that are worth a vector of their own. The number beside a
+    page is what speaks for all of it."""
     found: list[tuple[float, int, Candidate]] = []
     for order, (page, worth) in enumerate(pages):
         for candidate in page.candidates():
             found.append((candidate.score + worth, order, candidate))
-    best = [candidate for _, _, candidate in sorted(found, key=lambda entry: (-entry[0], entry[1]))[:most]]
-    if not best:
-        return
-    for candidate, cosine in zip(best, embed([candidate.text for candidate in best]), strict=True):
-        candidate.page.refine(candidate.index, cosine)
+    return [candidate for _, _, candidate in sorted(found, key=lambda entry: (-entry[0], entry[1]))[:most]]

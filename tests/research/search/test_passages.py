@@ -16,7 +16,7 @@ from research.index import Index
 from research.models import Passage
 from research.records import Region
 from research.search.numbers_asked import asks_for_number
-from research.search.passages import PageEvidence, Piece, WantedWords, refine
+from research.search.passages import PageEvidence, Piece, WantedWords, best_units
 from research.store.catalog.vectors import ComparedChunk
 from research.store.fulltext.analyzer import analyze
 
@@ -145,20 +145,15 @@ def test_a_line_of_ocr_has_a_vector_and_a_box_of_its_own() -> None:
     assert first.box in {FOOT, (0.1, 0.1, 0.9, 0.9)}
 
 
-def test_the_best_units_of_all_pages_are_embedded_and_no_more() -> None:
-    pages = [PageEvidence(LEAVE, split(LEAVE), WantedWords("vacation", {"vacat": 1.0})) for _ in range(5)]
-    seen: list[str] = []
-
-    def embed_all(texts: list[str]) -> list[float]:
-        seen.extend(texts)
-        return [0.9] * len(texts)
-
-    refine(
-        [(page, 1.0 if n == 3 else 0.0) for n, page in enumerate(pages)], lambda texts: embed_all(list(texts)), most=2
-    )
-    assert len(seen) == 2
-    assert "vacation" in seen[0]
-    assert max(page.passages()[0].score for page in pages) == pages[3].passages()[0].score
+def test_the_best_units_of_all_pages_are_worth_a_vector_and_no_more() -> None:
+    wanted = WantedWords("vacation", {"vacat": 1.0})
+    pages = [PageEvidence(LEAVE, split(LEAVE), wanted) for _ in range(5)]
+    best = best_units([(page, 1.0 if n == 3 else 0.0) for n, page in enumerate(pages)], most=2)
+    assert [each.page for each in best] == [pages[3]] * 2
+    assert "vacation" in best[0].text
+    before = pages[3].passages()[0].score
+    best[0].page.refine(best[0].index, 0.9)
+    assert pages[3].passages()[0].score > before
 
 
 PIECES = [
