@@ -9,11 +9,12 @@ A page's own text cannot show such a mark: wherever something reads like one, it
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.context.units import Unit, first_unit, last_unit
+from research.context.units import Unit, iter_units
 from research.models import Item, Passage
 from research.store.catalog.pages import page_markdown
 from research.text import UNSPACED
@@ -87,12 +88,12 @@ def _over(passage: Passage, text: str, page: int, rest: str) -> Passage:
 def _rest(text: str, following: str) -> str:
     """The beginning of the next page, to its first sentence end, if the last sentence of this one goes on there."""
     begin = following[: 4 * _MOST]
-    first = first_unit(begin)
+    first = next(iter_units(begin), None)
     if first is None or first.kind not in {"sentence", "line"} or not _runs_on(text, begin[first.start :]):
         return ""
     # Only a sentence goes on; a label or a row at the foot of a page does not.
-    last = last_unit(text)
-    return _cut(begin, first) if last is not None and last.kind in {"sentence", "item"} else ""
+    last = [unit.kind for unit in deque(iter_units(text), maxlen=1)]
+    return _cut(begin, first) if last and last[0] in {"sentence", "item"} else ""
 
 
 def _runs_on(text: str, following: str) -> bool:

@@ -7,7 +7,6 @@ pages are hostile, and one may be a single line of a hundred thousand characters
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -60,20 +59,11 @@ _WORD_AFTER = re.compile(r"\w+")
 
 def split(markdown: str) -> list[Unit]:
     """The units of a page in order: they do not overlap, and hold all of its text but markup that stands alone."""
-    return _with_headers(markdown, list(_units(markdown)))
+    return _with_headers(markdown, list(iter_units(markdown)))
 
 
-def first_unit(markdown: str) -> Unit | None:
-    """The first of the units, without a look at the others."""
-    return next(_units(markdown), None)
-
-
-def last_unit(markdown: str) -> Unit | None:
-    """The last of the units."""
-    return next(iter(deque(_units(markdown), maxlen=1)), None)
-
-
-def _units(markdown: str) -> Iterator[Unit]:
+def iter_units(markdown: str) -> Iterator[Unit]:
+    """The units in order, without their tables' headers."""
     block, section = -1, 0
     for lines in _blocks(markdown):
         block += 1
