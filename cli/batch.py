@@ -30,7 +30,7 @@ Answer = Callable[["Line"], "ResearchContext"]
 Render = Callable[["ResearchContext"], dict[str, Any]]
 
 FILTERS = ("doc", "not_doc", "under", "pages", "since", "until", "tag")
-SETTINGS = ("max_tokens", "max_sources", "num_results", "mode")
+SETTINGS = ("max_tokens", "max_sources", "num_results", "mode", "min_score", "min_confidence")
 KEYS = ("question", "query", "id", *SETTINGS, *FILTERS)
 
 _MOST_BYTES = 1 << 20  # of a line; a longer one is no question

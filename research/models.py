@@ -139,12 +139,21 @@ class Quote:
     box: tuple[float, float, float, float] | None = None
 
 
+CONFIDENCE_LEVELS = {"none": 0.0, "low": 0.2, "medium": 0.5, "high": 0.8}
+"""Each level of confidence and the value it begins with. `none`: nothing that was found seems to answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """How likely a page that answers the question is among the sources."""
+    """How likely a page that answers the question is among those found."""
 
     value: float  # 0 to 1
     level: str  # "high", "medium", "low" or "none"
+
+    @classmethod
+    def of(cls, value: float) -> Confidence:
+        rounded = round(value, 4)
+        return cls(rounded, [level for level, least in CONFIDENCE_LEVELS.items() if rounded >= least][-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,12 +409,14 @@ class SearchResults:
     timings: dict[str, float]
     searched: str
     rewrites: list[Rewrite]
+    confidence: Confidence | None = None  # None: nothing was asked
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "query": self.query,
             "searched": self.searched,
             "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
+            "confidence": asdict(self.confidence) if self.confidence else None,
             "results": [asdict(result) for result in self.results],
             "coverage": self.coverage.to_dict(),
             "timings": self.timings,

@@ -16,7 +16,7 @@ from heapq import merge
 from typing import TYPE_CHECKING, Protocol
 
 from research.context.tokens import RunningCount, TokenCounter
-from research.models import Coverage, Extent, Item, Question, Rewrite, SourceCoverage
+from research.models import Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
 from research.sources.base import Retrieved, Source
 from research.text import SENTENCE_BREAK
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Stage = Callable[[list[Item]], list[Item]]
 PassageFinder = Callable[[Question, list[Item]], list[Item]]
+Judge = Callable[[str, Sequence[Item]], Confidence]
 
 CUT_MARK = "[…]"
 
@@ -43,6 +44,18 @@ class Budget:
 
     max_tokens: int
     max_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """What is wanted at least: items of a lower score are left out, and all of them where confidence is lower."""
+
+    score: float = 0.0
+    confidence: float = 0.0
+
+    def of(self, items: Sequence[Item], confidence: Confidence | None) -> list[Item]:
+        unsure = confidence is not None and confidence.value < self.confidence
+        return [] if unsure else [item for item in items if item.score >= self.score]
 
 
 class Renderer(Protocol):
@@ -81,6 +94,7 @@ class Context:
     timings: dict[str, float] = field(default_factory=dict)
     searched: str = ""
     rewrites: list[Rewrite] = field(default_factory=list)
+    confidence: Confidence | None = None
 
 
 def build(
@@ -95,10 +109,13 @@ def build(
     recorder: Recorder | None = None,
     stages: Sequence[Stage] = (),
     passages: PassageFinder | None = None,
+    judge: Judge | None = None,
+    least: Least | None = None,
     extent: Extent = "fit",
 ) -> Context:
     """`limit` items of each source at most; `stages` change what was found before the budget is filled, and `passages`
-    finds what of each item fits the question, so that the budget can begin with that."""
+    finds what of each item fits the question, so that the budget can begin with that. `judge` tells how sure what was
+    found is, by the text that was searched; what is not as good as `least` is left out."""
     started = time.perf_counter()
     with recorder.time("retrieve") if recorder else nullcontext():
         retrieved = _retrieve(reader, question, sources, limit)
@@ -106,7 +123,8 @@ def build(
     for stage in stages:
         items = stage(items)
     searched = next((found.searched for found in retrieved if found.searched), question.text)
-    items = items[: budget.max_items]
+    confidence = judge(searched, items) if judge is not None else None
+    items = (least or Least()).of(items, confidence)[: budget.max_items]
     if passages is not None:
         with recorder.time("passages") if recorder else nullcontext():
             items = passages(question.searching(searched), items)
@@ -118,7 +136,7 @@ def build(
         recorder.count("items", len(fitted.items))
     rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
     coverage = _coverage(retrieved).noting(question.notes)
-    return Context(question, fitted, coverage, timings, searched, rewrites)
+    return Context(question, fitted, coverage, timings, searched, rewrites, confidence)
 
 
 def rank(found: Sequence[Sequence[Item]]) -> list[Item]:

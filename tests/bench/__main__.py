@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [half] [beside] [--eval FOLDER] [--beside CHECKOUT]
+                      [confidence] [half] [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tests.bench import (
     beside,
     calibration,
     cold,
+    confidence,
     growth,
     half_sentences,
     ingest,
@@ -39,7 +40,7 @@ def main() -> int:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help="default: all")
     parser.add_argument("--eval", type=Path, default=EVAL, help="folder of sets with pdfs/ and qrels.jsonl")
     parser.add_argument("--pages", type=int, nargs="+", metavar="N", help="sizes of the growth bench")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the indexes of growth, rare or half there")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the indexes that a section makes")
     parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="another checkout to measure beside this one")
     chosen = parser.parse_args()
     sizes = chosen.pages or (EVERY_SIZE if "growth" in chosen.sections else FEWER_SIZES)
@@ -55,6 +56,7 @@ def main() -> int:
         "rare": lambda: rare.run(chosen.eval, chosen.keep),
         "way": way.run,
         "calibration": lambda: calibration.run(chosen.eval),
+        "confidence": lambda: confidence.run(chosen.eval, chosen.keep),
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "beside": lambda: beside.run(chosen.beside),
     }

@@ -51,6 +51,7 @@ def research_context(context: Context, max_tokens: int) -> ResearchContext:
         timings=context.timings,
         searched=context.searched,
         rewrites=context.rewrites,
+        confidence=context.confidence,
     )
 
 
