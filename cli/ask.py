@@ -22,6 +22,7 @@ from cli.filters import (
 )
 from cli.options import (
     BatchOption,
+    ConfidenceOption,
     ExplainOption,
     FieldsOption,
     FullOption,
@@ -30,6 +31,7 @@ from cli.options import (
     NoTextOption,
     PassagesOption,
     ResultsOption,
+    ScoreOption,
     SourcesOption,
     TokensOption,
     common,
@@ -51,6 +53,9 @@ Answers with sentences of your documents, word for word, and the pages they stan
 terminal they fit one screen: quotes, sources, what else to type (ctx open 1 shows the page itself). In a pipe stdout is
 the context alone, ready for a model; with --json it is one document with sources, scores, what was left out and why.
 
+Where nothing that was found seems to answer the question, it says so, shows the nearest pages and exits with 3;
+--min-confidence and --min-score draw the line elsewhere.
+
 Where the pages found do not all fit into the budget, each gives the passage that fits the question first, then more
 of its page while there is room; […] stands for what is left out.
 """
@@ -64,6 +69,7 @@ Examples:
   ctx ask "What is the method?" --doc RAPTOR --pages 3-5,8
   ctx ask "Which deductions apply?" --tag tax --tag 2025
   ctx ask "How is the index locked?" --html answer.html
+  ctx ask "Is asbestos mentioned?" --min-confidence medium --quiet && echo yes
   ctx ask "Wer haftet?" | llm "Answer from these sources, with citations"
   ctx ask "What is new?" --json | jq -r '.sources[] | "\\(.filename):\\(.page)"'
   echo "a question from a file" | ctx ask -
@@ -92,6 +98,8 @@ def command(
     since: SinceOption = None,
     until: UntilOption = None,
     tag: TagOption = None,
+    min_score: ScoreOption = None,
+    min_confidence: ConfidenceOption = None,
     passages: PassagesOption = False,
     full: FullOption = False,
     explain: ExplainOption = False,
@@ -102,6 +110,7 @@ def command(
     force: ForceOption = False,
 ) -> int:
     from cli.last_answer import remember
+    from cli.nothing_found import end, nearest, nothing_found
     from cli.options import check_legs, opened, read_question, tell
     from cli.output import on_terminal, write_document
 
@@ -116,6 +125,8 @@ def command(
         max_sources=max_sources,
         num_results=num_results,
         mode=mode.value if mode else None,
+        min_score=min_score,
+        min_confidence=min_confidence,
     )
     with opened(settings) as found:
         if batch is not None:
@@ -131,10 +142,10 @@ def command(
             extent=_extent(passages, full),
             highlights=given.as_json or html is not None,
         )
+        nothing = nothing_found(found, context.confidence, nearest(context), filtered=bool(filters))
     check_legs(context.coverage)
     remember(found.root, [source.ref for source in context.sources])
-    nothing = not (context.sources or context.dropped)
-    drawn = on_terminal() and not given.as_json and html is None and not nothing
+    drawn = on_terminal() and not given.as_json and html is None and bool(context.sources or context.dropped)
     if given.as_json:
         write_document("ctx.ask/2", shape.of(context.to_dict()))
     elif html is not None:
@@ -149,7 +160,9 @@ def command(
         _write_plain(context, explain=explain)
     if not (given.as_json or drawn or given.quiet):
         _warn(context)
-    return _talk(context, quiet=given.quiet, on_stderr=not drawn)
+    if not drawn and not given.quiet:
+        _talk(context)
+    return end(nothing, told=drawn and not full and bool(context.sources))
 
 
 def _check_html(html: str | None, *, force: bool, other: str) -> None:
@@ -193,23 +206,14 @@ def _write_plain(context: ResearchContext, *, explain: bool) -> None:
             say(line)
 
 
-def _talk(context: ResearchContext, *, quiet: bool, on_stderr: bool) -> int:
-    """Notes for a reader who does not see the rendering, and the exit code."""
+def _talk(context: ResearchContext) -> None:
+    """Notes for a reader who does not see the rendering."""
     from cli.answer_notes import budget_notes
     from cli.options import notes_on
-    from cli.output import complain, say
-    from research.errors import NothingFoundError
+    from cli.output import say
 
-    if on_stderr and not quiet:
-        for note in (*_documents_notes(context), *notes_on(context.coverage), *budget_notes(context)):
-            say(f"ctx: note: {note}")
-    if context.sources or context.dropped:
-        return 0
-    nothing = NothingFoundError(
-        "nothing found for this question", hint="try other words, --mode hybrid, or see: ctx list"
-    )
-    complain(nothing, as_json=False)
-    return nothing.exit_code
+    for note in (*_documents_notes(context), *notes_on(context.coverage), *budget_notes(context)):
+        say(f"ctx: note: {note}")
 
 
 def _documents_notes(context: ResearchContext) -> list[str]:

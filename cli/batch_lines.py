@@ -20,7 +20,7 @@ from research.errors import CtxError, UsageError
 from research.settings import check
 
 FILTERS = ("doc", "not_doc", "under", "pages", "since", "until", "tag")
-SETTINGS = ("max_tokens", "max_sources", "num_results", "mode")
+SETTINGS = ("max_tokens", "max_sources", "num_results", "mode", "min_score", "min_confidence")
 KEYS = ("question", "query", "id", *SETTINGS, *FILTERS)
 
 _MOST_BYTES = 1 << 20  # of a line; a longer one is no question

@@ -61,6 +61,18 @@ TokensOption = Annotated[
 SourcesOption = Annotated[
     int | None, typer.Option("--max-sources", metavar="N", help="Pages to cite at most. Default: 10.")
 ]
+ScoreOption = Annotated[
+    float | None,
+    typer.Option("--min-score", metavar="0..1", help="Leave sources of a lower score out. Default: 0."),
+]
+ConfidenceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--min-confidence",
+        metavar="LEVEL|0..1",
+        help="Answer with nothing (exit 3) if less sure: low, medium, high, or a number.",
+    ),
+]
 PassagesOption = Annotated[
     bool, typer.Option("--passages", help="Nothing but the passages that fit the question, marked […] between.")
 ]

@@ -29,7 +29,7 @@ from research.models import (
     ResearchContext,
     SearchResults,
 )
-from research.settings import Settings
+from research.settings import Settings, check, confidence_value
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
 from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
@@ -38,6 +38,7 @@ from research.store.fulltext.search import is_outdated
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
+    from research.context.pipeline import Least
     from research.context.tokens import TokenCounter
     from research.encoders.base import TextEncoder
     from research.filters import Filters
@@ -182,6 +183,8 @@ class Index:
         filters: Filters | None = None,
         extent: Extent = "fit",
         highlights: bool = False,
+        min_score: float | None = None,
+        min_confidence: str | float | None = None,
         counter: TokenCounter | None = None,
     ) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
@@ -189,8 +192,10 @@ class Index:
         `documents` restricts it to names, paths, patterns, titles or ids, `filters` to what they leave; where that is
         nothing, NothingFoundError names the filter. `extent` is how much of each page is wanted: "fit" begins with the
         passages that fit the question and grows to whole pages while there is room, "passages" shows nothing else,
-        "pages" whole pages only. `highlights` also finds the places on the pages.
+        "pages" whole pages only. `highlights` also finds the places on the pages. Sources of a lower score than
+        `min_score` are left out, and all of them where confidence is below `min_confidence`, a level or 0 to 1.
         """
+        from research.answer.confidence import confidence_of
         from research.answer.quotes import quotes_from
         from research.context.pipeline import Budget, build
         from research.context.render.cited import CitedPages, research_context
@@ -208,6 +213,8 @@ class Index:
                 counter=counter or self._own_counter(),
                 recorder=self.recorder,
                 passages=partial(self.source.with_passages, reader, look=highlights),
+                judge=confidence_of,
+                least=self._least(min_score, min_confidence),
                 extent=extent,
             )
         return replace(
@@ -223,20 +230,25 @@ class Index:
         documents: Sequence[str] | None = None,
         filters: Filters | None = None,
         highlights: bool = False,
+        min_score: float | None = None,
+        min_confidence: str | float | None = None,
     ) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
+        from research.answer.confidence import confidence_of
         from research.search.snippets import page_snippet
 
         limit = self.settings.num_results if num_results is None else num_results
         with self.catalog.snapshot() as reader:
             asked = self._question(reader, question, mode, documents, filters)
             found = self.source.retrieve(reader, asked, limit)
+            confidence = confidence_of(found.searched, found.items)
+            wanted = self._least(min_score, min_confidence).of(found.items, confidence)
             asked = asked.searching(found.searched)
-            items = self.source.with_passages(reader, asked, found.items, look=highlights)
+            items = self.source.with_passages(reader, asked, wanted, look=highlights)
         results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
         coverage = (found.coverage or Coverage()).noting(asked.notes)
         return SearchResults(
-            question, results, coverage, found.timings, found.searched, found.rewrites, found.answered_by
+            question, results, coverage, found.timings, found.searched, found.rewrites, found.answered_by, confidence
         )
 
     def rank(
@@ -418,6 +430,16 @@ class Index:
 
             self._counter = TokenCounter(self.settings.token_encoding)
         return self._counter
+
+    def _least(self, score: float | None, confidence: str | float | None) -> Least:
+        """What is wanted at least: as given, or as set."""
+        from research.context.pipeline import Least
+
+        wanted = self.settings.min_confidence if confidence is None else confidence
+        return Least(
+            check("min_score", self.settings.min_score if score is None else score, "min_score"),
+            confidence_value(check("min_confidence", wanted, "min_confidence")),
+        )
 
     def _question(
         self, reader: Reader, text: str, mode: str | None, documents: Sequence[str] | None, filters: Filters | None

@@ -16,7 +16,7 @@ from heapq import merge
 from typing import TYPE_CHECKING, Protocol
 
 from research.context.tokens import RunningCount, TokenCounter
-from research.models import AnsweredBy, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
+from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
 from research.sources.base import Retrieved, Source
 from research.text import SENTENCE_BREAK
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Stage = Callable[[list[Item]], list[Item]]
 PassageFinder = Callable[[Question, list[Item]], list[Item]]
+Judge = Callable[[str, Sequence[Item]], Confidence]
 
 CUT_MARK = "[…]"
 
@@ -43,6 +44,18 @@ class Budget:
 
     max_tokens: int
     max_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """What is wanted at least: items of a lower score are left out, and all of them where confidence is lower."""
+
+    score: float = 0.0
+    confidence: float = 0.0
+
+    def of(self, items: Sequence[Item], confidence: Confidence | None) -> list[Item]:
+        unsure = confidence is not None and confidence.value < self.confidence
+        return [] if unsure else [item for item in items if item.score >= self.score]
 
 
 class Renderer(Protocol):
@@ -83,6 +96,7 @@ class Context:
     searched: str = ""
     rewrites: list[Rewrite] = field(default_factory=list)
     answered_by: AnsweredBy = "pages"
+    confidence: Confidence | None = None
 
 
 def build(
@@ -97,10 +111,13 @@ def build(
     recorder: Recorder | None = None,
     stages: Sequence[Stage] = (),
     passages: PassageFinder | None = None,
+    judge: Judge | None = None,
+    least: Least | None = None,
     extent: Extent = "fit",
 ) -> Context:
     """`limit` items of each source at most; `stages` change what was found before the budget is filled, and `passages`
-    finds what of each item fits the question, so that the budget can begin with that."""
+    finds what of each item fits the question, so that the budget can begin with that. `judge` tells how sure what was
+    found is, by the text that was searched; what is not as good as `least` is left out."""
     started = time.perf_counter()
     with recorder.time("retrieve") if recorder else nullcontext():
         retrieved = _retrieve(reader, question, sources, limit)
@@ -108,7 +125,8 @@ def build(
     for stage in stages:
         items = stage(items)
     searched = next((found.searched for found in retrieved if found.searched), question.text)
-    items = items[: budget.max_items]
+    confidence = judge(searched, items) if judge is not None else None
+    items = (least or Least()).of(items, confidence)[: budget.max_items]
     if passages is not None:
         with recorder.time("passages") if recorder else nullcontext():
             items = passages(question.searching(searched), items)
@@ -121,7 +139,7 @@ def build(
     rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
     coverage = _coverage(retrieved).noting(question.notes)
     answered_by: AnsweredBy = "documents" if any(each.answered_by == "documents" for each in retrieved) else "pages"
-    return Context(question, fitted, items, coverage, timings, searched, rewrites, answered_by)
+    return Context(question, fitted, items, coverage, timings, searched, rewrites, answered_by, confidence)
 
 
 def _unmarked(items: Sequence[Item]) -> list[Item]:

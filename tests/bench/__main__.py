@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [half] [parts] [batch] [beside] [--eval FOLDER] [--beside CHECKOUT]
+                      [quotes] [confidence] [half] [parts] [batch] [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tests.bench import (
     beside,
     calibration,
     cold,
+    confidence,
     growth,
     half_sentences,
     ingest,
@@ -60,6 +61,7 @@ def main() -> int:
         "way": way.run,
         "calibration": lambda: calibration.run(chosen.eval),
         "quotes": lambda: quotes.run(chosen.eval, chosen.keep),
+        "confidence": lambda: confidence.run(chosen.eval, chosen.keep),
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
