@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ingest.run import ingest
+from research import ChromaClient, ContextBuilder, Filters, SearchEngine
 from research.errors import NothingFoundError
 from research.index import Index
 from research.settings import Settings
@@ -103,6 +105,22 @@ def test_the_library(index: str, ids: tuple[str, str]) -> None:
                 opened.page(ref)
         assert opened.markdown("0" * 16) is None
         assert opened.rank("walrus", 5, doc_ids=["0" * 16]).found == []
+
+
+def test_the_contract(index: str, ids: tuple[str, str]) -> None:
+    old, new = ids
+    with ChromaClient(index) as client:
+        engine = SearchEngine(client)
+        builder = ContextBuilder(engine, client)
+        for name in (old, new, f"file-{old}"):
+            source = asyncio.run(builder.get_source_metadata(name, 2))
+            assert (source.doc_id, source.file_id) == (new, f"file-{old}")
+            assert {found.page.doc_id for found in engine.run("walrus", documents=[name]).found} == {new}
+        for name in ("walrus.pdf", new[:8], "0" * 16):
+            with pytest.raises(ValueError, match="has no page 2 in this index"):
+                asyncio.run(builder.get_source_metadata(name, 2))
+        context = asyncio.run(builder.build_context("walrus ice", filters=Filters(documents=(old,), pages="2")))
+        assert [(source.doc_id, source.page) for source in context.sources] == [(new, 2)]
 
 
 def test_a_backup_brings_them_back(call: Call, index: str, ids: tuple[str, str], tmp_path: Path) -> None:

@@ -134,3 +134,17 @@ def test_the_library_filters_as_the_command_does(index: Index) -> None:
     for ask in (index.ask, index.search):
         with pytest.raises(NothingFoundError, match="no document has the tag 'x'"):
             ask("leave", filters=Filters(tags=("x",)))  # type: ignore[operator]
+
+
+def test_legs_look_deeper_until_enough_is_inside(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the pages outside fill the first hundred, and more pages are inside than are all scored."""
+    strong, weak = ["walrus walrus walrus"] * 150, [f"walrus {'and other words ' * n}" for n in range(1, 151)]
+    add(catalog, {"/docs/strong.pdf": strong, "/docs/weak.pdf": weak})
+    with Index(tmp_path / "index") as index:
+        exact = index.rank("walrus", 10, "lexical", doc_ids=[index.documents("weak.pdf")[0].doc_id]).found
+        monkeypatch.setattr(engine, "_MOST_SCORED", 0)
+        found_deep = index.rank("walrus", 10, "lexical", doc_ids=[index.documents("weak.pdf")[0].doc_id]).found
+    assert [f.page.page for f in found_deep] == [f.page.page for f in exact] == list(range(1, 11))
+    assert [f.legs["lexical"].rank for f in found_deep] == list(range(1, 11))
