@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from research.errors import UsageError
-from research.search.boosters import page_references
+from research.search.boosters import collection, document_parts, page_references
+from research.settings import BOOSTERS, Settings, load_settings, user_config
 from research.settings import REWRITERS as KNOWN
-from research.settings import Settings, load_settings, user_config
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def config() -> Iterator[Path]:
 
 
 def test_all_are_on_by_default() -> None:
-    assert Settings().rewriters == KNOWN == ("answer-form", "names", "finance")
-    assert Settings().boosters == (page_references.NAME,)
+    assert Settings().rewriters == KNOWN == ("answer-form", "collection", "names", "finance")
+    assert Settings().boosters == BOOSTERS == (page_references.NAME, document_parts.NAME, collection.NAME)
     assert Settings().vocabulary == ()
 
 
@@ -46,7 +46,7 @@ def test_a_file_switches_them_off(tmp_path: Path, line: str) -> None:
 def test_unknown_names_are_told_with_those_there_are(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(UsageError, match="rewriters cannot be") as caught:
         load_settings(folder=tmp_path, environment={"CTX_REWRITERS": wrong})
-    assert "answer-form, names, finance" in caught.value.hint
+    assert "answer-form, collection, names, finance" in caught.value.hint
 
 
 def test_tables_are_named_beside_the_file_that_names_them(tmp_path: Path, config: Path) -> None:
