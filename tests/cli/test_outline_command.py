@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
+
+from cli.schemas import load
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -34,6 +37,12 @@ def test_json(call, filled: Path) -> None:
         "ref": "page:aaaa000000000001#1",
         "link": "file:///gone/crisis.pdf#page=1",
     }
+
+
+@pytest.mark.parametrize("name", ["crisis.pdf", "gardening.pdf", "crisis-annex.pdf", "cccc000000000003"])
+def test_json_is_as_its_schema_says(call, filled: Path, name: str) -> None:
+    document = call("outline", name, "--json", "--index", str(filled)).document
+    assert list(Draft202012Validator(load("outline")).iter_errors(document)) == []
 
 
 def test_without_headings_the_pages_are_listed(call, filled: Path) -> None:
