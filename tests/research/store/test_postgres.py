@@ -194,6 +194,7 @@ def _everything(catalog: Any) -> dict[str, object]:
         "markdown": [pages.page_markdown(catalog, info.doc_id, 1) for info in known],
         "markdowns": sorted(pages.markdown_of(catalog, ids)),
         "whole": [pages.document_markdown(catalog, info.doc_id) for info in known],
+        "texts": [list(pages.page_texts(catalog, info.doc_id)) for info in known],
         "numbered": numbered_pages(catalog, [info.doc_id for info in known], [1, -1]),
         "pending": list(vectors.pending_chunks(catalog)),
         "chunks": (vectors.count_chunks(catalog), ledger.count_pending(catalog), vectors.longest_chunk(catalog)),
