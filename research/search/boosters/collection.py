@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from research.models import Question
 from research.search.legs import Boosted, Ranked
+from research.search.rewriters.base import may_ask_for_documents
 
 if TYPE_CHECKING:
     from research.search.collection_questions import CollectionQuestion
@@ -32,6 +33,8 @@ class CollectionBooster:
     name = NAME
 
     def concerns(self, question: str) -> bool:
+        if not may_ask_for_documents(question):
+            return False
         from research.search.collection_questions import collection_question
 
         return collection_question(question) is not None

@@ -42,6 +42,20 @@ FINANCE_HINTS = (
 )  # fmt: skip
 
 
+COLLECTION_HINTS = (
+    "docu", "docs", "doku", "paper", "papi", "file", "fich", "datei", "archiv", "arquiv", "bestand", "pdf", "repor",
+    "rappor", "relat", "relaz", "berich", "inform", "artic", "artik", "artíc", "artig", "book", "boek", "buch", "büch",
+    "livr", "libr", "manua", "manue", "handb", "handl", "stud", "étud", "etud", "publi", "pubbli", "testi", "sourc", "quell", "letter",
+    "presenta", "contract", "preprint", "thes", "filing", "unterlag", "aufs", "schrift", "text", "doc",
+    "文", "論", "论", "报", "資", "资", "書", "レポ", "ファイ", "報",
+)  # fmt: skip
+
+
+def may_ask_for_documents(question: str) -> bool:
+    lower = question.lower()
+    return any(hint in lower for hint in COLLECTION_HINTS)
+
+
 @dataclass(frozen=True, slots=True)
 class Rewriters:
     """The rewriters that are switched on, in their order. `vocabulary` names the user's own tables."""
@@ -150,6 +164,8 @@ def _names(question: str, reader: Reader) -> Rewrite | None:
 
 
 def _collection(question: str, reader: Reader) -> Rewrite | None:
+    if not may_ask_for_documents(question):
+        return None
     from research.search.rewriters.collection import topic_alone
 
     return topic_alone(question)

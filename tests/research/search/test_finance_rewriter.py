@@ -224,4 +224,4 @@ def test_a_missing_table_is_told(tmp_path: Path) -> None:
 def test_unknown_rewriters_are_refused_by_name() -> None:
     with pytest.raises(UsageError, match="'wording'") as caught:
         Rewriters(["finance", "wording"])
-    assert "answer-form, names, finance" in caught.value.hint
+    assert "answer-form, collection, names, finance" in caught.value.hint
