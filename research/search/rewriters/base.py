@@ -45,7 +45,8 @@ FINANCE_HINTS = (
 COLLECTION_HINTS = (
     "docu", "docs", "doku", "paper", "papi", "file", "fich", "datei", "archiv", "arquiv", "bestand", "pdf", "repor",
     "rappor", "relat", "relaz", "berich", "inform", "artic", "artik", "artíc", "artig", "book", "boek", "buch", "büch",
-    "livr", "libr", "manua", "manue", "handb", "handl", "stud", "étud", "etud", "publi", "pubbli", "testi", "sourc", "quell", "letter",
+    "livr", "libr", "manua", "manue", "handb", "handl", "stud", "étud", "etud", "publi", "pubbli",
+    "testi", "sourc", "quell", "letter",
     "presenta", "contract", "preprint", "thes", "filing", "unterlag", "aufs", "schrift", "text", "doc",
     "文", "論", "论", "报", "資", "资", "書", "レポ", "ファイ", "報",
 )  # fmt: skip
