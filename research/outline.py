@@ -41,12 +41,16 @@ def outline_of(pages: Iterable[PageText]) -> list[OutlineEntry]:
         path = [name for name in page.section_path.split(_SEPARATOR) if name]
         found = [*_unseen(path, before, on_page, above), *marked]
         before = path
+        depths = {_folded(name): depth for depth, name in enumerate(path)}
         for level, title in found[:_MOST_ON_PAGE]:
-            if any(_folded(title) == known for _, known in above):
+            key = _folded(title)
+            if any(key == known for _, known in above):
                 continue  # a running header
+            if key in depths:  # the page's path knows how deep it stands
+                del above[depths[key] :]
             while above and above[-1][0] >= level:
                 above.pop()
-            above.append((level, _folded(title)))
+            above.append((level, key))
             entries.append(OutlineEntry(len(above), title, page.page, page.label))
     return entries
 

@@ -13,7 +13,9 @@ from ingest.pdf.mupdf import MupdfError, mupdf_errors
 _MAX_LENGTH = 150
 # Titles that programs write by themselves: their own name, a file's name, a placeholder.
 _NO_TITLE = re.compile(
-    r"(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*|unknown|title|none|null|print|cover|index"
+    r"(?:microsoft (?:office )?(?:word|powerpoint|excel)\b.*|untitled.*|unknown|title|none|null|print|cover|index"
+    r"|(?:unbenannt|ohne titel|sans titre|sin t[íi]tulo|senza titolo|sem t[íi]tulo|naamloos|无标题|無題|名称未設定).*"
+    r"|(?:dokument|documento|présentation|präsentation|presentación|presentazione|book|mappe|classeur)\s*\d*"
     r"|(?:table of )?contents|(?:new )?document\s*\d*|presentation\s*\d*|powerpoint[ -]presentation"
     r"|(?:slide|page|layout) \d+|.*[\\/].*\.\w{2,5}|[^ ]+\.[a-z]{2,5}|[\W\d_]*|[0-9a-f-]{16,}"
     r"|.*\.(?:docx?|pptx?|xlsx?|pdf|indd|qxd|html?|tex|dvi|ps|eps|fm|pmd|pub|rtf|txt|ai|cdr|psd))",

@@ -106,9 +106,7 @@ _ARGUMENTS = {
     "restore": ["{folder}/backup.zip", "--force"],
     "ingest": ["{folder}/a.pdf"],
     "eval": ["{folder}/questions.jsonl"],
-    "open": ["crisis.pdf", "1"],
     "outline": ["crisis.pdf"],
-    "watch": ["{folder}"],
 }
 # Those that take no --index need none.
 _OF_AN_INDEX = [name for name in COMMANDS if any(option.name == "index" for option in load_command(name).params)]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from research.errors import UsageError
-from research.search.boosters import document_parts, page_references
+from research.search.boosters import collection, document_parts, page_references
+from research.settings import BOOSTERS, Settings, load_settings, user_config
 from research.settings import REWRITERS as KNOWN
-from research.settings import Settings, load_settings, user_config
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def config() -> Iterator[Path]:
 
 def test_all_are_on_by_default() -> None:
     assert Settings().rewriters == KNOWN == ("answer-form", "collection", "names", "finance")
-    assert Settings().boosters == (page_references.NAME, document_parts.NAME, "collection")
+    assert Settings().boosters == BOOSTERS == (page_references.NAME, document_parts.NAME, collection.NAME)
     assert Settings().vocabulary == ()
 
 

@@ -35,12 +35,6 @@ LEAST_LETTERS = 5
 # Pieces of words, one of which a question must hold before the rewriter is loaded. A test holds them against what the
 # rewriters look for.
 FORM_HINTS = ("answer", "round", "respon", "reply", "state that", "state so", "say that", "say so", "json", "decimal")
-COLLECTION_HINTS = (  # of questions in ASCII; any other may ask for documents in its own script
-    "docs", "docum", "dokum", "paper", "papier", "file", "fich", "arch", "arqu", "datei", "bestand", "pdf", "report",
-    "rapport", "bericht", "relat", "relaz", "inform", "artic", "artik", "artig", "book", "buch", "boek",
-    "livr", "libr", "manu", "handl", "stud", "etud", "public", "pubbl", "source", "quelle", "letter", "present",
-    "contract", "preprint", "thes", "filing", "unterlag", "aufsatz", "schrift", "text", "test",
-)  # fmt: skip
 FINANCE_HINTS = (
     "margin", "profit", "ebit", "ratio", "turn", "inventory", "payable", "outstanding", "cash", "asset", "equity",
     "capital", "debt", "liabilities", "interest", "tax", "capex", "pp&e", "payout", "revenue",
@@ -48,10 +42,20 @@ FINANCE_HINTS = (
 )  # fmt: skip
 
 
+COLLECTION_HINTS = (
+    "docu", "docs", "doku", "paper", "papi", "file", "fich", "datei", "archiv", "arquiv", "bestand", "pdf", "repor",
+    "rappor", "relat", "relaz", "berich", "inform", "artic", "artik", "artíc", "artig", "book", "boek", "buch", "büch",
+    "livr", "libr", "manua", "manue", "handb", "handl", "stud", "étud", "etud", "publi", "pubbli",
+    "testi", "sourc", "quell", "letter",
+    "presenta", "contract", "preprint", "thes", "filing", "unterlag", "aufs", "schrift", "text", "doc",
+    "文", "論", "论", "报", "資", "资", "書", "レポ", "ファイ", "報",
+)  # fmt: skip
+
+
 def may_ask_for_documents(question: str) -> bool:
     """Told quickly, before what reads such questions is loaded."""
     lower = question.lower()
-    return not question.isascii() or any(hint in lower for hint in COLLECTION_HINTS)
+    return any(hint in lower for hint in COLLECTION_HINTS)
 
 
 @dataclass(frozen=True, slots=True)

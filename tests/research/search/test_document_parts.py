@@ -35,10 +35,7 @@ HANDBOOK = [
     "###### Glossary\n\nShare: what a member pays.",
 ]
 SCAN = ["ELLERBY COUNCIL\n\nOn the Zwirner culvert and its repair", "Costs and dates.", "CONCLUSION\n\nRepair it."]
-LETTER = [
-    "Corran and Veitch, engineers. The bridge is safe. " + "It was looked at. " * 40,
-    "The otter holt is protected.",
-]
+LETTER = [f"Corran and Veitch, engineers. The bridge is safe. {LONG}", "The otter holt is protected."]
 OTHERS = {f"/d/other-{n}.pdf": [f"Something else, part {n}.", "More of it."] for n in range(4)}
 
 
