@@ -22,10 +22,15 @@ from research.text import UNSPACED
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
 
-_ARROW = re.compile("[\u2190-\u21ff\u2794-\u27bf\u27f0-\u27ff\u2900-\u297f\u2b00-\u2bff\uffe9-\uffec]|[-=~]>")
+# Looked for as characters: to compile a pattern of such ranges takes longer than the pages of a question.
+_ARROWS = frozenset(
+    chr(code)
+    for first, last in ((0x2190, 0x21FF), (0x2794, 0x27BF), (0x27F0, 0x27FF), (0x2900, 0x297F), (0x2B00, 0x2BFF))
+    for code in range(first, last + 1)
+) | set("￩￪￫￬")
 _FORGED = re.compile(r"[\[{<]\s{0,8}[^\w\s]{1,8}\s{0,8}p")
 _MOST = 600  # characters of the next page: a sentence that does not end there is cut
-_GOES_ON = re.compile(rf"[,\-–—&(/{UNSPACED}]\Z")
+_GOES_ON = ",-–—&(/"
 _BEGINS_WORD = re.compile(r"[\"'“‘«(]?(\w)")
 
 
@@ -36,7 +41,7 @@ def page_mark(page: int) -> str:
 
 def neutralize_page_marks(text: str) -> str:
     """The text with a round bracket wherever a mark seems to begin; as long as before."""
-    if not _ARROW.search(text):
+    if _ARROWS.isdisjoint(text) and not any(arrow in text for arrow in ("->", "=>", "~>")):
         return text
     from research.context.injection.folding import fold
 
@@ -104,7 +109,8 @@ def _runs_on(text: str, following: str) -> bool:
         return False
     if word[1].islower():
         return True
-    return _GOES_ON.search(text.rstrip()) is not None
+    last = text.rstrip()[-1:]
+    return last != "" and (last in _GOES_ON or re.match(f"[{UNSPACED}]", last) is not None)
 
 
 def _cut(text: str, unit: Unit) -> str:
