@@ -10,20 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cli.answer_notes import Note
 from cli.layout import (
     BETWEEN,
+    ELLIPSIS,
     Marker,
     cells,
+    excerpt,
+    head_lines,
     packed,
     passage_lines,
     shorten_end,
     shorten_middle,
     shorten_path,
-    window,
     wrapped,
 )
 from cli.links import link
-from cli.markdown import blocks
+from cli.markdown import Block, blocks
 from cli.output import one_line, phrase
 from cli.views import documents_note, page_name, plain
 
@@ -36,8 +39,9 @@ _PROMPT = 2  # rows for the shell's prompt: what scrolls away for it would be th
 _WITH_PASSAGE = 5  # sources
 _PASSAGE = (2, 1)  # lines each gets in turn
 _QUOTE = 3  # lines of one quote, where several are shown
-_INDENT = 4
 _LEAST_SECTION = 12  # cells: less of a heading says nothing
+_LEAST_LABEL = 8  # cells of a page and its printed label that are always there
+_LEAST_NAME = 40  # cells that a file's name keeps before its section gives way
 _NOTE = 2  # lines of a note
 _NOTES = 3
 
@@ -55,21 +59,15 @@ class Screen:
         return max(1, self.height - _PROMPT)
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    text: str
-    style: str
-
-
 def answer_lines(context: ResearchContext, screen: Screen, mark: Marker, notes: Sequence[Note] = ()) -> list[Text]:
     """The lines of the screen, none wider than it."""
     sources = context.get_citation_map()
-    digits = len(str(len(sources)))
-    lines = [source_line(f"[{number}]".rjust(digits + 2), source, screen) for number, source in sources.items()]
+    indent = len(f"[{len(sources)}] ")
+    lines = [source_line(f"[{number}]".rjust(indent - 1), source, screen) for number, source in sources.items()]
     ending = [*footer(context, screen.width), *note_lines(notes, screen.width)]
     spare = screen.room - len(lines) - len(ending) - 2  # two blank lines
     answer = said(context, screen, max(1, spare if spare < 3 else spare // 2), mark)
-    passages = _passages(context, screen, spare - len(answer), mark)
+    passages = _passages(context, screen, spare - len(answer), mark, indent)
     gaps = spare >= 0
     shown = [*answer, *([plain("")] if answer and gaps else [])]
     for line, passage in zip(lines, passages, strict=True):
@@ -78,16 +76,22 @@ def answer_lines(context: ResearchContext, screen: Screen, mark: Marker, notes: 
 
 
 def source_line(number: str, source: SourceDocument, screen: Screen) -> Text:
-    """`[2] crisis.pdf p. 3 (iv) · Causes > Banks`, on one line: the section gives way first, then the name's middle."""
-    best = next((passage.section_path for passage in source.passages if passage.section_path), "")
+    """`[2] crisis.pdf p. 3 (iv) · Causes > Banks`, on one line."""
     return page_line(
         screen,
         number,
         source.filename,
         page_name(source.page, source.page_label),
-        section=best or source.section_path or "",
+        section=best_section(source),
         uri=source.link,
         suspicious=bool(source.suspicious),
+    )
+
+
+def best_section(source: SourceDocument) -> str:
+    """The headings that its best passage stands under, outermost first."""
+    return next(
+        (passage.section_path for passage in source.passages if passage.section_path), source.section_path or ""
     )
 
 
@@ -102,26 +106,40 @@ def page_line(
     suspicious: bool,
     score: str = "",
 ) -> Text:
-    """A page on one line, as a link where the terminal has them."""
-    page = shorten_end(f" p. {page}", max(6, screen.width // 3))
+    """A page on one line, as a link where the terminal has them. Where there is not room for all, a long name gives its
+    middle, then the section goes, then more of the name."""
+    if cells(page) > max(_LEAST_LABEL, screen.width // 3):
+        page = page.partition(" ")[0]  # without the printed label
+    page, section = f" p. {page}", phrase(section)
     fixed = cells(f"{number} {page}{score}") + 2 * suspicious
-    name = shorten_middle(one_line(filename), max(1, screen.width - fixed))
-    left = screen.width - fixed - cells(name) - len(BETWEEN)
+    room = max(1, screen.width - fixed)
+    wanted = min(_LEAST_SECTION, cells(section.rpartition(" > ")[2])) + len(BETWEEN)
+    name = one_line(filename)
+    if section and room - wanted >= min(_LEAST_NAME, cells(name)):
+        name = shorten_middle(name, room - wanted)
+        left = room - cells(name) - len(BETWEEN)
+    else:
+        name, left = shorten_middle(name, room), 0
     shown = plain("").append(f"{number} ", "bold")
     shown.append_text(link(plain(f"{name}{page}", "cyan"), uri, links=screen.links))
     shown.append(" !" if suspicious else "", "bold red").append(score, "dim")
-    section = phrase(section)
-    if section and left >= min(_LEAST_SECTION, cells(section)):
-        shown.append(BETWEEN + shorten_path(section, left), "dim")
-    return shown
+    return shown.append(BETWEEN + shorten_path(section, left), "dim") if left else shown
+
+
+def is_unanswered(context: ResearchContext) -> bool:
+    return context.confidence is not None and context.confidence.level == "none"
+
+
+def nothing_answers(context: ResearchContext) -> str:
+    pages = f"{context.coverage.pages:,} pages were" if context.coverage.pages != 1 else "1 page was"
+    nearest = ", and these are the nearest" if context.sources else ""
+    return f"Nothing seems to answer this: {pages} searched{nearest}."
 
 
 def said(context: ResearchContext, screen: Screen, room: int, mark: Marker) -> list[Text]:
     """The quotes, best first, within `room` lines; a long one loses its end and says so."""
-    if context.confidence is not None and context.confidence.level == "none":
-        pages = f"{context.coverage.pages:,} pages were" if context.coverage.pages != 1 else "1 page was"
-        none = f"None of them seems to answer this: {pages} searched, and these are the nearest."
-        return wrapped(plain(none, "bold yellow"), screen.width)[:room]
+    if is_unanswered(context):
+        return wrapped(plain(nothing_answers(context), "bold yellow"), screen.width)[:room]
     lines: list[Text] = []
     for left, quote in zip(range(len(context.quotes), 0, -1), context.quotes, strict=True):
         spare = room - len(lines)
@@ -133,23 +151,25 @@ def said(context: ResearchContext, screen: Screen, room: int, mark: Marker) -> l
 
 
 def quote_lines(quote: Quote, width: int, count: int, mark: Marker) -> list[Text]:
-    """The sentence as it stands on its page, and its citation."""
+    """The sentence as it stands on its page, and its citation. Of a long one the end is left out; of a long table row
+    what comes before, for the value stands at the end."""
     citation = f" [{quote.citation}]"
     found = blocks(quote.text)
-    framed = len(found) == 1 and found[0].kind != "table"
-    lines = passage_lines(found, width - len(citation) - 2 * framed, mark)
-    shown = [line.copy() for line in lines[:count]] or [plain("")]
-    for number, line in enumerate(shown):
-        shown[number] = plain("“" if framed and number == 0 else " " * framed).append_text(line)
-    shown[-1].append(("" if len(lines) <= count else "…") + "”" * framed)
-    shown[-1].append(citation, "bold cyan")
-    return shown
+    is_table = any(block.kind == "table" for block in found)
+    before, after = ("", "") if is_table else ("“", "”")
+    lines = passage_lines(found, width - len(f"{before}{ELLIPSIS}{after}{citation}"), mark) or [plain("")]
+    missing = len(lines) > count
+    shown = [plain(" " * len(before)).append_text(line) for line in (lines[-count:] if is_table else lines[:count])]
+    shown[0] = plain(ELLIPSIS if is_table and missing else before).append_text(shown[0][len(before) :])
+    shown[-1].append((ELLIPSIS if missing and not is_table else "") + after)
+    return [*shown[:-1], shown[-1].append(citation, "bold cyan")]
 
 
-def _passages(context: ResearchContext, screen: Screen, spare: int, mark: Marker) -> list[list[Text]]:
+def _passages(context: ResearchContext, screen: Screen, spare: int, mark: Marker, indent: int) -> list[list[Text]]:
     """For each source the lines of its passage, the first sources first."""
-    width = screen.width - _INDENT
-    whole = [passage_lines(blocks(_passage(source)), width, mark) for source in context.sources[:_WITH_PASSAGE]]
+    width = screen.width - indent
+    found = [_passage(source) for source in context.sources[:_WITH_PASSAGE]]
+    whole = [passage_lines(each, width, mark) for each in found]
     given = [0] * len(whole)
     for more in _PASSAGE:
         for number, lines in enumerate(whole):
@@ -158,14 +178,20 @@ def _passages(context: ResearchContext, screen: Screen, spare: int, mark: Marker
                 given[number] += wanted
                 spare -= wanted
     shown = [
-        [plain(" " * _INDENT).append_text(line) for line in window(lines, count, width)] if count else []
-        for lines, count in zip(whole, given, strict=True)
+        excerpt(lines, count, width, indent=indent, head=head_lines(each, width)) if count else []
+        for each, lines, count in zip(found, whole, given, strict=True)
     ]
     return shown + [[] for _ in context.sources[_WITH_PASSAGE:]]
 
 
-def _passage(source: SourceDocument) -> str:
-    return next((passage.text for passage in source.passages if passage.text), source.markdown_content)
+def _passage(source: SourceDocument) -> list[Block]:
+    """The best passage, without headings that the source's own line has already."""
+    text = next((passage.text for passage in source.passages if passage.text), source.markdown_content)
+    found = blocks(text)
+    section = phrase(best_section(source)).casefold()
+    while len(found) > 1 and found[0].kind == "heading" and section.endswith(found[0].text.casefold()):
+        del found[0]
+    return found
 
 
 def footer(context: ResearchContext, width: int) -> list[Text]:
@@ -183,7 +209,7 @@ def footer(context: ResearchContext, width: int) -> list[Text]:
 def note_lines(notes: Sequence[Note], width: int) -> list[Text]:
     lines: list[Text] = []
     for note in notes[:_NOTES]:
-        lines += window(wrapped(plain(phrase(note.text), note.style), width), _NOTE, width)
+        lines += excerpt(wrapped(plain(phrase(note.text), note.style), width), _NOTE, width)
     if len(notes) > _NOTES:
         lines.append(plain(shorten_end(f"… and {len(notes) - _NOTES} more notes: --json", width), "dim"))
     return lines

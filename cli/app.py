@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cli.convert import convert_lightly
 from cli.options import (
     Common,
     DebugOption,
@@ -20,7 +21,6 @@ from cli.options import (
     LogFileOption,
     LogLevelOption,
     QuietOption,
-    convert_lightly,
     everywhere,
     keep,
 )
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # The short help stands here so that `ctx --help` and `ctx ask` need not load every command.
 COMMANDS = {
-    "ask": "Quote the sentences that answer a question, and cite their pages within a token budget.",
+    "ask": "Quote what answers a question and cite its pages, within a budget.",
     "ingest": "Add PDF files or folders of them to the index.",
     "watch": "Keep the index in step with folders as their files change.",
     "search": "Rank pages for a question, with snippets.",
@@ -147,9 +147,19 @@ def load_command(name: str) -> Any:
         context_settings=_HELP_NAMES,
     )(module.command)
     loaded = typer.main.get_command(single)
+    for parameter in loaded.params:
+        if parameter.param_type_name == "argument":
+            _name_plainly(parameter)
     loaded.params += _everywhere(getattr(module, "WITHOUT", ()))
     convert_lightly(loaded, module.command, everywhere)
     return loaded
+
+
+def _name_plainly(argument: Any) -> None:
+    """In the help as we call it: `PATH...`, where Typer writes `{PATH...}...` and `PATH... <list[str]>`."""
+    name, usage = argument.metavar, argument.metavar if argument.required else f"[{argument.metavar}]"
+    argument.get_usage_pieces = lambda ctx: [usage]
+    argument.get_help_record = lambda ctx: (name, argument.help)
 
 
 def _everywhere(left_out: Collection[str]) -> list[Any]:

@@ -1,53 +1,35 @@
 """ctx ask --batch: a question a line in, a JSON document a line out, in one warm process.
 
 Every line gets exactly one document, in order, as soon as it and those before it are done: an answer, or an error that
-costs only that line. `cli/JSON.md` has the rules of the lines.
+costs only that line.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count
-from pathlib import Path
-from queue import Queue
-from typing import TYPE_CHECKING, Any, BinaryIO
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from queue import Empty, Queue
+from typing import TYPE_CHECKING, Any
 
+from cli.batch_lines import Line, open_lines, read_lines
 from cli.output import complain, say, write
-from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, StoppedError, UsageError
-from research.settings import check
+from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, StoppedError
 
 if TYPE_CHECKING:
+    from cli.fields import Shape
+    from cli.options import Common
+    from research.index import Index
     from research.models import ResearchContext
 
 Answer = Callable[["Line"], "ResearchContext"]
 Render = Callable[["ResearchContext"], dict[str, Any]]
 
-FILTERS = ("doc", "not_doc", "under", "pages", "since", "until", "tag")
-SETTINGS = ("max_tokens", "max_sources", "num_results", "mode")
-KEYS = ("question", "query", "id", *SETTINGS, *FILTERS)
-
-_MOST_BYTES = 1 << 20  # of a line; a longer one is no question
 _MOST_WORKERS = 4
-_BOM = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What one line asks. `options` are the settings it names, `filters` the filters: they win over the command's."""
-
-    number: int
-    question: str = ""
-    id: str | int | float | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    filters: Mapping[str, Any] = field(default_factory=dict)
-    error: CtxError | None = None  # why it cannot be asked
 
 
 @dataclass(slots=True)
@@ -56,105 +38,34 @@ class _Tally:
     failed: int = 0
     found: int = 0
 
-
-@contextmanager
-def opened_lines(name: str, *, quiet: bool) -> Iterator[BinaryIO]:
-    """The file, or stdin for `-`."""
-    if name == "-":
-        if sys.stdin.isatty() and not quiet:
-            say('ctx: type a question a line, or {"question": "…", "id": 1, "max_tokens": 500}; Ctrl-D ends')
-        yield sys.stdin.buffer
-        return
-    try:
-        stream = Path(name).open("rb")  # noqa: SIM115  closed below, where an error of reading is not one of opening
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {name}: {error.strerror or error}", hint="name a file with a question a line, or - for stdin"
-        ) from error
-    with stream:
-        yield stream
-
-
-def read_lines(stream: BinaryIO) -> Iterator[Line]:
-    """Each line as it comes, so that whoever writes them may wait for an answer before the next."""
-    for number in count(1):
-        try:
-            raw = stream.readline(_MOST_BYTES + 2)
-            if not raw:
-                return
-            too_long = len(raw.rstrip(b"\r\n")) > _MOST_BYTES
-            while too_long and raw and not raw.endswith(b"\n"):
-                raw = stream.readline(_MOST_BYTES)
-        except OSError as error:
-            raise UsageError(f"cannot read the questions: {error.strerror or error}") from error
-        if too_long:
-            yield Line(number, error=UsageError(f"the line is longer than {_MOST_BYTES:,} bytes"))
+    def count(self, outcome: ResearchContext | CtxError) -> None:
+        self.lines += 1
+        if isinstance(outcome, CtxError):
+            self.failed += 1
         else:
-            yield parse_line(number, raw.removeprefix(_BOM) if number == 1 else raw)
+            self.found += bool(outcome.sources or outcome.dropped)
 
 
-def parse_line(number: int, raw: bytes) -> Line:
-    """An object if it begins with a brace, else the question itself. Bytes that are no text are replaced."""
-    text = raw.decode("utf-8", "replace").strip()
-    try:
-        fields = _object(text)
-    except CtxError as error:
-        return Line(number, error=error)
-    if fields is None:
-        return Line(number, text, error=None if text else _empty())
-    given = fields.get("id")
-    known_id = given if isinstance(given, str | int | float) and not isinstance(given, bool) else None
-    try:
-        question, options = _request(fields)
-    except CtxError as error:
-        return Line(number, id=known_id, error=error)
-    filters = {name: fields[name] for name in FILTERS if fields.get(name) is not None}
-    return Line(number, question, known_id, options, filters)
+def answer_batch(
+    index: Index, name: str, given: Common, *, shape: Shape, options: Mapping[str, Any], filters: Mapping[str, Any]
+) -> int:
+    """Answer the questions of a file. What a line says wins over `options` and `filters`, which are for all of them."""
+    from cli.filters import filters_from
+    from cli.options import check_legs, tell
 
+    def answer(line: Line) -> ResearchContext:
+        restricted = filters_from({**filters, **line.filters})
+        context = index.ask(line.question, filters=restricted, highlights=True, **{**options, **line.options})
+        check_legs(context.coverage)
+        return context
 
-def _object(text: str) -> dict[str, Any] | None:
-    """The JSON object of a line; None if it is plain text."""
-    if not text.startswith(("{", "[")):
-        return None
-    try:
-        read = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        if text.startswith("["):  # a question may begin so
-            return None
-        reason = "it is nested too deeply"
-        if isinstance(error, json.JSONDecodeError):
-            reason = f"{error.msg} at character {error.pos + 1}"
-        elif isinstance(error, ValueError):  # a number of thousands of digits
-            reason = "a number in it is too long"
-        raise UsageError(f"the line begins with {{ but is no JSON: {reason}", hint=_EXAMPLE) from error
-    if not isinstance(read, dict):
-        raise UsageError("the line is a JSON array", hint=_EXAMPLE)
-    return read
+    def render(context: ResearchContext) -> dict[str, Any]:
+        return shape.of({"schema": "ctx.ask/2", **context.to_dict()})
 
-
-_EXAMPLE = 'a line is a question, or an object: {"question": "…", "id": 1, "max_tokens": 500}'
-
-
-def _empty() -> UsageError:
-    return UsageError("the question is empty", hint=_EXAMPLE)
-
-
-def _request(fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    unknown = [name for name in fields if name not in KEYS]
-    if unknown:
-        raise UsageError(f"unknown key {unknown[0][:60]!r}", hint=f"known keys: {', '.join(KEYS)}")
-    if "question" in fields and "query" in fields:
-        raise UsageError("question and query are the same key; give one of them", hint=_EXAMPLE)
-    if not isinstance(fields.get("id"), str | int | float | None) or isinstance(fields.get("id"), bool):
-        raise UsageError("id must be a text or a number", hint=_EXAMPLE)
-    text = fields.get("question", fields.get("query", ""))
-    if not isinstance(text, str):
-        raise UsageError("the question must be a text", hint=_EXAMPLE)
-    question = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").strip()
-    if not question:
-        raise _empty()
-    options = {name: check(name, fields[name], name) for name in SETTINGS if fields.get(name) is not None}
-    return question, options
+    filters_from(filters)  # what is wrong for all lines is no matter of one
+    tell(index.prepare(), given)
+    lines = read_lines(open_lines(name, quiet=given.quiet))
+    return answer_all(lines, answer, render, quiet=given.quiet)
 
 
 def answer_all(lines: Iterator[Line], answer: Answer, render: Render, *, quiet: bool) -> int:
@@ -169,25 +80,23 @@ def answer_all(lines: Iterator[Line], answer: Answer, render: Render, *, quiet: 
     try:
         with orderly_end():
             for line, outcome in _side_by_side(lines, answer):
-                document = _document(line, outcome, render, tally)
-                with held_signals():  # no line is left half written
+                document = _document(line, outcome, render)
+                with held_signals():  # no line is left half written, and none is told that was not
                     if not write(json.dumps(document) + "\n"):
                         break  # nobody reads any more
+                    tally.count(outcome)
     except KeyboardInterrupt:
-        stopped = StoppedError(f"interrupted; the first {tally.lines} lines were answered, each whole")
+        stopped = StoppedError(f"interrupted; lines answered, each whole: {tally.lines}")
         complain(stopped, as_json=False)
         return stopped.exit_code
     return _verdict(tally, quiet=quiet)
 
 
-def _document(line: Line, outcome: ResearchContext | CtxError, render: Render, tally: _Tally) -> dict[str, Any]:
-    tally.lines += 1
+def _document(line: Line, outcome: ResearchContext | CtxError, render: Render) -> dict[str, Any]:
     named = {"id": line.id, "line": line.number}
     if isinstance(outcome, CtxError):
-        tally.failed += 1
         fields = {"error": outcome.message, "hint": outcome.hint, "exit_code": outcome.exit_code}
         return {"schema": "ctx.error/1", **named, **fields}
-    tally.found += bool(outcome.sources or outcome.dropped)
     rendered = render(outcome)
     return {"schema": rendered.pop("schema"), **named, **rendered}
 
@@ -214,35 +123,37 @@ def _side_by_side(lines: Iterator[Line], answer: Answer) -> Iterator[tuple[Line,
     """Each line with its outcome, in order. The lines are read in a thread, because reading may wait for ever for the
     next one while the last answer is due."""
     workers = min(_MOST_WORKERS, _processors())
-    running: Queue[tuple[Line, Future[ResearchContext | CtxError]] | CtxError | None] = Queue(workers)
-    with _pool(workers) as pool:
+    running: Queue[tuple[Line, Future[ResearchContext | CtxError]] | Exception | None] = Queue(workers)
+    with _pool(workers, running) as pool:
 
         def read() -> None:
-            try:
-                for line in lines:
-                    running.put((line, pool.submit(_outcome, line, answer)))
-                running.put(None)
-            except CtxError as error:
-                running.put(error)
-            except RuntimeError:  # the pool is shut: nobody waits for answers any more
-                return
+            with suppress(RuntimeError):  # the pool is shut: nobody waits for answers any more
+                try:
+                    for line in lines:
+                        running.put((line, pool.submit(_outcome, line, answer)))
+                    running.put(None)
+                except (OSError, CtxError, MemoryError) as error:
+                    running.put(error)
 
         threading.Thread(target=read, daemon=True).start()
         while (next_one := running.get()) is not None:
-            if isinstance(next_one, CtxError):
+            if isinstance(next_one, Exception):
                 raise next_one
             line, future = next_one
             yield line, future.result()
 
 
 @contextmanager
-def _pool(workers: int) -> Iterator[ThreadPoolExecutor]:
-    """Not waited for when nobody wants the rest any more."""
+def _pool(workers: int, running: Queue[Any]) -> Iterator[ThreadPoolExecutor]:
+    """What is being worked on is waited for, also when nobody wants it any more: the index is closed after this."""
     pool = ThreadPoolExecutor(workers)
     try:
         yield pool
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
+        with suppress(Empty):  # whoever waits to put one more may go on, and find the pool shut
+            while True:
+                running.get_nowait()
 
 
 def _processors() -> int:

@@ -1,7 +1,8 @@
 """What the shell offers for a document or a tag: their names, read from the index that the command would use.
 
 Silent whatever happens: somebody is in the middle of typing. Names are other people's: those that hold quotes, dollars,
-backslashes or anything that cannot be seen are not offered, because a shell may evaluate what it is given.
+backslashes or anything that cannot be seen are not offered, because a shell may evaluate what it is given; nor are
+those that begin with a dash, because ctx would take them for options.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _known(ctx: Any, kind: str) -> list[str]:
 
 
 def _harmless(name: str) -> bool:
-    return one_line(name) == name and not _RISKY.search(name)
+    return one_line(name) == name and not name.startswith("-") and not _RISKY.search(name)
 
 
 def _in_bare_bash() -> bool:

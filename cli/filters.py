@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.completion import complete_document, complete_tag
+
 if TYPE_CHECKING:
     from research.filters import Filters
 
@@ -16,10 +18,14 @@ DocOption = Annotated[
         "--doc",
         metavar="DOC",
         help="Only these documents: by name, path, pattern, title or words of it, id or its beginning. Repeatable.",
+        autocompletion=complete_document,
     ),
 ]
 NotDocOption = Annotated[
-    list[str] | None, typer.Option("--not-doc", metavar="DOC", help="Without these documents. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--not-doc", metavar="DOC", help="Without these documents. Repeatable.", autocompletion=complete_document
+    ),
 ]
 UnderOption = Annotated[
     list[str] | None, typer.Option("--under", metavar="FOLDER", help="Only files below this folder. Repeatable.")
@@ -34,7 +40,12 @@ SinceOption = Annotated[
 UntilOption = Annotated[str | None, typer.Option("--until", metavar="DATE", help="The same, then or earlier.")]
 TagOption = Annotated[
     list[str] | None,
-    typer.Option("--tag", metavar="TAG", help="Only documents with this tag (ctx tag). Repeatable: with all of them."),
+    typer.Option(
+        "--tag",
+        metavar="TAG",
+        help="Only documents with this tag (ctx tag). Repeatable: with all of them.",
+        autocompletion=complete_tag,
+    ),
 ]
 
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.answer_view import Note, Screen, footer, note_lines, said
-from cli.layout import Marker, cells, marked, packed, passage_lines, shorten_end, table_lines
+from cli.answer_notes import Note
+from cli.answer_view import Screen, footer, note_lines, said
+from cli.layout import Marker, cells, fits_in_columns, marked, passage_lines, row_lines, shorten_end, table_lines
 from cli.markdown import Block, blocks
 from cli.output import phrase
 from cli.views import plain
@@ -39,8 +40,8 @@ def full_rendering(
 def context_rendering(formatted: str, width: int, mark: Marker) -> Iterator[RenderableType]:
     """The pages of a context, each under its citation header."""
     headers = list(_CITATION.finditer(formatted))
-    ends = [header.start() for header in headers[1:]] + [len(formatted)]
-    for header, end in zip(headers, ends, strict=True):
+    ends = [*(header.start() for header in headers[1:]), len(formatted)]
+    for header, end in zip(headers, ends, strict=False):  # without headers there is no page
         yield plain(phrase(header.group()), "bold cyan")
         yield from page_rendering(formatted[header.end() : end], width, mark)
         yield plain("")
@@ -48,12 +49,10 @@ def context_rendering(formatted: str, width: int, mark: Marker) -> Iterator[Rend
 
 def page_rendering(markdown: str, width: int, mark: Marker) -> Iterator[RenderableType]:
     """A page's text without its marks: headings stand out, tables have columns."""
-    before = ""
-    for found in blocks(markdown):
-        if before and not (before == found.kind == "item"):
+    for number, found in enumerate(blocks(markdown)):
+        if number and not found.close:
             yield plain("")
         yield from _rendering(found, width, mark)
-        before = found.kind
 
 
 def _rendering(found: Block, width: int, mark: Marker) -> Iterator[RenderableType]:
@@ -69,15 +68,15 @@ def _rendering(found: Block, width: int, mark: Marker) -> Iterator[RenderableTyp
 
 def _table(rows: Sequence[Sequence[str]], width: int, mark: Marker) -> Iterator[RenderableType]:
     columns = max(len(row) for row in rows)
+    if fits_in_columns(rows, width):
+        yield from table_lines(rows, width, mark)
+        return
     if columns == 1 or columns * (_LEAST_COLUMN + 2) > width:
         for row in rows:
             if any(cells(cell) > width for cell in row):
                 yield from (line for cell in row if cell for line in passage_lines([Block("text", cell)], width, mark))
             else:
-                yield from (marked(line, mark) for line in packed([cell for cell in row if cell], width))
-        return
-    if sum(max((cells(row[i]) for row in rows if i < len(row)), default=0) + 2 for i in range(columns)) <= width:
-        yield from table_lines(rows, width, mark)
+                yield from (marked(line, mark) for line in row_lines(row, width))
         return
     from rich import box
     from rich.table import Table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,25 +18,28 @@ Examples:
 WITHOUT = ("index", "as_json")
 
 
+def _command_names(ctx: Any, incomplete: str) -> list[str]:
+    root = ctx.find_root()
+    return [name for name in root.command.list_commands(root) if name.startswith(incomplete)]
+
+
 def command(
     ctx: typer.Context,
     *,
     name: Annotated[
-        str | None, typer.Argument(metavar="COMMAND", help="The command to tell of.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="COMMAND", help="The command to tell of.", show_default=False, autocompletion=_command_names
+        ),
     ] = None,
 ) -> int:
     from cli.output import write
 
-    above = ctx.parent
-    if above is None:  # never: it is a command of ctx
-        return 0
+    root: Any = ctx.find_root()
     if name is None:
-        write(above.get_help() + "\n")
+        write(root.get_help() + "\n")
         return 0
-    group: typer.core.TyperGroup = above.command  # type: ignore[assignment]
-    _, found, _ = group.resolve_command(above, [name])
-    if found is None:  # never: the group raises for a name it has not
-        return 0
-    with type(ctx)(found, parent=above, info_name=name) as told:
+    _, found, _ = root.command.resolve_command(root, [name])
+    with type(ctx)(found, parent=root, info_name=name) as told:
         write(found.get_help(told) + "\n")
     return 0

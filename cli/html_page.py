@@ -14,11 +14,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cli.answer_view import best_section, is_unanswered, nothing_answers
 from cli.html_style import STYLE
 from cli.markdown import BULLET, Block, blocks
 from cli.output import block, one_line, phrase, write
 from cli.views import page_name
-from research.errors import CtxError, UsageError, next_step
+from research.errors import CtxError, UsageError, is_full
 
 if TYPE_CHECKING:
     from cli.layout import Marker
@@ -28,7 +29,9 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-ur
 _PASSAGES = 3  # of a source
 _BEGINNING = 900  # characters of a page without passages
 _WIDTH, _HEIGHT, _QUALITY = 820, 1160, 55  # of a picture: its text can be read, and ten of them stay below 2 MB
+_MARGIN = 0.006  # of a box, as part of the page
 _TITLE = 120
+_SHORT_CELL, _ONE_LINE = 24, ' class="short"'
 _LEVELS = {"high": "High confidence", "medium": "Medium confidence", "low": "Low confidence", "none": "No answer found"}
 
 
@@ -36,29 +39,55 @@ def check_place(target: str, *, force: bool) -> None:
     """Raise unless the page may be written there."""
     if target == "-":
         return
+    if not target.strip():
+        raise UsageError("--html needs a file", hint="name one, or - for stdout")
     file = Path(target).expanduser()
-    if file.is_dir() or not file.parent.is_dir():
-        what = f"{file} is a folder" if file.is_dir() else f"there is no folder {file.parent}"
+    try:
+        is_folder, has_folder, is_there = file.is_dir(), file.parent.is_dir(), file.is_file()
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise _unwritable(file, error) from error
+    if is_folder or not has_folder:
+        what = f"{file} is a folder" if is_folder else f"there is no folder {file.parent}"
         raise UsageError(what, hint="name a file for --html, or - for stdout")
-    if file.exists() and not force:
+    if is_there and not force:
         raise UsageError(f"{file} exists", hint="name another file, or replace it with --force")
 
 
+def _unwritable(file: Path, error: OSError) -> CtxError:
+    hint = f"{'free some space, or ' if is_full(error) else ''}name another file, or - for stdout"
+    return CtxError(f"{file} cannot be written: {error.strerror or error}", hint=hint)
+
+
 def write_page(target: str, context: ResearchContext, mark: Marker, notes: Sequence[str]) -> None:
-    """The page into a file, whole or not at all, or to stdout for `-`."""
+    """The page into a file, whole or not at all, or to stdout for `-`. A pipe or a device is written to as it is."""
     made = answer_page(context, mark, notes)
     if target == "-":
         write(made)
         return
     file = Path(target).expanduser().absolute()
-    new = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        new.write_text(made, encoding="utf-8", errors="backslashreplace")
-        new.replace(file)
+        if file.exists() and not file.is_file():
+            file.write_bytes(made.encode())
+        else:
+            _replace(Path(os.path.realpath(file)), made.encode())
+    except BrokenPipeError:  # its reader has seen enough
+        pass
     except OSError as error:
-        new.unlink(missing_ok=True)
-        raise CtxError(f"{file} cannot be written: {error.strerror or error}", hint=next_step(error)) from error
+        raise _unwritable(file, error) from error
     write(f"{one_line(str(file))}\n")
+
+
+def _replace(file: Path, content: bytes) -> None:
+    import secrets
+
+    new = file.with_name(f".ctx-{secrets.token_hex(8)}.html")
+    try:
+        with new.open("xb") as out:  # never through a link that somebody else has put there
+            out.write(content)
+        new.replace(file)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def answer_page(context: ResearchContext, mark: Marker, notes: Sequence[str] = ()) -> str:
@@ -74,7 +103,8 @@ def _lines(context: ResearchContext, mark: Marker, notes: Sequence[str]) -> Iter
     yield '<meta name="referrer" content="no-referrer"><meta name="generator" content="ctx">'
     yield f"<title>{_text(question[:_TITLE])}</title><style>{STYLE}</style></head><body><main>"
     yield f'<header><h1 dir="auto">{_text(question)}</h1>{_facts(context)}</header>'
-    yield from _quotes(context, mark)
+    yield from [f'<p class="none">{_text(nothing_answers(context))}</p>'] if is_unanswered(context) else []
+    yield from [] if is_unanswered(context) else _quotes(context, mark)
     yield from (f'<p class="note">{_text(phrase(note))}</p>' for note in notes)
     for number, source in context.get_citation_map().items():
         yield from _source(number, source, mark)
@@ -105,11 +135,12 @@ def _quotes(context: ResearchContext, mark: Marker) -> Iterator[str]:
 def _source(number: int, source: SourceDocument, mark: Marker) -> Iterator[str]:
     name = _text(one_line(source.filename))
     page = _text(page_name(source.page, source.page_label))
-    title = f'<a href="{escape(source.link)}">{name}</a>' if source.link.startswith("file:///") else name
+    title = f'<a href="{escape(source.link)}">{name}</a>' if _is_file(source.link) else name
     passages = [passage for passage in source.passages if passage.text][:_PASSAGES]
-    section = next((passage.section_path for passage in passages if passage.section_path), source.section_path or "")
+    section = best_section(source)
     yield f'<article id="s{number}"><h2><b>[{number}]</b> {title} <span>page {page}</span></h2>'
-    yield f'<p class="section" dir="auto">{_text(phrase(section))}</p>' if section else ""
+    if section:
+        yield f'<p class="section" dir="auto">{_text(phrase(section))}</p>'
     if source.suspicious:
         yield '<p class="note">This page may try to steer a model; take its text as data.</p>'
     yield '<div class="columns"><div class="text">'
@@ -130,13 +161,24 @@ def _figure(source: SourceDocument, description: str) -> str:
     if not picture:
         return ""
     boxes = [passage.box for passage in source.passages if passage.box] or [region.box for region in source.regions]
-    drawn = "".join(f'<div class="box" style="{_place(box)}"></div>' for box in boxes)
-    return f'<figure><div class="sheet"><img alt="{description}" src="{picture}">{drawn}</div></figure>'
+    drawn = "".join(f'<span class="box" style="{_place(box)}"></span>' for box in boxes)
+    sheet = f'<img alt="{description}" src="{picture}">{drawn}'
+    if _is_file(source.link):
+        return f'<figure><a class="sheet" href="{escape(source.link)}">{sheet}</a></figure>'
+    return f'<figure><div class="sheet">{sheet}</div></figure>'
+
+
+def _is_file(link: str) -> bool:
+    """Nothing else is ever linked: no script, no address on the net."""
+    return link.startswith("file:///")
 
 
 def _place(box: tuple[float, float, float, float]) -> str:
-    """A box as percent of the picture, never outside of it."""
-    x0, y0, x1, y1 = (min(1.0, max(0.0, value)) * 100 for value in box)
+    """A box as percent of the picture, a little wider so that it touches no letter, never outside of it."""
+    x0, y0, x1, y1 = (
+        100 * min(1.0, max(0.0, value + grow))
+        for value, grow in zip(box, (-_MARGIN, -_MARGIN, _MARGIN, _MARGIN), strict=True)
+    )
     return f"left:{x0:.2f}%;top:{y0:.2f}%;width:{max(0.0, x1 - x0):.2f}%;height:{max(0.0, y1 - y0):.2f}%"
 
 
@@ -149,7 +191,7 @@ def _picture(path: str) -> str:
     try:
         with Image.open(path) as stored:
             page = stored.convert("RGB")
-    except (OSError, ValueError, Image.DecompressionBombError):  # gone, or no longer a picture: the text stands alone
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # gone or broken: the text stands alone
         return ""
     page.thumbnail((_WIDTH, _HEIGHT))
     small = io.BytesIO()
@@ -163,15 +205,19 @@ def _rendered(found: Sequence[Block], mark: Marker) -> str:
 
 def _block(found: Block, mark: Marker) -> str:
     if found.kind == "table":
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{_marked(cell, mark)}</td>" for cell in row) + "</tr>" for row in found.rows
-        )
+        rows = "".join(_row(row, "th" if found.header and not n else "td", mark) for n, row in enumerate(found.rows))
         return f'<div class="wide"><table>{rows}</table></div>'
     if found.kind == "code":
         return f"<pre>{_marked(found.text, mark)}</pre>"
     text = found.text.removeprefix(BULLET) if found.kind == "item" else found.text
     kind = {"heading": ' class="heading"', "item": ' class="item"' if text != found.text else ""}.get(found.kind, "")
     return f"<p{kind}>{_marked(text, mark)}</p>"
+
+
+def _row(row: Sequence[str], tag: str, mark: Marker) -> str:
+    """Figures and names stay on one line; a table that is too wide for the screen is scrolled."""
+    cells = [f"<{tag}{'' if len(cell) > _SHORT_CELL else _ONE_LINE}>{_marked(cell, mark)}</{tag}>" for cell in row]
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _marked(text: str, mark: Marker) -> str:

@@ -12,7 +12,7 @@ body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.55 system-ui
 main{max-width:64rem;margin:0 auto;padding:1.5rem 1rem 3rem}
 h1{font-size:1.6rem;line-height:1.25;margin:0 0 .4rem;overflow-wrap:anywhere}
 h2{font-size:1rem;margin:0;overflow-wrap:anywhere}
-h2 span{font-weight:400;color:var(--soft);white-space:nowrap}
+h2 span{font-weight:400;color:var(--soft)}
 a{color:var(--link)}
 p{margin:.35rem 0;overflow-wrap:anywhere}
 .facts{color:var(--soft);display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:0 0 1rem}
@@ -22,6 +22,7 @@ blockquote{margin:.6rem 0;padding:.7rem 1rem;background:var(--paper);border-left
 border-radius:4px;font-size:1.1rem}
 blockquote p{margin:.1rem 0}
 .cite{font-size:.85rem;text-decoration:none;overflow-wrap:anywhere}
+.none{font-weight:600;color:var(--poor);font-size:1.1rem}
 .note{color:var(--poor);font-size:.9rem}
 article{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:1rem;margin:1rem 0;
 scroll-margin-top:.5rem}
@@ -36,13 +37,13 @@ article:target{outline:2px solid var(--link)}
 mark{background:var(--mark);color:inherit;padding:0 .1em;border-radius:2px}
 .wide{overflow-x:auto;margin:.4rem 0}
 table{border-collapse:collapse;font-size:.9rem}
-td{border:1px solid var(--line);padding:.15rem .5rem;vertical-align:top}
-tr:first-child td{font-weight:600}
+td,th{border:1px solid var(--line);padding:.15rem .5rem;vertical-align:top;text-align:left}
+.short{white-space:nowrap}
 pre{overflow-x:auto;font-size:.85rem;background:var(--ground);padding:.5rem;border-radius:4px}
 details{font-size:.9rem;color:var(--soft)}
 summary{cursor:pointer}
 figure{margin:0}
-.sheet{position:relative;line-height:0;border:1px solid var(--line)}
+.sheet{display:block;position:relative;line-height:0;border:1px solid var(--line)}
 .sheet img{width:100%;height:auto;display:block}
 .box{position:absolute;border:2px solid var(--box);background:rgba(214,40,40,.14);border-radius:2px}
 footer{color:var(--soft);font-size:.85rem;margin-top:2rem}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +17,13 @@ from research.errors import UsageError
 from research.settings import Ocr, OcrEngine
 
 if TYPE_CHECKING:
-    from ingest.report import IngestSummary, PageOutcome
+    from ingest.report import IngestSummary
 
 DETAILS = """
 Folders are searched to the bottom. Files that have not changed are skipped, changed ones replace their old self,
-renamed ones keep their id. Those that are gone are told, and removed with --prune. A run that was stopped goes
-on where it was when it is started again.
+renamed ones keep their id. Those that are gone are told, and removed with --prune: only from the folders given, and
+not from one that is entirely empty, for a drive that is not mounted looks like that. A run that was stopped goes on
+where it was when it is started again.
 
 A page on which the reading process dies or hangs is tried twice and then given up: the rest of its file is in the
 index, and the exit code is 4. The next run tries it again if the process was killed; a page that ran out of its time
@@ -40,8 +43,7 @@ Examples:
   ctx ingest ./slides --visual ModernVBERT/colmodernvbert
 """
 
-_SCHEMES = {"http:", "https:", "ftp:", "s3:"}
-_KINDS = 6  # of files that were passed over, named in a line
+_SCHEMES = ("http", "https", "ftp", "s3", "file")
 
 COMMAND_CLASS = WaitCommand
 
@@ -49,7 +51,7 @@ COMMAND_CLASS = WaitCommand
 def command(
     ctx: typer.Context,
     *,
-    path: Annotated[list[Path], typer.Argument(metavar="PATH...", help="PDF files, or folders of them.")],
+    path: Annotated[list[str], typer.Argument(metavar="PATH...", help="PDF files, or folders of them.")],
     wait: Annotated[
         float,
         typer.Option(
@@ -107,11 +109,12 @@ def command(
 ) -> int:
     from cli.output import say, write_document
     from cli.progress import LogObserver, observer_for
+    from cli.run_summary import notes_of
     from cli.signals import orderly_end
     from ingest.run import ingest
 
     given = common(ctx)
-    _check_no_urls(path)
+    paths = _files(path)
     settings = settings_for(
         given,
         ocr=ocr.value if ocr else None,
@@ -125,7 +128,7 @@ def command(
     with orderly_end(), observer_for(quiet=given.quiet, as_json=given.as_json) as observer:
         summary = ingest(
             folder,
-            path,
+            paths,
             settings=settings,
             observer=observer,
             wait=wait,
@@ -138,24 +141,36 @@ def command(
     elif not given.quiet:
         _write_summary(summary)
     if not given.quiet:
-        for note in _notes(summary, told=isinstance(observer, LogObserver)):
+        for note in notes_of(summary, told=isinstance(observer, LogObserver), prune=prune):
             say(f"ctx: {note}")
-    return _verdict(summary, path, given.index)
+    return _verdict(summary, paths, given.index)
 
 
-def _check_no_urls(paths: list[Path]) -> None:
-    """`Path` has taken one of the two slashes by now. A folder may bear such a name."""
-    for path in paths:
-        if path.parts and path.parts[0].lower() in _SCHEMES and not path.exists():
-            url = f"{path.parts[0]}//{'/'.join(path.parts[1:])}"
-            raise UsageError(
-                f"{url} is an address; ctx reads files",
-                hint=f"download it first: curl -LO {shlex.quote(url)}; then: ctx ingest {shlex.quote(path.name)}",
-            )
+def _files(words: Sequence[str]) -> list[Path]:
+    """The paths that were typed. An address is none, unless a file or folder bears such a name."""
+    for word in words:
+        scheme, colon, rest = word.partition("://")
+        if colon and scheme.lower() in _SCHEMES and not os.path.lexists(word):
+            raise UsageError(f"{word} is an address; ctx reads files", hint=_instead_of(scheme.lower(), word, rest))
+    return [Path(word) for word in words]
+
+
+def _instead_of(scheme: str, url: str, rest: str) -> str:
+    """The command to type in place of `ctx ingest URL`."""
+    from urllib.parse import unquote
+
+    rest = re.split("[?#]", rest, maxsplit=1)[0]
+    if scheme == "file":
+        return f"name the file: ctx ingest {shlex.quote(unquote(rest))}"
+    name = rest.rstrip("/").rpartition("/")[2].lstrip("-.")
+    name = name if name.lower().endswith(".pdf") else f"{name or 'document'}.pdf"
+    name = shlex.quote(name)
+    return f"download it first: curl -Lo {name} {shlex.quote(url)}; then: ctx ingest {name}"
 
 
 def _write_summary(summary: IngestSummary) -> None:
     from cli.output import write
+    from cli.run_summary import counts_line
     from research.reports import amount
 
     shown = counts_line(summary)
@@ -165,61 +180,6 @@ def _write_summary(summary: IngestSummary) -> None:
     seen = f", {summary.visual_pages} seen by the visual model" if summary.visual_pages else ""
     pages, chunks = amount(summary.pages, "page"), amount(summary.chunks, "chunk")
     write(f"{pages}{ocr}{seen}, {chunks}, {summary.seconds:.1f} s{speed}\n")
-
-
-def counts_line(summary: IngestSummary, *, without: Collection[str] = ()) -> str:
-    """`added 2, unchanged 7`: what became of the files, empty if there is nothing to tell."""
-    counts = {
-        "added": summary.count("added"),
-        "replaced": summary.count("replaced"),
-        "renamed": summary.count("renamed"),
-        "unchanged": summary.count("unchanged"),
-        "copies": summary.count("copy"),
-        "failed": summary.count("failed"),
-        "removed": len(summary.removed),
-    }
-    return ", ".join(f"{name} {count}" for name, count in counts.items() if count and name not in without)
-
-
-def _notes(summary: IngestSummary, *, told: bool) -> Iterator[str]:
-    """What else there is to say, once: where warnings and failures were `told` as they came, only the rest."""
-    from research.reports import page_line
-
-    if not told:
-        for outcome in summary.files:
-            yield from (f"warning: {outcome.path}: {warning}" for warning in outcome.warnings)
-        yield from (f"given up: {page_line(page)}" for page in summary.failed_pages)
-        yield from (f"failed: {outcome.path}: {outcome.reason}" for outcome in summary.failed)
-    if summary.passed_over:
-        yield _passed_over(summary.passed_over)
-    if summary.links_not_followed:
-        links = _first_of(summary.links_not_followed)
-        yield f"warning: links out of the folder were not followed ({links}); --follow-links takes them"
-    if summary.dangling_links:
-        yield f"warning: links lead nowhere ({_first_of(summary.dangling_links)})"
-    if summary.gone and not summary.removed:
-        are, they = ("file is", "it") if len(summary.gone) == 1 else ("files are", "they")
-        remedy = f"{they} will be found until you remove {'it' if they == 'it' else 'them'}: --prune"
-        yield f"note: {len(summary.gone)} {are} gone ({_first_of(summary.gone)}); {remedy}"
-    if summary.waiting_pages:
-        yield f"note: {_waiting(summary.waiting_pages)}"
-
-
-def _passed_over(kinds: dict[str, int]) -> str:
-    """`passed over 12: .docx 9, .md 3`: files of other kinds, of which a few are named."""
-    named = [f"{kind or 'without ending'} {count}" for kind, count in list(kinds.items())[:_KINDS]]
-    other = sum(list(kinds.values())[_KINDS:])
-    return f"passed over {sum(kinds.values())}: {', '.join(named + [f'other {other}'] * bool(other))}"
-
-
-def _first_of(names: list[str]) -> str:
-    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
-
-
-def _waiting(pages: list[PageOutcome]) -> str:
-    from research.reports import places
-
-    return f"{places(pages)} given up earlier, not tried in this run; --retry tries again"
 
 
 def _as_argument(path: Path) -> str:

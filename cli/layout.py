@@ -44,6 +44,8 @@ def shorten_middle(text: str, width: int) -> str:
     if width < 3:
         return shorten_end(text, width)
     end = _beginning(text[::-1], (width - 1) // 2)[::-1]
+    while end and not cells(end[0]):  # an accent whose letter is not there
+        end = end[1:]
     return _beginning(text, width - 1 - cells(end)) + ELLIPSIS + end
 
 
@@ -64,11 +66,12 @@ def shorten_path(path: str, width: int, between: str = " > ") -> str:
 def _beginning(text: str, width: int) -> str:
     """As many characters as fit into the width."""
     end = used = 0
-    for end, character in enumerate(text):
-        used += cells(character)
-        if used > width:
-            return text[:end]
-    return text[: end + 1] if text else ""
+    while end < len(text) and used <= width:
+        used += cells(text[end])
+        end += 1
+    while end and cells(text[:end]) > width:  # signs that join may be wider than their parts
+        end -= 1
+    return text[:end]
 
 
 def packed(parts: Sequence[str], width: int, between: str = BETWEEN) -> list[str]:
@@ -118,11 +121,32 @@ def _passage_lines(found: Block, width: int, mark: Marker) -> Iterator[Text]:
         yield from wrapped(marked(found.text, mark, "dim" if found.kind == "heading" else ""), width)
 
 
+def head_lines(found: Sequence[Block], width: int) -> int:
+    """How many of a passage's lines are the header of the table it begins with."""
+    if not found or found[0].kind != "table" or len(found[0].rows) < 2:
+        return 0
+    return 1 if fits_in_columns(found[0].rows, width) else len(list(table_lines(found[0].rows[:1], width, _nothing)))
+
+
+def _nothing(_: str) -> Sequence[tuple[int, int]]:
+    return ()
+
+
+def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    columns = max(len(row) for row in rows)
+    return [max((cells(row[i]) for row in rows if i < len(row)), default=0) for i in range(columns)]
+
+
+def fits_in_columns(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """A row alone has none: nothing stands below it."""
+    widths = column_widths(rows)
+    return len(rows) > 1 and sum(widths) + len(GAP) * (len(widths) - 1) <= width
+
+
 def table_lines(rows: Sequence[Sequence[str]], width: int, mark: Marker) -> Iterator[Text]:
     """The rows in columns; as text, broken between cells, where they are too wide for that."""
-    columns = max(len(row) for row in rows)
-    widths = [max((cells(row[i]) for row in rows if i < len(row)), default=0) for i in range(columns)]
-    if sum(widths) + len(GAP) * (columns - 1) <= width:
+    widths = column_widths(rows)
+    if fits_in_columns(rows, width):
         for row in rows:
             line = plain("")
             for cell, room in zip(row, widths, strict=False):
@@ -131,18 +155,40 @@ def table_lines(rows: Sequence[Sequence[str]], width: int, mark: Marker) -> Iter
             yield line
         return
     for row in rows:
-        yield from (marked(line, mark) for line in packed([cell for cell in row if cell], width))
+        yield from (marked(line, mark) for line in row_lines(row, width))
 
 
-def window(lines: Sequence[Text], count: int, width: int) -> list[Text]:
-    """The `count` lines that hold most of the marks, the first of such; an ellipsis where lines are missing."""
+def row_lines(row: Sequence[str], width: int) -> list[str]:
+    """A row as text, broken between cells; what goes on is indented."""
+    parts = [cell for cell in row if cell]
+    lines = packed(parts, width)
+    return (
+        lines if len(lines) < 2 else [line if not n else GAP + line for n, line in enumerate(packed(parts, width - 2))]
+    )
+
+
+def excerpt(lines: Sequence[Text], count: int, width: int, *, indent: int = 0, head: int = 0) -> list[Text]:
+    """The `count` lines in which most of the marked words stand, the first of such, after `head` lines that stay: a
+    table's header. An ellipsis stands where lines are missing, before them in the indent, which is not of `width`."""
     if len(lines) <= count:
-        return [line.copy() for line in lines]
-    held = [sum(span.style == MARK for span in line.spans) for line in lines]
-    best = max(range(len(lines) - count + 1), key=lambda i: (sum(held[i : i + count]), -i))
-    chosen = [line.copy() for line in lines[best : best + count]]
-    if chosen and best + count < len(lines):
-        last = chosen[-1]
-        last.truncate(max(1, width - 2))
-        last.append(f" {ELLIPSIS}")
-    return chosen
+        return [plain(" " * indent).append_text(line) for line in lines]
+    head = head if head < count else 0
+    room = count - head
+    held = [{line.plain[s.start : s.end].casefold() for s in line.spans if s.style == MARK} for line in lines]
+    first = max(range(head, len(lines) - room + 1), key=lambda i: (len(set().union(*held[i : i + room])), -i))
+    chosen = [*lines[:head], *lines[first : first + room]]
+    if first + room < len(lines):
+        chosen[-1] = _going_on(chosen[-1], width)
+    before = (ELLIPSIS + " ").rjust(indent) if first > head and indent > 1 else " " * indent
+    return [plain(before if number == head else " " * indent).append_text(line) for number, line in enumerate(chosen)]
+
+
+def _going_on(line: Text, width: int) -> Text:
+    """The line with an ellipsis at its end, shortened by whole words where it has some."""
+    text = line.plain
+    if cells(text) + 2 > width:
+        text = _beginning(text, max(1, width - 2))
+        if not line.plain[len(text) :].startswith(" "):
+            text = text[: text.rfind(" ")] if " " in text else text
+    kept = line[: len(text.rstrip())]
+    return kept.append(f" {ELLIPSIS}" if width > 2 else "")

@@ -27,8 +27,9 @@ Examples:
 """
 
 _ID = 8  # characters of an id, unless two documents share them
-_LEAST_NAME = 20
 _LEAST_TITLE = 14
+# Cells that names keep, or their longest, before a column goes; the last go first.
+_LEAST_NAME = {"pages": 12, "id": 20, "added": 32, "title": 32}
 
 
 def command(ctx: typer.Context) -> int:
@@ -41,7 +42,7 @@ def command(ctx: typer.Context) -> int:
     if given.as_json:
         write_document("ctx.list/1", {"documents": [asdict(document) for document in documents]})
     elif on_terminal() and documents:
-        paint(_lines(documents, *screen_size(), links=has_links(opened.settings.links)))
+        paint(document_lines(documents, screen_size()[0], links=has_links(opened.settings.links)))
     else:
         for d in documents:
             write_line(d.doc_id, d.filename, d.num_pages, phrase(d.title), d.timestamp)
@@ -51,7 +52,7 @@ def command(ctx: typer.Context) -> int:
     return 0
 
 
-def _lines(documents: Sequence[DocumentInfo], width: int, _rows: int, *, links: bool) -> Iterator[Text]:
+def document_lines(documents: Sequence[DocumentInfo], width: int, *, links: bool) -> Iterator[Text]:
     """A document a line, its file first. On a narrow terminal the columns at the end go, then the name's middle."""
     from cli.layout import cells, shorten_end, shorten_middle
     from cli.links import link
@@ -93,7 +94,7 @@ def _columns(width: int, longest: int, digits: int) -> tuple[list[tuple[str, int
     columns: list[tuple[str, int]] = []
     room = width
     for name, cell_width in (("pages", 5), ("id", digits), ("added", 10), ("title", _LEAST_TITLE)):
-        if room - cell_width - 2 < min(longest, _LEAST_NAME):
+        if room - cell_width - 2 < min(longest, _LEAST_NAME[name]):
             break
         columns.append((name, cell_width))
         room -= cell_width + 2

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.completion import complete_document
 from cli.options import common, index_of, settings_for
 from research.errors import CtxError, NothingFoundError, UsageError
 
 if TYPE_CHECKING:
     from cli.viewer import Place
     from research.index import Index
+    from research.models import Item, PageView
 
 DETAILS = """
 N is a number of the last answer or search in this terminal. PAGE counts from 1 as a PDF viewer does. The program is the
@@ -32,8 +33,17 @@ Examples:
 def command(
     ctx: typer.Context,
     *,
-    what: Annotated[str, typer.Argument(metavar="N|DOC", help="A citation's number, or a document's name or id.")],
-    page: Annotated[int | None, typer.Argument(metavar="[PAGE]", help="The page, where DOC is a document.")] = None,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="N|DOC",
+            help="A citation's number, or a document's name, path, title, id or ref.",
+            autocompletion=complete_document,
+        ),
+    ],
+    page: Annotated[
+        int | None, typer.Argument(metavar="[PAGE]", help="The page, where DOC is a document. Default: 1.")
+    ] = None,
     only_print: Annotated[bool, typer.Option("--print", help="Print the link and open nothing.")] = False,
 ) -> int:
     from cli.output import one_line, say, write, write_document, write_line
@@ -42,8 +52,15 @@ def command(
     given = common(ctx)
     settings = settings_for(given)
     with index_of(settings) as opened:
-        place = _place(opened, what, page)
-    fields = {"path": place.path, "page": place.page, "link": place.link}
+        item, place = _place(opened, what, page)
+    fields = {
+        "doc_id": item.ref.key,
+        "filename": item.metadata["filename"],
+        "page": place.page,
+        "ref": str(item.ref),
+        "source_path": place.path,
+        "link": place.link,
+    }
     if only_print:
         if given.as_json:
             write_document("ctx.open/1", {**fields, "opened": False})
@@ -65,30 +82,28 @@ def command(
     return 0
 
 
-def _place(index: Index, what: str, page: int | None) -> Place:
+def _place(index: Index, what: str, page: int | None) -> tuple[Item, Place]:
     """The page that is meant, and its file, which must be there."""
     from cli.viewer import Place
-    from research.models import Ref, page_link
+    from research.models import page_link
 
-    if page is None and what.isdecimal():
-        ref = Ref.parse(_cited(index, int(what)))
-        document, number = ref.key, int(ref.part)
-    else:
-        document, number = what, 1 if page is None else page
-    view = index.page(document, number)
+    cited = page is None and what.isdecimal()
+    view = _cited(index, what) if cited else index.page(what, page)
+    number, facts = int(view.item.ref.part), view.item.metadata
     path = index.file_of(view.item.ref.key)
     if path is None:
-        stored, name = str(view.item.metadata["source_path"]), str(view.item.metadata["filename"])
+        image = " --image page.png" if facts["image_path"] else ""
         raise CtxError(
-            f"the file is gone: {stored}",
+            f"the file is gone: {facts['source_path']}",
             hint="moved? ctx ingest NEWPLACE (it keeps its id); the page as it was:"
-            f" ctx show {shlex.quote(name)} {number} --image page.png",
+            f" ctx show {view.item.ref.key} {number}{image}",
         )
     path = os.path.abspath(path)  # noqa: PTH100  a name that begins with a dash must not be an option
-    return Place(path, number, page_link(path, number))
+    return view.item, Place(path, number, page_link(path, number))
 
 
-def _cited(index: Index, number: int) -> str:
+def _cited(index: Index, number: str) -> PageView:
+    """The page that a number of the last answer means."""
     from cli.last_answer import remembered
 
     refs = remembered(index.root)
@@ -96,6 +111,16 @@ def _cited(index: Index, number: int) -> str:
         raise NothingFoundError(
             "there is no answer yet that a number could belong to", hint='ask first: ctx ask "…"; or: ctx open DOC PAGE'
         )
-    if not 1 <= number <= len(refs):
-        raise UsageError(f"the last answer has no source {number}", hint=f"its sources are 1 to {len(refs)}")
-    return refs[number - 1]
+    if not 1 <= int(number[-9:]) <= len(refs) or len(number) > 9:
+        raise UsageError(
+            f"the last answer has no source {number[:9]}{'…' * (len(number) > 9)}",
+            hint=f"its sources are 1 to {len(refs)}; for a document of that name: ctx open DOC PAGE",
+        )
+    ref = refs[int(number) - 1]
+    try:
+        return index.page(ref.key, int(ref.part))
+    except NothingFoundError as error:
+        raise NothingFoundError(
+            f"source {number} of the last answer is no longer in the index ({error.message})",
+            hint='ask again: ctx ask "…"; or see: ctx list',
+        ) from error

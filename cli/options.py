@@ -1,22 +1,17 @@
 """Options that several commands share, and what they amount to: settings, the index, the question.
 
 Options that set a setting have no bounds of their own: `load_settings` holds flags, variables and files to the same.
-
-Typer builds a pydantic adapter for every parameter it parses, used or not: 0.1 s of CPU before `ctx ask` has done
-anything. The handful of types we use need none of that, so `convert_lightly` turns words into values, in words of ours.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum, StrEnum
-from pathlib import Path
-from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -66,6 +61,18 @@ TokensOption = Annotated[
 SourcesOption = Annotated[
     int | None, typer.Option("--max-sources", metavar="N", help="Pages to cite at most. Default: 10.")
 ]
+ScoreOption = Annotated[
+    float | None,
+    typer.Option("--min-score", metavar="0..1", help="Leave sources of a lower score out. Default: 0."),
+]
+ConfidenceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--min-confidence",
+        metavar="LEVEL|0..1",
+        help="Answer with nothing (exit 3) if less sure: low, medium, high, or a number.",
+    ),
+]
 PassagesOption = Annotated[
     bool, typer.Option("--passages", help="Nothing but the passages that fit the question, marked […] between.")
 ]
@@ -88,7 +95,7 @@ QuestionArgument = Annotated[
 
 MaybeQuestionArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="QUESTION", help="The question, or - to read it from stdin.", show_default=False),
+    typer.Argument(metavar="QUESTION...", help="The question, or - to read it from stdin.", show_default=False),
 ]
 BatchOption = Annotated[
     str | None,
@@ -232,77 +239,3 @@ def notes_on(coverage: Coverage) -> list[str]:
             " finish with: ctx ingest PATH"
         )
     return notes
-
-
-def convert_lightly(command: Any, *functions: Callable[..., Any]) -> None:
-    """Give each parameter of a command a converter for its annotated type; other types keep Typer's."""
-    hints = {name: hint for function in functions for name, hint in get_type_hints(function).items()}
-    all_parameters = command.get_params  # the help option, too, which is made late
-
-    def get_params(ctx: Any) -> Any:
-        parameters = all_parameters(ctx)
-        for parameter in parameters:
-            if "process_value" not in vars(parameter):
-                parameter.process_value = _processor(parameter, _bare(hints.get(parameter.name)))
-        return parameters
-
-    command.get_params = get_params
-
-
-def _bare(hint: Any) -> Any:
-    """`str` of `str`, `str | None` and `list[str]`."""
-    if get_origin(hint) is list:
-        return get_args(hint)[0]
-    kinds = [kind for kind in get_args(hint) if kind is not NoneType]
-    return _bare(kinds[0]) if len(kinds) == 1 else hint
-
-
-def _processor(parameter: Any, wanted: Any) -> Callable[[Any, Any], Any]:
-    thorough = parameter.process_value
-    several = getattr(parameter, "multiple", False) or parameter.nargs != 1
-    known = wanted in (str, int, float, Path) or (isinstance(wanted, type) and issubclass(wanted, Enum))
-
-    def process(ctx: Any, value: Any) -> Any:
-        absent = value is None or (several and not value)
-        if (absent and parameter.required) or not (absent or known):
-            return thorough(ctx, value)
-        try:
-            value = _converted(value, wanted, parameter, several=several, absent=absent)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), ctx=ctx, param=parameter) from error
-        return value if parameter.callback is None else parameter.callback(ctx, parameter, value)
-
-    return process
-
-
-def _converted(value: Any, wanted: Any, parameter: Any, *, several: bool, absent: bool) -> Any:
-    if absent:
-        return () if several else None
-    if several:
-        return tuple(_one(item, wanted, parameter) for item in value)
-    return _one(value, wanted, parameter)
-
-
-def _one(value: Any, wanted: Any, parameter: Any) -> Any:
-    if issubclass(wanted, Enum):
-        choices = [str(choice.value) for choice in wanted]
-        if str(value) not in choices:
-            raise ValueError(f"{value!r} is not one of {', '.join(choices)}")
-        return wanted(str(value))
-    if wanted in (int, float):
-        return _number(value, wanted, parameter)
-    return wanted(value)
-
-
-def _number(value: Any, wanted: Any, parameter: Any) -> Any:
-    try:
-        number = wanted(value)
-    except ValueError:
-        kind = "whole number" if wanted is int else "number"
-        raise ValueError(f"{value!r} is not a {kind}") from None
-    least, most = getattr(parameter, "min", None), getattr(parameter, "max", None)
-    if least is not None and not number >= least:
-        raise ValueError(f"{number} is too small; the least is {least}")
-    if most is not None and not number <= most:
-        raise ValueError(f"{number} is too large; the most is {most}")
-    return number

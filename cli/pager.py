@@ -1,4 +1,4 @@
-"""Long output through the user's pager, as git and man do it: $PAGER, else less; plain where there is neither.
+"""Long output through the user's pager, as git and man do it: $PAGER, else less, else more; plain where there is none.
 
 Only the environment decides which program runs, and no shell reads it.
 """
@@ -9,43 +9,46 @@ import os
 import shlex
 import signal
 import subprocess
-from contextlib import suppress
+from collections.abc import Mapping
 
 from cli.output import on_terminal, screen_size, write
 
-_PLAIN: tuple[list[str], ...] = ([], ["cat"])
+_USUAL = (["less"], ["more"])
+_DID_NOT_RUN = (126, 127)  # what env, sh and the like say of a program that is not there
 
 
 def page(text: str) -> None:
     """Show it: as it is where it fits the screen or is no terminal, else page by page. Leaving early is no error."""
-    rows = screen_size()[1]
-    command = _pager()
-    if not on_terminal() or command in _PLAIN or text.count("\n") < rows:
-        write(text)
-        return
-    try:
-        pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": "R", **os.environ})
-    except OSError:  # there is no such program
-        write(text)
-        return
-    _feed(pager, text)
+    if on_terminal() and text.count("\n") >= screen_size()[1]:
+        for command in pagers(os.environ):
+            if _shown_by(command, text):
+                return
+    write(text)
 
 
-def _pager() -> list[str]:
-    if os.environ.get("TERM", "dumb") == "dumb":
+def pagers(environment: Mapping[str, str]) -> list[list[str]]:
+    """The commands to try, in order; none where a pager could not draw or is not wanted."""
+    if environment.get("TERM", "dumb") == "dumb":
         return []
+    chosen = environment.get("PAGER")
+    if chosen is None:
+        return list(_USUAL)
     try:
-        return shlex.split(os.environ.get("PAGER", "less"))
+        words = shlex.split(chosen)
     except ValueError:  # a quote that is not closed
         return []
+    return [] if words in ([], ["cat"]) else [words]
 
 
-def _feed(pager: subprocess.Popen[bytes], text: str) -> None:
-    """Ctrl-C belongs to the pager meanwhile: less takes it for the end of a search."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _shown_by(command: list[str], text: str) -> bool:
+    """Whether the program could be started. It may end before it has read all."""
+    # Ctrl-C is the pager's, in which it ends a search. Handled by doing nothing: what is ignored, a child ignores too.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        with suppress(BrokenPipeError):  # q, before all was read
+        with subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": "R", **os.environ}) as pager:
             pager.communicate(text.encode("utf-8", "backslashreplace"))
-        pager.wait()
+    except (OSError, ValueError):  # there is no such program, or it has no name that could be one
+        return False
     finally:
         signal.signal(signal.SIGINT, before)
+    return pager.returncode not in _DID_NOT_RUN

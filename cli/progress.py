@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_WIDE, _NARROW = 70, 40  # columns: below, the rate, the time left and the name go; then the bar
+_WIDE, _NARROW = 76, 40  # columns: below, pages, rate, time left and name go; then the bar
 _BAR, _SHORT_BAR = 14, 8
-_BEFORE_NAME = 70  # columns of a line that says "1,234/1,234 files  12345 pages  123.4/s" before the name
+_BESIDE_NOTE = 33  # columns of a wide line beside its note and its name: label, bar, time left, what stands between
+_LEAST_NOTE = 31  # columns: those of the other stages are as wide
 _NAME, _LEAST_NAME = 40, 8
 
 
@@ -32,7 +33,7 @@ def observer_for(*, quiet: bool, as_json: bool) -> Iterator[Observer]:
     elif as_json or not sys.stderr.isatty():
         yield LogObserver()
     else:
-        with _progress() as progress:
+        with bars() as progress:
             yield BarObserver(progress)
 
 
@@ -41,7 +42,7 @@ def counted(items: Iterable[T], total: int, doing: str, unit: str, *, quiet: boo
     if quiet or not sys.stderr.isatty():
         yield from items
         return
-    with _progress() as progress:
+    with bars() as progress:
         task = progress.add_task(doing, total=total, note="", name="")
         for done, item in enumerate(items, start=1):
             progress.update(task, completed=done, note=f"{done}/{total} {unit}")
@@ -77,18 +78,19 @@ class LogObserver(SilentObserver):
 class BarObserver(SilentObserver):
     """Files are measured in bytes, because their pages are not known before they are opened."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, clock: Callable[[], float] = time.monotonic) -> None:
         self._progress = progress
+        self._clock = clock
         self._reading: TaskID | None = None
         self._steps: dict[str, TaskID] = {}
-        self._started = time.monotonic()
+        self._started = self._clock()
         self._files = 0
         self._done = 0
         self._pages: dict[str, int] = {}  # by file; not every page of a file is told of
         self._bytes: dict[str, float] = {}
 
     def on_plan(self, files: int, size_bytes: int) -> None:
-        self._started = time.monotonic()
+        self._started = self._clock()
         self._files = files
         self._reading = self._progress.add_task("read", total=max(1, size_bytes), note="", name="")
 
@@ -125,7 +127,7 @@ class BarObserver(SilentObserver):
     def _step(self, name: str, done: int, total: int, unit: str) -> None:
         """Move one stage's line; a stage that comes again, as embedding does after OCR, begins anew."""
         if name not in self._steps or done == 0:
-            self._started = time.monotonic()
+            self._started = self._clock()
             if name in self._steps:
                 self._progress.remove_task(self._steps[name])
             self._steps[name] = self._progress.add_task(name, total=total, note="", name="")
@@ -139,21 +141,21 @@ class BarObserver(SilentObserver):
             return
         done = min(self._done, self._files)
         pages = sum(self._pages.values())
-        self._progress.update(
-            self._reading,
-            completed=sum(self._bytes.values()),
-            note=f"{done}/{self._files} files  {pages} pages{self._rate(pages)}",
-            name=_short(path, self._progress.console.width - _BEFORE_NAME),
-        )
+        width = self._progress.console.width
+        note = f"{done}/{self._files} files"
+        if width >= _WIDE:
+            note += f"  {pages} pages{self._rate(pages)}"
+        name = _short(path, width - _BESIDE_NOTE - max(len(note), _LEAST_NOTE))
+        self._progress.update(self._reading, completed=sum(self._bytes.values()), note=note, name=name)
 
     def _rate(self, count: int) -> str:
         """Left out where the line is short: how far it is says more."""
-        seconds = time.monotonic() - self._started
+        seconds = self._clock() - self._started
         known = seconds > 0.5 and self._progress.console.width >= _WIDE
         return f"  {count / seconds:.1f}/s" if known else ""
 
 
-def _progress(screen: Console | None = None) -> Progress:
+def bars(screen: Console | None = None) -> Progress:
     """A line a stage. What a narrow terminal has no room for is left out whole: a cut label says nothing."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

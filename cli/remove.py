@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.completion import complete_document
 from cli.options import common, index_for
 from research.errors import UsageError
 
@@ -34,7 +35,12 @@ _MOST_SHOWN = 20  # before the question
 def command(
     ctx: typer.Context,
     *,
-    doc: Annotated[list[str], typer.Argument(metavar="DOC...", help="Names, paths, patterns or ids; not titles.")],
+    doc: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DOC...", help="Names, paths, patterns or ids; not titles.", autocompletion=complete_document
+        ),
+    ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
 ) -> int:

@@ -20,12 +20,14 @@ from cli.filters import (
     given_filters,
 )
 from cli.options import (
+    ConfidenceOption,
     ExplainOption,
     FieldsOption,
     ModeOption,
     NoTextOption,
     QuestionArgument,
     ResultsOption,
+    ScoreOption,
     common,
     settings_for,
 )
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 DETAILS = """
 Shows of each page the sentence that fits best, with the words that fit in bold; ctx open 1 shows the page itself.
+Where nothing seems to answer, it says so, and exits with 3.
 In a pipe each result is one line of tab-separated fields: rank, score, file:page, snippet.
 """
 
@@ -71,25 +74,34 @@ def command(
     since: SinceOption = None,
     until: UntilOption = None,
     tag: TagOption = None,
+    min_score: ScoreOption = None,
+    min_confidence: ConfidenceOption = None,
     explain: ExplainOption = False,
     fields: FieldsOption = None,
     no_text: NoTextOption = False,
 ) -> int:
     from cli.fields import shape_for
     from cli.last_answer import remember
+    from cli.nothing_found import end, nothing_found
     from cli.options import check_legs, notes_on, opened, read_question, tell
-    from cli.output import complain, on_terminal, paint, say, write_document
+    from cli.output import on_terminal, paint, say, write_document
     from cli.views import documents_note
-    from research.errors import NothingFoundError
 
     given = common(ctx)
     shape = shape_for("search", fields, no_text=no_text, as_json=given.as_json)
     asked = read_question(question, quiet=given.quiet)
     filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
-    settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
+    settings = settings_for(
+        given,
+        num_results=num_results,
+        mode=mode.value if mode else None,
+        min_score=min_score,
+        min_confidence=min_confidence,
+    )
     with opened(settings) as asked_of:
         tell(asked_of.prepare(), given)
         found = asked_of.search(asked, filters=filters_from(filters), highlights=given.as_json)
+        nothing = nothing_found(asked_of, found.confidence, next(iter(found.results), None), filtered=bool(filters))
     check_legs(found.coverage)
     remember(asked_of.root, [result.ref for result in found.results])
     if given.as_json:
@@ -105,11 +117,7 @@ def command(
             say(f"ctx: note: {note}")
         for note in [] if given.as_json else _suspicions(found.results):
             say(f"ctx: note: {note}")
-    if found.results:
-        return 0
-    nothing = NothingFoundError("nothing found for this question", hint="try other words, or see: ctx list")
-    complain(nothing, as_json=False)
-    return nothing.exit_code
+    return end(nothing)
 
 
 def _suspicions(results: list[PageResult]) -> list[str]:
@@ -156,10 +164,10 @@ def _rendering(found: SearchResults, mark: Marker, settings: Settings, *, explai
 
 def _result(result: PageResult, screen: Screen, mark: Marker, count: int) -> Iterator[Text]:
     from cli.answer_view import page_line
-    from cli.layout import passage_lines, window
+    from cli.layout import excerpt, passage_lines
     from cli.markdown import Block
     from cli.output import block
-    from cli.views import page_name, plain
+    from cli.views import page_name
 
     yield page_line(
         screen,
@@ -173,8 +181,7 @@ def _result(result: PageResult, screen: Screen, mark: Marker, count: int) -> Ite
     )
     width = screen.width - _INDENT
     sentence = passage_lines([Block("text", " ".join(block(result.snippet).split()))], width, mark)
-    for line in window(sentence, count, width):
-        yield plain(" " * _INDENT).append_text(line)
+    yield from excerpt(sentence, count, width, indent=_INDENT)
 
 
 def _scored(results: list[PageResult]) -> list[Scored]:

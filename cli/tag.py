@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.completion import complete_document, complete_tag
 from cli.options import common, index_for
 from research.errors import UsageError
 
@@ -36,9 +37,16 @@ def command(
     ctx: typer.Context,
     *,
     doc: Annotated[
-        str | None, typer.Argument(metavar="[DOC", help="A document's name, path, pattern, title or id.")
+        str | None,
+        typer.Argument(
+            metavar="[DOC",
+            help="A document's name, path, pattern, title or id.",
+            autocompletion=complete_document,
+        ),
     ] = None,
-    tags: Annotated[list[str] | None, typer.Argument(metavar="TAG...]", help="Its tags.")] = None,
+    tags: Annotated[
+        list[str] | None, typer.Argument(metavar="TAG...]", help="Its tags.", autocompletion=complete_tag)
+    ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take these tags away.")] = False,
 ) -> int:
     given = common(ctx)

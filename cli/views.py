@@ -1,4 +1,4 @@
-"""Rich renderings of pages and scores, shared by the commands that show them."""
+"""Renderings of pages and scores that several commands share."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import common, index_of, settings_for
+from research.errors import CtxError, NothingFoundError, UsageError
 
 if TYPE_CHECKING:
     from cli.options import Common
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from research.index import Index
 
 DETAILS = """
-Ingests the folders, and again whenever PDFs in them come, change or go; documents whose files are gone are removed.
-Ends with Ctrl-C. A run takes the settings of `ctx ingest`: OCR, images and models come from ctx.toml or CTX_*.
+Ingests the folders, and again whenever PDFs in them come, change or go; documents whose files are gone are removed,
+unless a drive is no longer mounted. A file that cannot be read is told and stops nothing. A run takes the settings of
+`ctx ingest`: OCR, images and models come from ctx.toml or CTX_*. Ctrl-C ends it, with exit code 0.
 
-Each run that did something is a line on stdout; with --json a document, one a line, as `ctx ingest --json` prints it.
+Each run that did something is a line on stdout; with --json a document a line, as `ctx ingest --json` prints it.
 """
 
 EPILOG = """
@@ -41,50 +43,79 @@ def command(
     from cli.output import say
     from cli.signals import orderly_end
     from ingest.watch import PdfFilter, changes
-    from research.errors import UsageError
 
     given = common(ctx)
     index = index_of(settings_for(given))
     for path in folder:
         if not path.is_dir():
             raise UsageError(f"not a folder: {path}", hint="ctx watch follows folders; for a file: ctx ingest FILE")
-    wanted = PdfFilter(folder)
+    wanted = PdfFilter(folder, index.root)
+    follower = _Follower(index, folder, wanted, given, keep=keep)
     with orderly_end():
         try:
-            _follow(index, folder, wanted, given, keep=keep)
+            follower.run()
             if not given.quiet:
                 say(f"ctx: watching {', '.join(map(str, folder))}; Ctrl-C ends it")
             for _ in changes(folder, wanted, poll=poll):
-                _follow(index, folder, wanted, given, keep=keep)
+                follower.run()
         except KeyboardInterrupt:
             if not given.quiet:
                 say("ctx: stopped watching")
     return 0
 
 
-def _follow(index: Index, folders: list[Path], wanted: PdfFilter, given: Common, *, keep: bool) -> None:
-    """One run. Folders without PDFs are no fault here: they may come."""
-    from cli.progress import observer_for
-    from cli.waiting import FOR_EVER
-    from ingest.run import ingest
-    from research.errors import NothingFoundError
+class _Follower:
+    """Runs, and tells of each what is new."""
 
-    try:
-        with observer_for(quiet=given.quiet, as_json=given.as_json) as observer:
-            summary = ingest(index, folders, observer=observer, wait=FOR_EVER, prune=not keep)
-    except NothingFoundError:
-        return
-    wanted.remember(file.path for file in summary.files)
-    _tell(summary, given, str(index.root))
-    if summary.interrupted:
-        raise KeyboardInterrupt
+    def __init__(self, index: Index, folders: list[Path], wanted: PdfFilter, given: Common, *, keep: bool) -> None:
+        self._index = index
+        self._folders = folders
+        self._wanted = wanted
+        self._given = given
+        self._keep = keep
+        self._lost: tuple[list[str], list[str]] = ([], [])  # what was told of last
 
+    def run(self) -> None:
+        """One run. Folders without PDFs are no fault here: they may come."""
+        from cli.progress import LogObserver, observer_for
+        from cli.waiting import FOR_EVER
+        from ingest.run import ingest
 
-def _tell(summary: IngestSummary, given: Common, root: str) -> None:
-    from cli.ingest import counts_line
-    from cli.output import write, write_document
+        for folder in self._folders:
+            if not folder.is_dir():
+                raise CtxError(f"the folder is gone: {folder}", hint="nothing was removed; watch it when it is back")
+        try:
+            with observer_for(quiet=self._given.quiet, as_json=self._given.as_json) as observer:
+                summary = ingest(
+                    self._index,
+                    self._folders,
+                    observer=observer,
+                    wait=FOR_EVER,
+                    prune=not self._keep,
+                    known_folders=self._wanted.folders,
+                )
+        except NothingFoundError:
+            return
+        self._wanted.remember(file.path for file in summary.files)
+        self._tell(summary, told=isinstance(observer, LogObserver))
+        if summary.interrupted:
+            raise KeyboardInterrupt
 
-    if given.as_json:
-        write_document("ctx.ingest/2", {"index": root, **summary.to_dict()})
-    elif (done := counts_line(summary, without=("unchanged", "copies"))) and not given.quiet:
-        write(f"{done}\n")
+    def _tell(self, summary: IngestSummary, *, told: bool) -> None:
+        import json
+
+        from cli.output import say, write
+        from cli.run_summary import counts_line, notes_of
+
+        lost = (summary.gone, summary.empty_folders)
+        done = counts_line(summary, without=("unchanged",))
+        if not done and lost == self._lost:
+            return
+        self._lost = lost
+        if self._given.as_json:
+            document = {"schema": "ctx.ingest/2", "index": str(self._index.root), **summary.to_dict()}
+            write(json.dumps(document) + "\n")
+        elif done and not self._given.quiet:
+            write(f"{done}\n")
+        for note in [] if self._given.quiet else notes_of(summary, told=told, prune=not self._keep):
+            say(f"ctx: {note}")

@@ -66,6 +66,9 @@ def plan(catalog: Catalog, path: Path, again: Again | None = None) -> FileOutcom
     if same[1] != READER_VERSION or document.doc_id in again.documents:
         keep = same[1] == READER_VERSION and not again.retry
         failed = tuple(failures_of(catalog, document.doc_id)) if keep else ()
+        if (known is None or known[0] != document.doc_id) and not Path(document.source_path).exists():
+            # It moved, and is read again: the place it left is no copy of it.
+            rename_document(catalog, document.doc_id, document.source_path, stamp, to_utf8(path.name))
         return ToRead(path, stamp, sha256, replaces=True, failed=failed)
     return _settle(catalog, path, stamp, document, known[0] if known is not None else "")
 

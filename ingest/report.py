@@ -68,6 +68,7 @@ class IngestSummary:
     passed_over: dict[str, int] = field(default_factory=dict)  # files ctx cannot read, by ending, most frequent first
     gone: list[str] = field(default_factory=list)  # paths in the folders given at which documents were, and no file is
     removed: list[DocumentInfo] = field(default_factory=list)  # documents that went with them, where that was asked for
+    empty_folders: list[str] = field(default_factory=list)  # where it was not done: an unmounted drive looks like that
     seconds: float = 0.0
     interrupted: bool = False
 
@@ -102,6 +103,7 @@ class IngestSummary:
             "passed_over": self.passed_over,
             "gone": self.gone,
             "removed": [{"doc_id": document.doc_id, "filename": document.filename} for document in self.removed],
+            "empty_folders": self.empty_folders,
             "visual_pages": self.visual_pages,
             "visual_failures": self.visual_failures,
             "visual_error": self.visual_error,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ingest.encoder import RunEncoder, choose_text_encoder
-from ingest.gone import find_gone, tell_gone
+from ingest.gone import Identity, find_gone, tell_gone
 from ingest.jobs import Task
 from ingest.pool import LIMITS, Limits, Pool
 from ingest.reading import finish, read_files
@@ -57,6 +57,7 @@ def ingest(
     follow_links: bool = False,
     retry: bool = False,
     prune: bool = False,
+    known_folders: Mapping[str, Identity] | None = None,
     limits: Mapping[Task, Limits] = LIMITS,
 ) -> IngestSummary:
     """Bring PDFs into an index and finish whatever an earlier run left undone.
@@ -73,8 +74,9 @@ def ingest(
     `paths`: files, and folders to search to the bottom. `settings`: OCR, images and encoders; the index's own, else
     the defaults. `observer` is told of progress. `wait`: seconds to wait for another writer, -1 for ever.
     `follow_links`: take what links out of the folders lead to. `retry`: pages and files of `paths` that were given up
-    and wait are tried again. `prune`: documents whose files are gone from the folders are removed.
-    `limits`: the time a page and a document may take.
+    and wait are tried again. `prune`: documents whose files are gone from the folders are removed, unless the folder
+    is empty as one is that nothing is mounted on; `known_folders` (`ingest.gone.folders_of`) were seen with files in
+    them by the caller, and count as emptied. `limits`: the time a page and a document may take.
     """
     started = time.monotonic()
     where = index if isinstance(index, IndexPaths) else index.paths
@@ -92,7 +94,7 @@ def ingest(
                 _choose_encoders(work)
                 _report_scan(work, found)
                 read_files(work, found.files, retry=retry)
-                tell_gone(work, given, prune=prune)
+                tell_gone(work, given, prune=prune, known_folders=known_folders)
                 _open_stages(work, retry=retry)
                 _run(work, (*_TEXT, RenderStage()))
             _run(work, _later_stages(work))

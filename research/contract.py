@@ -85,7 +85,8 @@ class SearchEngine:
         with self.index.catalog.snapshot() as reader:
             question = Question(query, mode=mode)
             found = self.index.source.retrieve(reader, question, num_results)
-            items = self.index.source.highlight(reader, question.searching(found.searched), found.items)
+            asked = question.searching(found.searched)
+            items = self.index.source.with_passages(reader, asked, found.items, look=True)
         return [_result(item) for item in items]
 
 
@@ -153,12 +154,21 @@ class ContextBuilder:
         )
 
     async def get_source_metadata(self, doc_id: str, page: int) -> SourceDocument:
-        """One page with its metadata and markdown. Raises ValueError if it is not in the index."""
+        """One page with its metadata and markdown. Raises ValueError if it is not in the index. An id that the document
+        had before its file changed is as good as today's; its name or title is none."""
         import asyncio
 
+        return await asyncio.to_thread(self._source, doc_id, page)
+
+    def _source(self, doc_id: str, page: int) -> SourceDocument:
+        from research.store.catalog.file_ids import current_ids
+
+        index = self.search_engine.index
+        with index.catalog.snapshot() as reader:
+            known = current_ids(reader, [doc_id])
         try:
-            return source_of((await asyncio.to_thread(self.search_engine.index.page, doc_id, page)).item)
-        except NothingFoundError as error:
+            return source_of(index.page(known[0], page).item)
+        except (IndexError, NothingFoundError) as error:
             raise ValueError(f"document {doc_id} has no page {page} in this index") from error
 
     def format_source_citation(self, source: SourceDocument, citation_num: int) -> str:

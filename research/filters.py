@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -24,9 +25,10 @@ _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzin
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a question is restricted to; empty fields restrict nothing. A text stands for a list of one.
+    """What a question is restricted to; empty fields restrict nothing. A text or a path stands for a list of one.
 
-    Raises UsageError for pages and times that nobody can read.
+    A filter only takes away: the legs score what is left as they would among everything, and in the same order. Raises
+    UsageError for pages and times that nobody can read.
     """
 
     documents: tuple[str, ...] = ()  # names, paths, patterns, titles or words of them, ids or their beginnings: any
@@ -40,10 +42,11 @@ class Filters:
     def __post_init__(self) -> None:
         for name in ("documents", "not_documents", "under", "tags"):
             value = getattr(self, name)
-            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
-        for name in ("documents", "not_documents", "under", "tags"):
-            if any(not value.strip() for value in getattr(self, name)):
+            single = isinstance(value, str | os.PathLike)
+            texts = tuple(map(os.fspath, [value] if single else value))
+            if any(not text.strip() for text in texts):
                 raise _empty(name)
+            object.__setattr__(self, name, texts)
         self.pages_read()
         since, until = self.times()
         if since >= until:
@@ -63,7 +66,7 @@ class Filters:
             if key not in known:
                 raise UsageError(f"unknown filter {_shown(key)}", hint="filters: " + ", ".join(known))
             texts = _texts(key, value)
-            if any(not text.strip() for text in texts):
+            if not texts or any(not text.strip() for text in texts):  # a list that came out empty is not "all"
                 raise _empty(known[key])
             if known[key] in ("since", "until") and len(texts) > 1:
                 raise UsageError(f"the filter {key} takes one time, not {len(texts)}", hint=_HINTS[known[key]])

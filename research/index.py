@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ from research.models import (
     ResearchContext,
     SearchResults,
 )
-from research.settings import Settings
+from research.settings import Settings, check, confidence_value
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
 from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
@@ -37,6 +38,7 @@ from research.store.fulltext.search import is_outdated
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
+    from research.context.pipeline import Least
     from research.context.tokens import TokenCounter
     from research.encoders.base import TextEncoder
     from research.filters import Filters
@@ -181,6 +183,8 @@ class Index:
         filters: Filters | None = None,
         extent: Extent = "fit",
         highlights: bool = False,
+        min_score: float | None = None,
+        min_confidence: str | float | None = None,
         counter: TokenCounter | None = None,
     ) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
@@ -188,8 +192,11 @@ class Index:
         `documents` restricts it to names, paths, patterns, titles or ids, `filters` to what they leave; where that is
         nothing, NothingFoundError names the filter. `extent` is how much of each page is wanted: "fit" begins with the
         passages that fit the question and grows to whole pages while there is room, "passages" shows nothing else,
-        "pages" whole pages only. `highlights` also finds the places on the pages.
+        "pages" whole pages only. `highlights` also finds the places on the pages. Sources of a lower score than
+        `min_score` are left out, and all of them where confidence is below `min_confidence`, a level or 0 to 1.
         """
+        from research.answer.confidence import confidence_of
+        from research.answer.quotes import quotes_from
         from research.context.pipeline import Budget, build
         from research.context.render.cited import CitedPages, research_context
 
@@ -205,10 +212,14 @@ class Index:
                 renderer=CitedPages(),
                 counter=counter or self._own_counter(),
                 recorder=self.recorder,
-                passages=lambda asked, items: self.source.with_passages(reader, asked, items),
+                passages=partial(self.source.with_passages, reader, look=highlights),
+                judge=confidence_of,
+                least=self._least(min_score, min_confidence),
                 extent=extent,
             )
-        return research_context(context, budget.max_tokens)
+        return replace(
+            research_context(context, budget.max_tokens), quotes=quotes_from(context.fitted.items, context.found)
+        )
 
     def search(
         self,
@@ -219,19 +230,25 @@ class Index:
         documents: Sequence[str] | None = None,
         filters: Filters | None = None,
         highlights: bool = False,
+        min_score: float | None = None,
+        min_confidence: str | float | None = None,
     ) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
+        from research.answer.confidence import confidence_of
         from research.search.snippets import page_snippet
 
         limit = self.settings.num_results if num_results is None else num_results
         with self.catalog.snapshot() as reader:
             asked = self._question(reader, question, mode, documents, filters)
             found = self.source.retrieve(reader, asked, limit)
-            items = self.source.with_passages(reader, asked.searching(found.searched), found.items)
+            confidence = confidence_of(found.searched, found.items)
+            wanted = self._least(min_score, min_confidence).of(found.items, confidence)
+            asked = asked.searching(found.searched)
+            items = self.source.with_passages(reader, asked, wanted, look=highlights)
         results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
         coverage = (found.coverage or Coverage()).noting(asked.notes)
         return SearchResults(
-            question, results, coverage, found.timings, found.searched, found.rewrites, found.answered_by
+            question, results, coverage, found.timings, found.searched, found.rewrites, found.answered_by, confidence
         )
 
     def rank(
@@ -254,18 +271,26 @@ class Index:
             asked = Question(question, mode=mode, documents=ids)
             return self.source.engine.run(reader, asked, num_results, everything=everything)
 
-    def page(self, document: str, page: int, *, question: str | None = None) -> PageView:
-        """One page as it is stored; with a question also the places on it that match. `document` is a name or an id."""
+    def page(self, document: str, page: int | None = None, *, question: str | None = None) -> PageView:
+        """One page as it is stored; with a question also the places on it that match. `document` is a name or an id;
+        or a ref, which says which page unless `page` does. A name alone means the first."""
+        from research.store.catalog.document_names import page_of_ref
+
+        named = page_of_ref(document) if page is None else page
         with self.catalog.snapshot() as reader:
-            return self._view(reader, self._one(reader, document), page, question)
+            return self._view(reader, self._one(reader, document), 1 if named is None else named, question)
 
     def pages(
         self, document: str, ranges: Sequence[tuple[int, int]] = (), *, question: str | None = None
     ) -> list[PageView]:
-        """Several pages, given as first and last of each range, in that order and each once; without ranges all. A last
-        page of `filters.LAST_PAGE` is the document's. Raises NothingFoundError if one is not there."""
+        """Several pages, given as first and last of each range, in that order and each once; without ranges all, or the
+        one that a ref names. A last page of `filters.LAST_PAGE` is the document's. Raises NothingFoundError if one is
+        not there."""
         from research.filters import LAST_PAGE
+        from research.store.catalog.document_names import page_of_ref
 
+        if not ranges and (named := page_of_ref(document)) is not None:
+            ranges = [(named, named)]
         with self.catalog.snapshot() as reader:
             info = self._one(reader, document)
             wanted: dict[int, None] = {}
@@ -406,6 +431,16 @@ class Index:
             self._counter = TokenCounter(self.settings.token_encoding)
         return self._counter
 
+    def _least(self, score: float | None, confidence: str | float | None) -> Least:
+        """What is wanted at least: as given, or as set."""
+        from research.context.pipeline import Least
+
+        wanted = self.settings.min_confidence if confidence is None else confidence
+        return Least(
+            check("min_score", self.settings.min_score if score is None else score, "min_score"),
+            confidence_value(check("min_confidence", wanted, "min_confidence")),
+        )
+
     def _question(
         self, reader: Reader, text: str, mode: str | None, documents: Sequence[str] | None, filters: Filters | None
     ) -> Question:
@@ -430,7 +465,7 @@ class Index:
             raise _no_pages(info, page, page)
         item, problem = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), ""
         if question is not None:
-            passages, problem = self.source.places(reader, Question(question), item.ref)
+            passages, problem = self.source.places(reader, Question(question), item)
             item = replace(item, passages=tuple(passages))
         return PageView(item, info.num_pages, stored.error, problem)
 

@@ -27,6 +27,7 @@ PACKAGES = (
     "tiktoken",
     "tokenizers",
     "typer",
+    "watchfiles",
 )
 REINSTALL = "pip install --force-reinstall ctx-research"
 

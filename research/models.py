@@ -143,14 +143,24 @@ class Quote:
     start: int  # its characters in the page's markdown
     end: int
     box: tuple[float, float, float, float] | None = None
+    header: str = ""  # of the table that a row stands in, if it is not part of the text
+
+
+CONFIDENCE_LEVELS = {"none": 0.0, "low": 0.2, "medium": 0.5, "high": 0.8}
+"""Each level of confidence and the value it begins with. `none`: nothing that was found seems to answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """How likely a page that answers the question is among the sources."""
+    """How likely a page that answers the question is among those found."""
 
     value: float  # 0 to 1
     level: str  # "high", "medium", "low" or "none"
+
+    @classmethod
+    def of(cls, value: float) -> Confidence:
+        rounded = round(value, 4)
+        return cls(rounded, [level for level, least in CONFIDENCE_LEVELS.items() if rounded >= least][-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +419,7 @@ class SearchResults:
     searched: str
     rewrites: list[Rewrite]
     answered_by: AnsweredBy = "pages"
+    confidence: Confidence | None = None  # None: nothing was asked
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -416,6 +427,7 @@ class SearchResults:
             "searched": self.searched,
             "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
             "answered_by": self.answered_by,
+            "confidence": asdict(self.confidence) if self.confidence else None,
             "results": [asdict(result) for result in self.results],
             "coverage": self.coverage.to_dict(),
             "timings": self.timings,

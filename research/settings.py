@@ -10,6 +10,7 @@ itself, where it is declared.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 from research.errors import UsageError
 from research.folders import check_owner, is_inside, project_files, user_config
+from research.models import CONFIDENCE_LEVELS
 
 _PREFIX = "CTX_"
 # Variables that are no settings, because they are needed before there are any; and what is easily said instead.
@@ -65,6 +67,7 @@ class Rule(NamedTuple):
     minimum: int = 0
     maximum: int | None = None
     choices: tuple[str, ...] = ()
+    share: bool = False  # a number from 0 to 1 may stand in place of a choice
     numbered: str = ""  # a choice that may be followed by a colon and a number, `cuda:1`
     separator: str = ""  # between the entries of a list in a CTX_* variable
     flag: bool = False  # whether an option of its name sets it
@@ -86,6 +89,9 @@ class Settings:
     max_sources: int = _setting(10, flag=True, minimum=1, maximum=_MOST_RESULTS)
     num_results: int = _setting(10, flag=True, minimum=1, maximum=_MOST_RESULTS)
     mode: str = _setting("hybrid", flag=True, choices=tuple(Mode))
+    # sources that are left out: below this score, and all of them where confidence is below this level or number
+    min_score: float = _setting(0.0, flag=True)
+    min_confidence: str = _setting("none", flag=True, choices=tuple(CONFIDENCE_LEVELS), share=True)
     token_encoding: str = _setting("o200k_base", choices=("o200k_base", "cl100k_base"))
     text_encoder: str = _setting("", users_own="it names a model to load")  # empty: the one inside the package
     images: bool = _setting(True)  # draw page images and thumbnails
@@ -120,6 +126,10 @@ class Settings:
     def __post_init__(self) -> None:
         for each in fields(self):
             check(each.name, getattr(self, each.name), each.name)
+
+    @property
+    def least_confidence(self) -> float:
+        return confidence_value(self.min_confidence)
 
     @property
     def named_encoders(self) -> tuple[str, ...]:
@@ -194,6 +204,8 @@ def check(name: str, value: Any, where: str) -> Any:
         return _switch(name, value, where)
     if isinstance(default, int):
         return _number(name, value, where, rule)
+    if isinstance(default, float):
+        return _share(name, value, where)
     if isinstance(default, str):
         return _text(name, value, where, rule)
     if not isinstance(value, list | tuple) or not all(isinstance(entry, str) and entry for entry in value):
@@ -201,6 +213,11 @@ def check(name: str, value: Any, where: str) -> Any:
     if rule.choices and list(value) == _NONE:
         return ()
     return tuple(_text(name, entry, where, rule) for entry in dict.fromkeys(value))
+
+
+def confidence_value(wanted: str) -> float:
+    """What `min_confidence` means: the least value of a level, or the number that it is."""
+    return CONFIDENCE_LEVELS[wanted] if wanted in CONFIDENCE_LEVELS else float(wanted)
 
 
 def _switch(name: str, value: Any, where: str) -> bool:
@@ -224,7 +241,21 @@ def _number(name: str, value: Any, where: str, rule: Rule) -> int:
     return number
 
 
+def _share(name: str, value: Any, where: str, hint: str = "") -> float:
+    try:
+        number = float(str(value))  # of the text, because float() takes true for 1
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise UsageError(
+            f"{where}: {name} cannot be {_shown(value)}", hint=hint or f"{name} is a number from 0 to 1"
+        ) from None
+    return number
+
+
 def _text(name: str, value: Any, where: str, rule: Rule) -> str:
+    if rule.share and value not in rule.choices:
+        return str(_share(name, value, where, f"choose one of: {', '.join(rule.choices)}, or a number from 0 to 1"))
     if rule.choices:
         kind, colon, number = str(value).partition(":")
         numbered = bool(colon) and kind == rule.numbered and number.isdecimal()

@@ -18,9 +18,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from research.context.page_breaks import continuation, neutralize_page_marks
-from research.context.passages import Unit, split
 from research.context.pipeline import CUT_MARK, LEAST_BODY_TOKENS, Fitted, Renderer
 from research.context.tokens import RunningCount, TokenCounter
+from research.context.units import Unit, split
 from research.models import Item
 
 _MARK_TOKENS = 3  # a mark and the line break or blank that it brings

@@ -9,11 +9,12 @@ A page's own text cannot show such a mark: wherever something reads like one, it
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.context.passages import Unit, split
+from research.context.units import Unit, iter_units
 from research.models import Item, Passage
 from research.store.catalog.pages import page_markdown
 from research.text import UNSPACED
@@ -21,10 +22,15 @@ from research.text import UNSPACED
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
 
-_ARROW = re.compile("[\u2190-\u21ff\u2794-\u27bf\u27f0-\u27ff\u2900-\u297f\u2b00-\u2bff\uffe9-\uffec]|[-=~]>")
+# Looked for as characters: to compile a pattern of such ranges takes longer than the pages of a question.
+_ARROWS = frozenset(
+    chr(code)
+    for first, last in ((0x2190, 0x21FF), (0x2794, 0x27BF), (0x27F0, 0x27FF), (0x2900, 0x297F), (0x2B00, 0x2BFF))
+    for code in range(first, last + 1)
+) | set("￩￪￫￬")
 _FORGED = re.compile(r"[\[{<]\s{0,8}[^\w\s]{1,8}\s{0,8}p")
 _MOST = 600  # characters of the next page: a sentence that does not end there is cut
-_GOES_ON = re.compile(rf"[,\-–—&(/{UNSPACED}]\Z")
+_GOES_ON = ",-–—&(/"
 _BEGINS_WORD = re.compile(r"[\"'“‘«(]?(\w)")
 
 
@@ -35,7 +41,7 @@ def page_mark(page: int) -> str:
 
 def neutralize_page_marks(text: str) -> str:
     """The text with a round bracket wherever a mark seems to begin; as long as before."""
-    if not _ARROW.search(text):
+    if _ARROWS.isdisjoint(text) and not any(arrow in text for arrow in ("->", "=>", "~>")):
         return text
     from research.context.injection.folding import fold
 
@@ -58,27 +64,24 @@ def continuation(item: Item) -> str:
 
 def join_page_breaks(reader: Reader, items: Sequence[Item]) -> list[Item]:
     """The items, with the end of the sentence from the next page where a passage runs on over a page break."""
-    return [_joined(reader, item) if item.passages else item for item in items]
+    joined = list(items)
+    for place, item in enumerate(items):
+        end = len(item.text.rstrip())
+        last = {passage for passage in item.passages if passage.end >= end > passage.start}
+        if item.ref.kind != "page" or not last:
+            continue
+        page = int(item.ref.part)
+        following = _without_running_head(page_markdown(reader, item.ref.key, page + 1) or "", item.text)
+        if rest := _rest(item.text, following):
+            passages = [_over(each, item.text, page, rest) if each in last else each for each in item.passages]
+            joined[place] = replace(item, passages=tuple(passages))
+    return joined
 
 
-def _joined(reader: Reader, item: Item) -> Item:
-    end = len(item.text.rstrip())
-    last = [place for place, passage in enumerate(item.passages) if passage.end >= end > passage.start]
-    if item.ref.kind != "page" or not last:
-        return item
-    page = int(item.ref.part)
-    units = split(item.text)
-    # Only a sentence goes on; a label or a row at the foot of a page does not.
-    if not units or units[-1].kind not in {"sentence", "item"}:
-        return item
-    following = page_markdown(reader, item.ref.key, page + 1) or ""
-    rest = _rest(item.text[units[-1].start : units[-1].end], following)
-    if not rest:
-        return item
-    passages = list(item.passages)
-    for place in last:
-        passages[place] = _over(passages[place], item.text, page, rest)
-    return replace(item, passages=tuple(passages))
+def _without_running_head(following: str, text: str) -> str:
+    """The next page without a first line that both begin with: a chapter's name, which is no text."""
+    head, _, rest = following.lstrip().partition("\n")
+    return rest if head and head.strip() == text.lstrip().partition("\n")[0].strip() else following
 
 
 def _over(passage: Passage, text: str, page: int, rest: str) -> Passage:
@@ -87,16 +90,18 @@ def _over(passage: Passage, text: str, page: int, rest: str) -> Passage:
     return replace(passage, text=joined, end=passage.start + len(here), pages=(page, page + 1))
 
 
-def _rest(sentence: str, following: str) -> str:
-    """The beginning of the next page, to its first sentence end, if the sentence goes on there."""
+def _rest(text: str, following: str) -> str:
+    """The beginning of the next page, to its first sentence end, if the last sentence of this one goes on there."""
     begin = following[: 4 * _MOST]
-    first = next(iter(split(begin)), None)
-    if first is None or first.kind not in {"sentence", "line"} or not _runs_on(sentence, begin[first.start :]):
+    first = next(iter_units(begin), None)
+    if first is None or first.kind not in {"sentence", "line"} or not _runs_on(text, begin[first.start :]):
         return ""
-    return _cut(begin, first)
+    # Only a sentence goes on; a label or a row at the foot of a page does not.
+    last = [unit.kind for unit in deque(iter_units(text), maxlen=1)]
+    return _cut(begin, first) if last and last[0] in {"sentence", "item"} else ""
 
 
-def _runs_on(sentence: str, following: str) -> bool:
+def _runs_on(text: str, following: str) -> bool:
     """A small letter goes on with what stands before it. Without one, the end of the page must show it: a comma, a
     dash, or, in scripts without capitals, a letter where a full stop is usual."""
     word = _BEGINS_WORD.match(following)
@@ -104,7 +109,8 @@ def _runs_on(sentence: str, following: str) -> bool:
         return False
     if word[1].islower():
         return True
-    return _GOES_ON.search(sentence.rstrip()) is not None
+    last = text.rstrip()[-1:]
+    return last != "" and (last in _GOES_ON or re.match(f"[{UNSPACED}]", last) is not None)
 
 
 def _cut(text: str, unit: Unit) -> str:

@@ -16,7 +16,7 @@ from heapq import merge
 from typing import TYPE_CHECKING, Protocol
 
 from research.context.tokens import RunningCount, TokenCounter
-from research.models import AnsweredBy, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
+from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
 from research.sources.base import Retrieved, Source
 from research.text import SENTENCE_BREAK
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Stage = Callable[[list[Item]], list[Item]]
 PassageFinder = Callable[[Question, list[Item]], list[Item]]
+Judge = Callable[[str, Sequence[Item]], Confidence]
 
 CUT_MARK = "[…]"
 
@@ -43,6 +44,18 @@ class Budget:
 
     max_tokens: int
     max_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """What is wanted at least: items of a lower score are left out, and all of them where confidence is lower."""
+
+    score: float = 0.0
+    confidence: float = 0.0
+
+    def of(self, items: Sequence[Item], confidence: Confidence | None) -> list[Item]:
+        unsure = confidence is not None and confidence.value < self.confidence
+        return [] if unsure else [item for item in items if item.score >= self.score]
 
 
 class Renderer(Protocol):
@@ -77,11 +90,13 @@ class Context:
 
     question: Question
     fitted: Fitted
+    found: list[Item] = field(default_factory=list)  # as they were before the budget: with the whole text of each
     coverage: Coverage = field(default_factory=Coverage)
     timings: dict[str, float] = field(default_factory=dict)
     searched: str = ""
     rewrites: list[Rewrite] = field(default_factory=list)
     answered_by: AnsweredBy = "pages"
+    confidence: Confidence | None = None
 
 
 def build(
@@ -96,10 +111,13 @@ def build(
     recorder: Recorder | None = None,
     stages: Sequence[Stage] = (),
     passages: PassageFinder | None = None,
+    judge: Judge | None = None,
+    least: Least | None = None,
     extent: Extent = "fit",
 ) -> Context:
     """`limit` items of each source at most; `stages` change what was found before the budget is filled, and `passages`
-    finds what of each item fits the question, so that the budget can begin with that."""
+    finds what of each item fits the question, so that the budget can begin with that. `judge` tells how sure what was
+    found is, by the text that was searched; what is not as good as `least` is left out."""
     started = time.perf_counter()
     with recorder.time("retrieve") if recorder else nullcontext():
         retrieved = _retrieve(reader, question, sources, limit)
@@ -107,12 +125,13 @@ def build(
     for stage in stages:
         items = stage(items)
     searched = next((found.searched for found in retrieved if found.searched), question.text)
-    items = items[: budget.max_items]
+    confidence = judge(searched, items) if judge is not None else None
+    items = (least or Least()).of(items, confidence)[: budget.max_items]
     if passages is not None:
         with recorder.time("passages") if recorder else nullcontext():
             items = passages(question.searching(searched), items)
     with recorder.time("fit") if recorder else nullcontext():
-        fitted = fit(items, budget.max_tokens, renderer, counter, extent=extent)
+        fitted = fit(_unmarked(items), budget.max_tokens, renderer, counter, extent=extent)
     timings = {step: seconds for found in retrieved for step, seconds in found.timings.items()}
     timings["total"] = time.perf_counter() - started
     if recorder:
@@ -120,7 +139,14 @@ def build(
     rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
     coverage = _coverage(retrieved).noting(question.notes)
     answered_by: AnsweredBy = "documents" if any(each.answered_by == "documents" for each in retrieved) else "pages"
-    return Context(question, fitted, coverage, timings, searched, rewrites, answered_by)
+    return Context(question, fitted, items, coverage, timings, searched, rewrites, answered_by, confidence)
+
+
+def _unmarked(items: Sequence[Item]) -> list[Item]:
+    """The items without anything in their text that reads like the mark of a page break."""
+    from research.context.page_breaks import neutralize_page_marks
+
+    return [replace(item, text=neutralize_page_marks(item.text)) for item in items]
 
 
 def rank(found: Sequence[Sequence[Item]]) -> list[Item]:
@@ -173,11 +199,16 @@ def fit(
     """As much of the items as fits. Those with passages grow from them to whole pages while there is room; `extent`
     "passages" leaves it at them. Without passages, or if "pages" are asked for, items are taken whole and in order: the
     one that crosses the budget is cut, the rest are dropped."""
-    if extent != "pages" and any(item.passages for item in items):
-        from research.context.growth import fit_passages
+    run_on = any(len(passage.pages) > 1 for item in items for passage in item.passages)
+    if extent != "passages" and not run_on:
+        whole = _fit_whole(items, max_tokens, renderer, counter)
+        if extent == "pages" or not whole.truncated:
+            return whole
+    if extent == "pages" or not any(item.passages for item in items):
+        return _fit_whole(items, max_tokens, renderer, counter)
+    from research.context.growth import fit_passages
 
-        return fit_passages(items, max_tokens, renderer, counter, only=extent == "passages")
-    return _fit_whole(items, max_tokens, renderer, counter)
+    return fit_passages(items, max_tokens, renderer, counter, only=extent == "passages")
 
 
 def _fit_whole(items: Sequence[Item], max_tokens: int, renderer: Renderer, counter: TokenCounter) -> Fitted:

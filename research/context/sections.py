@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from research.context.passages import Unit, split
-from research.models import Item
+from research.context.units import Unit
 
 _SEPARATOR = " > "  # of the stored path, and its bounds: ingest/pdf/outline.py
 _MOST_TITLE = 120
 
 _Heading = tuple[int, int, str]  # where it begins, its level, its title
-
-
-def with_sections(item: Item) -> Item:
-    """The item with the section path of each of its passages."""
-    if not any(passage.end > passage.start for passage in item.passages):
-        return item
-    stored = str(item.metadata.get("section_path", ""))
-    units = split(item.text)
-    passages = [
-        replace(passage, section_path=section_path(item.text, units, passage.start, stored))
-        if passage.end > passage.start and not passage.section_path
-        else passage
-        for passage in item.passages
-    ]
-    return replace(item, passages=tuple(passages))
 
 
 def section_path(markdown: str, units: Sequence[Unit], at: int, stored: str) -> str:

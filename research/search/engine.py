@@ -72,11 +72,12 @@ class _LegRun:
                 depth = min(everything, _DEEPER * depth)
 
     def score(self, reader: Reader, question: Question, pages: Sequence[int], *, own: bool = False) -> None:
-        """Have the leg score the pages of all; `own`: they are all its own."""
+        """Have the leg score the pages of all; `own`: those it would find itself are its own."""
         if not self.failure:
             with self._attempt():
                 self.hits = self.leg.score(reader, question, pages)
-                self.pages = self.hits if own else self.pages
+                if own:
+                    self.pages = {page_id for page_id, hit in self.hits.items() if hit.found}
 
     @contextmanager
     def _attempt(self) -> Iterator[None]:
@@ -195,9 +196,11 @@ class Engine:
             for run in runs:
                 run.score(reader, question, pages)
         else:
-            # Inside a few documents every page is scored: exact, and quicker than filtering neighbours.
-            pages = scope.page_ids(reader)
-            _side_by_side(runs, lambda run: run.score(reader, question, pages, own=True))
+            # Inside a few documents every page is scored: exact, and quicker than filtering neighbours. What no leg
+            # would have found in the whole index is not found here either: a filter only takes away.
+            inside = scope.page_ids(reader)
+            _side_by_side(runs, lambda run: run.score(reader, question, inside, own=True))
+            pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
         found = {run.leg.name: run.hits for run in runs if not run.failure}
         return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
 

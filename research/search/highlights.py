@@ -5,19 +5,20 @@ Apart from the search, and asked for by who shows it: it costs a look at every p
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.boxes import Box, area, contains, rounded, touches, union, unpack_boxes
-from research.errors import CtxError
-from research.models import Passage, Question
+from research.boxes import Box, area, rounded, touches, union, unpack_boxes
+from research.context.units import split
+from research.errors import CtxError, EncoderNotAllowed, EncoderUnavailable
+from research.models import Item, Passage, Question
+from research.search.lexical import terms_of
+from research.search.passages import FINE, PageEvidence, Piece, WantedWords, best_units
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
-from research.store.fulltext.analyzer import analyze
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,73 +27,87 @@ if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
     from research.store.catalog.reader import Reader
 
-_CHUNKS = 2  # of a page are looked into, where many pages are
 _MOST = 3  # boxes a page: more would be the whole of it
-_AS_GOOD = 0.8  # of the best piece's score, for a second one to be named
-_WORDS_BESIDE = 0.3  # what the question's words count beside a vector of the piece itself
+_AS_GOOD = 0.8  # of the best place's score, for a second one to be marked on a picture
 _PATCHES = 12  # of a visual model's patches, the best ones
 _TOUCHING = 0.005  # of the page: patches no further apart are one
-_COVERED = 0.01  # of the page that a piece may stick out of one that stands for it already
 _DIGITS = 4  # of a box that is shown
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    text: str
-    box: Box
-    cosine: float  # of the vector that holds it
-
-
 class Highlighter:
-    """Finds the passages of pages, by whichever side of the index sees them."""
+    """Finds the passages of pages, and the places on them, by whichever side of the index sees them."""
 
     def __init__(self, encoder: QuestionEncoder, visual: VisualLeg) -> None:
         self._encoder = encoder
         self._visual = visual
 
-    def passages(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> dict[int, list[Passage]]:
-        """Of each page the best pieces, best first."""
-        if visual_side(reader).kind == "model":
-            return by_model(reader, self._visual.model().vectors_of(reader, question), page_ids)
-        return by_text(reader, question.wording, self._encoder.vector(reader, question), page_ids)
+    def passages(
+        self,
+        reader: Reader,
+        question: Question,
+        items: Sequence[Item],
+        page_ids: Sequence[int],
+        fine: int | None = FINE,
+    ) -> list[Item]:
+        """The items with their best passages, best first. `fine`: so many units of all pages are embedded themselves,
+        or every one. Without an encoder, or where the search needs none, passages are found by words alone."""
+        asked: NDArray[np.float32] | None = None
+        if question.mode != "lexical":  # what loads no encoder to search needs none for its passages
+            with suppress(EncoderNotAllowed, EncoderUnavailable):  # its leg has told why
+                asked = self._encoder.vector(reader, question)
+        chunks = vectors.nearest_on_pages(reader, page_ids, asked) if asked is not None else {}
+        lines = _lines(reader, page_ids, asked) if asked is not None else {}
+        wanted = WantedWords(question.wording, {term.word: term.idf for term in terms_of(reader, question)})
+        pages: list[PageEvidence] = []
+        for item, page_id in zip(items, page_ids, strict=True):
+            units = split(item.text)
+            pages.append(PageEvidence(item.text, units, wanted, chunks.get(page_id, ()), lines.get(page_id, ())))
+        if asked is not None:
+            encoder = self._encoder.encoder(reader)
+            worth = [(page, item.score) for page, item in zip(pages, items, strict=True)]
+            best = best_units(worth, fine)
+            for candidate, cosine in zip(best, _cosines(encoder, [each.text for each in best], asked), strict=True):
+                candidate.page.refine(candidate.index, cosine)
+        found: list[Item] = []
+        for item, page in zip(items, pages, strict=True):
+            section = str(item.metadata.get("section_path", ""))
+            found.append(replace(item, passages=page.passages(section)))
+        return found
 
-    def closely(self, reader: Reader, question: Question, page_id: int) -> tuple[list[Passage], str]:
-        """The same for one page with more care, and why a visual model could not say, if so."""
+    def places(self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]) -> list[Item]:
+        """The items with the places that a visual model answers the question by, in place of those the text has. As
+        they are, where no model has filled the index."""
+        if visual_side(reader).kind != "model":
+            return list(items)
+        found = by_model(reader, self._visual.model().vectors_of(reader, question), page_ids)
+        return [
+            replace(item, passages=(*(replace(each, box=None) for each in item.passages), *found[page_id]))
+            for item, page_id in zip(items, page_ids, strict=True)
+        ]
+
+    def closely(self, reader: Reader, question: Question, item: Item, page_id: int) -> tuple[list[Passage], str]:
+        """The places on one page, each of its units embedded, and why a visual model could not say, if so."""
         problem = ""
-        if visual_side(reader).kind == "model":
-            try:
-                return self.passages(reader, question, [page_id])[page_id], ""
-            except CtxError as error:
-                problem = error.message
-        encoder, asked = self._encoder.encoder(reader), self._encoder.vector(reader, question)
-        return closely(reader, question.wording, asked, page_id, encoder), problem
+        try:
+            if seen := self.places(reader, question, [item], [page_id])[0].passages:
+                return list(seen), ""
+        except CtxError as error:
+            problem = error.message
+        found = self.passages(reader, question, [item], [page_id], None)[0].passages
+        return [each for each in found if each.score >= _AS_GOOD * found[0].score], problem
 
 
-def by_text(
-    reader: Reader, question: str, asked: NDArray[np.float32], page_ids: Sequence[int]
-) -> dict[int, list[Passage]]:
-    """By the text side: the vector `asked` (dim,) finds the passage, the question's words find the place in it."""
-    find = _finder(question)
-    lines = _lines(reader, page_ids, asked)
-    return {
-        page_id: _best([*_blocks(reader, page_id, asked, _CHUNKS), *lines.get(page_id, ())], find)
-        for page_id in page_ids
-    }
+def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float32]) -> list[float]:
+    # A token has a character at least, so most texts need no counting.
+    long = any(len(text) >= encoder.max_tokens for text in texts)
+    if long:
+        from research.encoders.base import fitting
 
-
-def closely(
-    reader: Reader, question: str, asked: NDArray[np.float32], page_id: int, encoder: TextEncoder
-) -> list[Passage]:
-    """`by_text` with a vector for every piece: finds what is said in other words, at the cost of embedding a page."""
-    from research.encoders.base import fitting
-
-    pieces = [*_blocks(reader, page_id, asked), *_lines(reader, [page_id], asked).get(page_id, ())]
-    texts = [fitting(piece.text, encoder) for piece in pieces]
-    if not pieces:
+        texts = [fitting(text, encoder) for text in texts]
+    if not texts:
         return []
-    cosines = encoder.embed(texts) @ asked
-    exact = [replace(piece, cosine=float(cosine)) for piece, cosine in zip(pieces, cosines, strict=True)]
-    return _best(exact, _finder(question), word_weight=_WORDS_BESIDE)
+    found: list[float] = (encoder.embed(texts) @ asked).tolist()
+    return found
 
 
 def by_model(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]) -> dict[int, list[Passage]]:
@@ -106,33 +121,7 @@ def by_model(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]
     return found
 
 
-def _blocks(reader: Reader, page_id: int, asked: NDArray[np.float32], most: int | None = None) -> list[_Piece]:
-    """The page's blocks with the cosine of their chunk; of the `most` best chunks, or of all."""
-    pieces: list[_Piece] = []
-    for chunk in vectors.nearest_on_page(reader, page_id, asked, most):
-        ends = [region.start for region in chunk.regions[1:]] + [len(chunk.text)]
-        parts = [
-            _Piece(chunk.text[region.start : end], region.box, chunk.cosine)
-            for region, end in zip(chunk.regions, ends, strict=True)
-        ]
-        pieces += _with_headings(parts)
-    return pieces
-
-
-def _with_headings(parts: list[_Piece]) -> list[_Piece]:
-    """A heading names what stands below it: the two are one piece."""
-    joined: list[_Piece] = []
-    for part in parts:
-        before = joined[-1] if joined else None
-        if before is not None and before.text.startswith("#") and "\n\n" not in before.text.strip():
-            text = f"{before.text.rstrip()}\n\n{part.text}"
-            joined[-1] = _Piece(text, union((before.box, part.box)), part.cosine)
-        else:
-            joined.append(part)
-    return joined
-
-
-def _lines(reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32]) -> dict[int, list[_Piece]]:
+def _lines(reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32]) -> dict[int, list[Piece]]:
     """page_id → the lines OCR read there, with cosines of their own."""
     lined = page_vectors.embedded_lines_of(reader, page_ids) if lines_match_encoder(reader) else {}
     if not lined:
@@ -141,51 +130,11 @@ def _lines(reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32]) 
 
     return {
         page_id: [
-            _Piece(line.text, line.box, float(cosine))
+            Piece(line.text, line.box, float(cosine))
             for line, cosine in zip(lines, vectors.cosines(unpack(packed), asked), strict=True)
         ]
         for page_id, (lines, packed) in lined.items()
     }
-
-
-def _finder(question: str) -> Callable[[str], set[str]]:
-    """Tells which words of the question stand in a text."""
-    wanted = set(analyze(question))
-    if not wanted or not all(word.isascii() for word in wanted):
-        return lambda text: wanted.intersection(analyze(text))
-    # Stems begin the words they stand for, but for a last letter ("happi"); looking for beginnings is quick, and good
-    # enough to tell the pieces of one page apart.
-    starts = {word[:-1] if word.endswith("i") and len(word) > 3 else word: word for word in wanted}
-    pattern = re.compile("|".join(rf"\b{re.escape(start)}" for start in sorted(starts, key=len, reverse=True)))
-    return lambda text: {starts[start] for start in pattern.findall(text.lower())}
-
-
-def _best(pieces: list[_Piece], find: Callable[[str], set[str]], word_weight: float = 1.0) -> list[Passage]:
-    """`word_weight` is what words count beside the cosine."""
-    found = [(piece, find(piece.text)) for piece in pieces]
-    on_page = Counter(word for _, inside in found for word in inside)
-    whole = sum(1 / count for count in on_page.values()) or 1.0
-    # A word that stands in every piece tells them apart no better than one that stands in none.
-    scored = [
-        (max(0.0, piece.cosine) + word_weight * sum(1 / on_page[word] for word in inside) / whole, piece)
-        for piece, inside in found
-    ]
-    scored.sort(key=lambda entry: -entry[0])
-    chosen: list[Passage] = []
-    boxes: list[Box] = []
-    for score, piece in scored:
-        if len(chosen) == _MOST or score < _AS_GOOD * scored[0][0]:
-            break
-        if not any(_is_one(box, piece.box) for box in boxes):
-            boxes.append(piece.box)
-            share = round(min(1.0, score / (1 + word_weight)), 4)
-            chosen.append(Passage(piece.text, share, rounded(piece.box, _DIGITS)))
-    return chosen
-
-
-def _is_one(a: Box, b: Box) -> bool:
-    """Whether one of two boxes lies in the other."""
-    return contains(a, b, _COVERED) or contains(b, a, _COVERED)
 
 
 def _best_patches(similarities: NDArray[np.float32], boxes: list[Box]) -> list[Passage]:

@@ -23,6 +23,7 @@ class Hit:
     score: float
     parts: Mapping[str, float] = field(default_factory=dict)
     gain: float | None = None
+    found: bool = True  # False: the leg has something to say of it, but would not have found it by itself
 
 
 Hits = dict[int, Hit]

@@ -90,6 +90,7 @@ class LexicalLeg:
         if by_pairs is None:
             by_pairs = search.score_pairs(reader, asked.ordered, page_ids)
         by_name = _name_scores(reader, asked, page_ids)
+        on_some_page = any(term.pages for term in asked.terms)  # else names are all there is, as in `candidates`
         hits: Hits = {}
         for page_id in page_ids:
             parts = {
@@ -99,8 +100,14 @@ class LexicalLeg:
             }
             total = sum(parts.values())
             if total > 0:
-                hits[page_id] = Hit(min(1.0, total), parts)
+                by_text = parts["words"] > 0 or parts["pairs"] > 0
+                hits[page_id] = Hit(min(1.0, total), parts, found=by_text or not on_some_page)
         return hits
+
+
+def terms_of(reader: Reader, question: Question) -> list[Term]:
+    """The words of a question with their weights."""
+    return _terms_of(reader, question).terms
 
 
 def _terms_of(reader: Reader, question: Question) -> _Terms:
@@ -115,8 +122,20 @@ def _read(reader: Reader, text: str) -> _Terms:
     kept = {term.word for term in terms}
     plain = analyze_name(text)
     joined = [a + b for a, b in pairwise(plain)]  # "Best Buy" in a question names BESTBUY_2023.pdf
-    named = search.name_matches(reader, [*plain, *joined])
+    units = _written_with_digits(text)
+    named = search.name_matches(reader, [*(word for word in plain if word not in units), *joined])
     return _Terms(terms, [word for word in ordered if word in kept], named, floors(reader, text, terms))
+
+
+def _written_with_digits(text: str) -> set[str]:
+    """Pieces of one or two letters that are written together with digits: FY2022 names no document by its FY."""
+    return {
+        piece
+        for token in text.split()
+        if any(map(str.isdigit, token))
+        for piece in analyze_name(token)
+        if piece.isalpha() and len(piece) <= 2
+    }
 
 
 def _name_scores(reader: Reader, asked: _Terms, page_ids: Sequence[int]) -> dict[int, float]:

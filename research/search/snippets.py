@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from research.context.passages import split
+from research.context.units import split
 from research.models import Item
 from research.store.fulltext.analyzer import SIGNS, analyze
 from research.text import UNSPACED

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from research.context.injection.detector import signals_of
+from research.errors import EncoderNotAllowed, EncoderUnavailable
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
 from research.search.boosters.collection import CollectionBooster
 from research.search.boosters.document_parts import DocumentPartsBooster
@@ -87,36 +89,47 @@ class DocumentsSource:
             outcome.answered_by,
         )
 
-    def highlight(self, reader: Reader, question: Question, items: Sequence[Item]) -> list[Item]:
-        """The items with their passages. If they cannot be found, the items stay as they are and a note says so."""
-        page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
-        try:
-            passages = self._highlighter().passages(reader, question, page_ids)
-        except Exception as error:  # noqa: BLE001  a damaged chunk, a model that will not load: the answer stands
-            question.notes.append(f"the places on the pages could not be found: {type(error).__name__}: {error}")
-            from research.observe.log import log_failure
-
-            log_failure("search", "the places on the pages could not be found", error)
-            return list(items)
-        return [replace(item, passages=tuple(passages[page_id])) for item, page_id in zip(items, page_ids, strict=True)]
-
-    def with_passages(self, reader: Reader, question: Question, items: Sequence[Item]) -> list[Item]:
-        """The items with their passages, each under its headings, and to the end of a sentence that runs on."""
+    def with_passages(
+        self, reader: Reader, question: Question, items: Sequence[Item], *, look: bool = False
+    ) -> list[Item]:
+        """The items with their passages, each under its headings, and to the end of a sentence that runs on. `look`:
+        also where a visual model sees the answer. What fails costs itself alone, and a note tells."""
         from research.context.page_breaks import join_page_breaks
-        from research.context.sections import with_sections
 
-        found = self.highlight(reader, question, items)
-        return join_page_breaks(reader, [with_sections(item) for item in found])
+        page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
+        highlighter, found = self._highlighter(), list(items)
+        with _failing_alone(question):
+            found = highlighter.passages(reader, question, found, page_ids)
+        with _failing_alone(question):
+            found = join_page_breaks(reader, found)
+        if look:
+            with _failing_alone(question):
+                found = highlighter.places(reader, question, found, page_ids)
+        return found
 
-    def places(self, reader: Reader, question: Question, ref: Ref) -> tuple[list[Passage], str]:
+    def places(self, reader: Reader, question: Question, item: Item) -> tuple[list[Passage], str]:
         """Where on one page the answer seems to stand, and why a visual model could not say, if so."""
-        [page_id] = page_ids_at(reader, [f"{ref.key}:{ref.part}"])
-        return self._highlighter().closely(reader, question, page_id)
+        [page_id] = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}"])
+        return self._highlighter().closely(reader, question, item, page_id)
 
     def _highlighter(self) -> Highlighter:
         from research.search.highlights import Highlighter
 
         return Highlighter(self._encoder, self._visual)
+
+
+@contextmanager
+def _failing_alone(question: Question) -> Iterator[None]:
+    """What is done inside may fail: a damaged chunk, a model that will not load. The answer stands; a note tells."""
+    try:
+        yield
+    except (EncoderNotAllowed, EncoderUnavailable):
+        pass  # coverage says so already: its leg failed for the same reason
+    except Exception as error:  # noqa: BLE001
+        question.notes.append(f"the places on the pages could not be found: {type(error).__name__}: {error}")
+        from research.observe.log import log_failure
+
+        log_failure("search", "the places on the pages could not be found", error)
 
 
 def calibrated(total: float, rank: int, mode: str) -> float:

@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [half] [parts] [beside] [--eval FOLDER] [--beside CHECKOUT]
+                      [quotes] [confidence] [half] [parts] [batch] [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from pathlib import Path
 
 from research.telemetry import switch_off
 from tests.bench import (
+    batch,
     beside,
     calibration,
     cold,
+    confidence,
     growth,
     half_sentences,
     ingest,
@@ -23,6 +25,7 @@ from tests.bench import (
     maxsim,
     parts,
     quality,
+    quotes,
     rare,
     side,
     speed,
@@ -40,7 +43,8 @@ def main() -> int:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help="default: all")
     parser.add_argument("--eval", type=Path, default=EVAL, help="folder of sets with pdfs/ and qrels.jsonl")
     parser.add_argument("--pages", type=int, nargs="+", metavar="N", help="sizes of the growth bench")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the indexes of growth, rare or half there")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep indexes there for the next run")
+    parser.add_argument("--questions", type=int, default=60, metavar="N", help="of the batch bench; 300 is its goal's")
     parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="another checkout to measure beside this one")
     chosen = parser.parse_args()
     sizes = chosen.pages or (EVERY_SIZE if "growth" in chosen.sections else FEWER_SIZES)
@@ -56,7 +60,10 @@ def main() -> int:
         "rare": lambda: rare.run(chosen.eval, chosen.keep),
         "way": way.run,
         "calibration": lambda: calibration.run(chosen.eval),
+        "quotes": lambda: quotes.run(chosen.eval, chosen.keep),
+        "confidence": lambda: confidence.run(chosen.eval, chosen.keep),
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
+        "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
         "beside": lambda: beside.run(chosen.beside),
     }

@@ -67,13 +67,14 @@ def _report(mode: str, found: list[tuple[float, int, bool]]) -> None:
             line(what, f"{good[inside].mean():.2f} good", f"told {scores[inside].mean():.2f}")
 
 
-def fit(features: Floats, good: Floats) -> Floats:
-    """The logistic regression of greatest likelihood, by Newton's method."""
+def fit(features: Floats, good: Floats, counts: Floats | None = None) -> Floats:
+    """The logistic regression of greatest likelihood, by Newton's method; `counts` is what each row weighs."""
     weights = np.zeros(features.shape[1])
+    counts = np.ones(len(good)) if counts is None else counts
     for _ in range(50):
         told = 1 / (1 + np.exp(-features @ weights))
-        hessian = (features * (told * (1 - told))[:, None]).T @ features + 1e-6 * np.eye(len(weights))
-        step = np.linalg.solve(hessian, features.T @ (good - told))
+        hessian = (features * (counts * told * (1 - told))[:, None]).T @ features + 1e-6 * np.eye(len(weights))
+        step = np.linalg.solve(hessian, features.T @ (counts * (good - told)))
         weights += step
         if np.abs(step).max() < 1e-9:
             break

@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 import time
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +28,8 @@ def cost(command: list[str]) -> tuple[float, float]:
     return taken.cpu, taken.wall
 
 
-def watch(command: list[str], *, memory: bool = True) -> Taken:
-    """Run a command to its end. Raises if it fails."""
+def watch(command: list[str], *, memory: bool = True, fine: Container[int] = (0,)) -> Taken:
+    """Run a command to its end. Raises if it fails: if its exit code is none of those that are `fine`."""
     before = os.times()
     started = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -38,7 +39,7 @@ def watch(command: list[str], *, memory: bool = True) -> Taken:
         stdout, stderr = process.communicate()
         wall = time.perf_counter() - started
         sampler.ended = True
-    if process.returncode:
+    if process.returncode not in fine:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: {stderr[-2000:]}")
     after = os.times()
     cpu = (after.children_user - before.children_user) + (after.children_system - before.children_system)

@@ -160,13 +160,26 @@ def spawn() -> Callable[..., Ran]:
 def on_terminal() -> Callable[..., Ran]:
     """The command with a terminal of its own as stdin, stdout and stderr; all it prints is in `out`."""
 
-    def run(args: Sequence[str], *, typed: bytes = b"", env: dict[str, str] | None = None, columns: int = 100) -> Ran:
+    def run(
+        args: Sequence[str],
+        *,
+        typed: bytes = b"",
+        env: dict[str, str] | None = None,
+        columns: int = 100,
+        rows: int = 40,
+    ) -> Ran:
         ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         environment = {**os.environ, **MEASURE, "TERM": "xterm-256color", **(env or {})}
+        environment.pop("LINES", None)
         environment.pop("COLUMNS", None)
         process = subprocess.Popen(
-            guarded("-m", "cli.main", *args), stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+            guarded("-m", "cli.main", *args),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=environment,
+            process_group=0,  # what a test sends to all of them does not reach the tests
         )
         os.close(theirs)
         os.write(ours, typed)

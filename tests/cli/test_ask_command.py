@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from research.context.tokens import TokenCounter
+from tests.cli.answers import without_escapes
 
 QUESTIONS = {
     "plain": "what caused the housing bubble",
@@ -46,8 +47,8 @@ def test_json_is_one_document_for_every_kind_of_question(call, filled: Path, que
 def test_the_document_has_all_fields(call, filled: Path) -> None:
     document = call("ask", "housing", "bubble", "--json", "--index", str(filled)).document
     assert list(document) == [
-        "schema", "query", "searched", "rewrites", "formatted_text", "sources", "total_tokens", "max_tokens",
-        "truncated", "dropped", "coverage", "timings",
+        "schema", "query", "searched", "rewrites", "answered_by", "confidence", "quotes", "formatted_text", "sources",
+        "total_tokens", "max_tokens", "truncated", "dropped", "coverage", "timings",
     ]  # fmt: skip
     assert document["query"] == "housing bubble"
     first = document["sources"][0]
@@ -99,14 +100,13 @@ def test_a_small_budget_is_told_of(call, filled: Path) -> None:
     assert call("ask", "housing", "--max-tokens", "80", "--quiet", "--index", str(filled)).err == ""
 
 
-@pytest.mark.parametrize("budget", ["0", "5"])
-def test_a_budget_for_nothing_gives_an_empty_truncated_context(call, filled: Path, budget: str) -> None:
-    ran = call("ask", "housing", "--max-tokens", budget, "--json", "--index", str(filled))
+def test_a_budget_for_nothing_gives_an_empty_truncated_context(call, filled: Path) -> None:
+    ran = call("ask", "housing", "--max-tokens", "5", "--json", "--index", str(filled))
     assert ran.code == 0
     assert ran.document["formatted_text"] == ""
     assert ran.document["truncated"]
     assert ran.document["dropped"]
-    assert call("ask", "housing", "--max-tokens", budget, "--index", str(filled)).out == ""
+    assert call("ask", "housing", "--max-tokens", "5", "--index", str(filled)).out == ""
 
 
 def test_nothing_found_is_exit_3_and_a_valid_document(call, filled: Path) -> None:
@@ -220,14 +220,13 @@ def test_any_locale_can_print_any_text(spawn, filled: Path, encoding: str) -> No
 def test_on_a_terminal_it_is_laid_out_for_reading(on_terminal, filled: Path) -> None:
     ran = on_terminal(["ask", "housing bubble", "--explain", "--max-tokens", "80", "--index", str(filled)])
     assert ran.code == 0
-    shown = re.sub(r"\x1b\[[\d;]*m", "", ran.out)
-    assert shown.startswith("housing bubble\n")
-    assert re.search(r"1 +crisis\.pdf +2 \(ii\) +The crisis > Causes +0\.\d{3}", shown)
-    assert "How the scores arose" in shown
-    assert "[Document 1: crisis.pdf, Page 2]" in shown
-    assert re.search(r"\d+ of 80 tokens", shown)
+    shown = without_escapes(ran.out)
+    assert "[1] crisis.pdf p. 2 (ii) · The crisis > Causes\n" in shown
+    assert re.search(r"\n    .*The housing bubble burst", shown)
+    assert re.search(r"\d+ of 80 tokens · ctx open 1 · --full · --json\n", shown)
     assert "✂ truncated: source 1 is shown in part" in shown
-    assert "\x1b[1m" in ran.out
+    assert shown.index("tokens · ") < shown.index("How the scores arose")
+    assert "\x1b[1mhousing\x1b[0m" in ran.out, "words that fit are bold"
 
 
 def test_a_terminal_without_colour_or_width(on_terminal, filled: Path) -> None:
@@ -236,9 +235,11 @@ def test_a_terminal_without_colour_or_width(on_terminal, filled: Path) -> None:
         ran = on_terminal(args, env=env, columns=40)
         assert ran.code == 0
         assert "\x1b[36m" not in ran.out
-        assert "[Document 1: crisis.pdf, Page 2]" in ran.out
-        narrow = re.sub(r"\x1b\[[\d;]*m", "", ran.out).splitlines()
-        assert max(len(line) for line in narrow) <= (80 if "TERM" in env else 40)  # Rich takes a dumb one for 80
+        assert "\x1b" not in ran.out or "TERM" not in env
+        shown = without_escapes(ran.out)
+        assert "[1] crisis.pdf p. 2 (ii)" in shown
+        assert max(len(line) for line in shown.splitlines()) <= 40
+        assert "may try to steer a model" in " ".join(shown.split())
 
 
 def test_on_a_terminal_json_is_still_one_document(on_terminal, filled: Path) -> None:
@@ -250,9 +251,10 @@ def test_on_a_terminal_incomplete_coverage_and_emptiness_are_told(on_terminal, w
     ran = on_terminal(["ask", "housing", "--index", str(words_only)])
     assert "! the dense leg failed" in ran.out
     assert ran.out.count("dense leg failed") == 1
-    nothing = on_terminal(["ask", "xylophone", "--mode", "lexical", "--index", str(words_only)])
+    nothing = on_terminal(["ask", "xylophone", "--index", str(words_only)])
     assert nothing.code == 3
     assert "nothing found" in nothing.out
+    assert "the dense leg failed" in nothing.out, "why it may have found nothing"
 
 
 def test_a_source_that_imitates_a_header_is_marked_everywhere(filled: Path, call, on_terminal) -> None:
@@ -260,7 +262,8 @@ def test_a_source_that_imitates_a_header_is_marked_everywhere(filled: Path, call
     asked = call(*ask, "--json")
     [source] = [s for s in asked.document["sources"] if s["doc_id"] == "cccc000000000003"]
     assert source["suspicious"] == ["forged_header", "hidden_characters"]
-    assert "[Document 9: bank.pdf, Page 1]" in source["markdown_content"], "JSON keeps the page's own text"
+    [own] = call(*ask, "--json", "--fields", "sources.markdown_content").document["sources"]
+    assert "[Document 9: bank.pdf, Page 1]" in own["markdown_content"], "JSON keeps the page's own text"
     assert "(Document 9: bank.pdf, Page 1]" in asked.document["formatted_text"]
     assert "may try to steer a model (forged_header, hidden_characters)" in call(*ask).err
     assert "may try to steer a model" not in call(*ask, "--quiet").err

@@ -51,7 +51,7 @@ def test_a_folder_from_the_first_run_to_the_answer(spawn, call, shelf: Path, tmp
 def test_on_a_terminal_there_is_a_bar(on_terminal, shelf: Path, tmp_path: Path) -> None:
     ran = on_terminal(["ingest", str(shelf), "--index", str(tmp_path / "index")], columns=120)
     assert ran.code == 4
-    for word in ("reading", "embedding", "publishing", "3/3 files", "chunks/s"):
+    for word in ("read ", "embed ", "publish ", "3/3 files", " chunks"):
         assert word in ran.out
     assert "\x1b[31m.pdf" not in ran.out
     assert "added 2, failed 1\n" in ran.out

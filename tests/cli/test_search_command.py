@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from research.search.snippets import snippet
 from research.store.fulltext.analyzer import analyze
+from tests.cli.answers import without_escapes
 
 
 def test_piped_a_result_is_one_line_of_four_fields(call, filled: Path) -> None:
@@ -25,11 +27,21 @@ def test_piped_a_result_is_one_line_of_four_fields(call, filled: Path) -> None:
 
 def test_json(call, filled: Path) -> None:
     document = call("search", "housing", "--json", "--index", str(filled)).document
-    assert list(document) == ["schema", "query", "searched", "rewrites", "results", "coverage", "timings"]
+    assert list(document) == [
+        "schema",
+        "query",
+        "searched",
+        "rewrites",
+        "answered_by",
+        "results",
+        "coverage",
+        "timings",
+    ]
     assert document["schema"] == "ctx.search/2"
     assert list(document["results"][0]) == [
-        "rank", "doc_id", "filename", "page", "page_label", "section_path", "score", "raw_score", "snippet",
-        "ref", "ocr", "image_path", "thumbnail_path", "visual_match", "regions", "legs", "suspicious", "file_id",
+        "citation", "doc_id", "filename", "page", "page_label", "section_path", "relevance_score", "raw_score",
+        "snippet", "ref", "link", "title", "source_path", "ocr", "image_path", "thumbnail_path", "visual_match",
+        "regions", "legs", "suspicious", "file_id",
     ]  # fmt: skip
     assert document["results"][0]["citation"] == 1
 
@@ -49,10 +61,23 @@ def test_explain_and_notes_go_to_stderr(call, words_only: Path) -> None:
 
 def test_on_a_terminal(on_terminal, filled: Path) -> None:
     ran = on_terminal(["search", "housing", "bubble", "--explain", "--index", str(filled)])
-    shown = re.sub(r"\x1b\[[\d;]*m", "", ran.out)
-    assert re.search(r"^ 1\. crisis\.pdf  page 2 \(ii\)  0\.\d{3}$", shown, re.MULTILINE)
-    assert "The crisis > Causes" in shown
+    shown = without_escapes(ran.out)
+    assert re.search(r"^ \[1\] crisis\.pdf p\. 2 \(ii\)  0\.\d{3} · The crisis > Causes$", shown, re.MULTILINE)
+    assert re.search(r"^     .*The housing bubble burst", shown, re.MULTILINE)
+    assert re.search(r"\x1b\[1mhousing\x1b\[0m \x1b\[1mbubble\x1b\[0m", ran.out), "the words that fit are bold"
     assert "How the scores arose" in shown
+
+
+def test_on_a_narrow_terminal(on_terminal, filled: Path) -> None:
+    ran = on_terminal(["search", "zebra bubble tomatoes", "--index", str(filled)], columns=50, rows=12)
+    shown = without_escapes(ran.out).splitlines()
+    results = [number for number, line in enumerate(shown) if re.match(r" \[\d\] ", line)]
+    assert len(results) == 5
+    assert all(after - before <= 2 for before, after in pairwise(results)), "one line of each where rows are few"
+    drawn = shown[: results[-1] + 2]
+    assert all(len(line) <= 50 for line in drawn)
+    assert all(".pdf p. " in shown[number] for number in results), "names stay"
+    assert not set(ran.out) & set("\x9b\x07\u202e\u2028")
 
 
 PAGE = "# Heading\n\n" + "Nothing of note happens here. " * 30 + "The subprime mortgages defaulted. " + "More. " * 90

@@ -52,7 +52,7 @@ def test_version(call, args: list[str]) -> None:
         (["ask"], "missing argument 'QUESTION...'"),
         (["ask", ""], "the question is empty"),
         (["ask", " ", "\t"], "the question is empty"),
-        (["ask", "q", "--max-tokens", "-1"], "-1 is too small; the least is 0"),
+        (["ask", "q", "--max-tokens", "0"], "0 is too small; the least is 1"),
         (["ask", "q", "--max-tokens", "many"], "'many' is not a whole number"),
         (["ask", "q", "--max-sources", "0"], "0 is too small; the least is 1"),
         (["ask", "q", "--num-results", "9" * 40], "is too large"),

@@ -1,4 +1,4 @@
-"""Files that are gone are told, and forgotten only when that is asked for; folders can be followed."""
+"""Files that are gone are told, and forgotten only when that is asked for and they are really gone."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from ingest.gone import folders_of
 from ingest.report import IngestSummary
 from ingest.run import ingest
-from ingest.watch import PdfFilter, changes
-from research.errors import NothingFoundError
+from research.errors import NothingFoundError, UsageError
 from research.index import Index
 from research.settings import Settings
-from research.store.upkeep.gone_files import is_there
+from research.store.upkeep.gone_files import found_at, is_there
 
 MakePdf = Callable[..., Path]
 TEXT = Settings(images=False)
@@ -32,6 +32,7 @@ def test_what_is_gone_is_told_and_goes_with_prune(make_pdf: MakePdf, tmp_path: P
     docs, other = tmp_path / "docs", tmp_path / "docs-2"
     kept = make_pdf("kept.pdf", ["The walrus has tusks"], docs)
     lost = make_pdf("deep/lost.pdf", ["The penguin cannot fly"], docs)
+    (docs / "deep" / "notes.txt").write_text("not a PDF")
     elsewhere = make_pdf("elsewhere.pdf", ["Orcas hunt in groups"], other)
     with Index(tmp_path / "index", TEXT) as index:
         assert run(index, docs, other).gone == []
@@ -49,7 +50,7 @@ def test_what_is_gone_is_told_and_goes_with_prune(make_pdf: MakePdf, tmp_path: P
         assert names(index) == ["elsewhere.pdf", "kept.pdf"]
         assert index.search("penguin", mode="lexical").results == []
 
-        # A folder that holds nothing any more is told of, too; what lies elsewhere as well stays, by that name.
+        # What lies elsewhere as well stays, by that name.
         os.link(kept, tmp_path / "copy.pdf")
         run(index, tmp_path / "copy.pdf")
         kept.unlink()
@@ -72,11 +73,93 @@ def test_a_file_that_moved_is_not_gone(make_pdf: MakePdf, tmp_path: Path) -> Non
         assert (summary.gone, summary.removed, names(index)) == ([], [], ["b.pdf"])
 
 
-def test_an_empty_folder_makes_no_index(tmp_path: Path) -> None:
+def test_an_empty_folder_is_not_pruned_for_a_drive_may_be_unmounted(make_pdf: MakePdf, tmp_path: Path) -> None:
+    docs, drive = tmp_path / "docs", tmp_path / "docs" / "drive"
+    make_pdf("here.pdf", ["The walrus has tusks"], docs)
+    make_pdf("papers/far.pdf", ["The penguin cannot fly"], drive)
+    with Index(tmp_path / "index", TEXT) as index:
+        run(index, docs)
+        before = folders_of([str(drive / "papers" / "far.pdf"), str(tmp_path / "nowhere" / "a.pdf")])
+        assert {str(drive), str(tmp_path)} < set(before)
+        assert str(tmp_path / "nowhere") not in before
+        drive.rename(tmp_path / "not mounted")
+        drive.mkdir()
+        summary = run(index, docs, prune=True)
+        assert (len(summary.gone), summary.removed, summary.empty_folders) == (1, [], [str(drive)])
+        assert names(index) == ["far.pdf", "here.pdf"]
+        # Whoever knew the folder with files in it is not deceived either: this is another one.
+        summary = ingest(index, docs, prune=True, known_folders=before)
+        assert (summary.removed, summary.empty_folders) == ([], [str(drive)])
+        # The whole folder given is nothing special.
+        summary = ingest(index, drive, prune=True)
+        assert (summary.removed, summary.empty_folders) == ([], [str(drive)])
+        # The same folder, emptied, is told from it.
+        summary = ingest(index, docs, prune=True, known_folders=folders_of([str(drive / "any.pdf")]))
+        assert [document.filename for document in summary.removed] == ["far.pdf"]
+
+
+def test_a_folder_that_is_gone_or_became_a_file_is_pruned(make_pdf: MakePdf, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    make_pdf("here.pdf", ["The walrus has tusks"], docs)
+    old = make_pdf("old/a.pdf", ["The penguin cannot fly"], docs)
+    older = make_pdf("older/b.pdf", ["Orcas hunt in groups"], docs)
+    with Index(tmp_path / "index", TEXT) as index:
+        run(index, docs)
+        for path in (old, older):
+            path.unlink()
+            path.parent.rmdir()
+        (docs / "older").write_text("a file now")
+        assert [document.filename for document in run(index, docs, prune=True).removed] == ["a.pdf", "b.pdf"]
+
+
+def test_what_a_dangling_link_led_to_is_kept(make_pdf: MakePdf, tmp_path: Path) -> None:
+    docs, drive = tmp_path / "docs", tmp_path / "drive"
+    make_pdf("here.pdf", ["The walrus has tusks"], docs)
+    make_pdf("far.pdf", ["The penguin cannot fly"], drive)
+    make_pdf("single.pdf", ["Orcas hunt in groups"], tmp_path / "drive-2")
+    (docs / "link").symlink_to(drive)
+    (docs / "single.pdf").symlink_to(tmp_path / "drive-2" / "single.pdf")
+    with Index(tmp_path / "index", TEXT) as index:
+        ingest(index, docs, follow_links=True)
+        assert names(index) == ["far.pdf", "here.pdf", "single.pdf"]
+        for folder in (drive, tmp_path / "drive-2"):
+            folder.rename(folder.with_name(f"{folder.name} away"))
+        summary = ingest(index, docs, follow_links=True, prune=True)
+        assert (summary.gone, summary.removed) == ([], [])
+        drive.mkdir()
+        (drive / "other.txt").write_text("it is there again, without the file")
+        assert [d.filename for d in ingest(index, docs, follow_links=True, prune=True).removed] == ["far.pdf"]
+
+
+def test_names_that_are_no_text_are_found_again(make_pdf: MakePdf, tmp_path: Path) -> None:
+    docs = tmp_path / os.fsdecode(b"d\xe9pot")
+    path = docs / os.fsdecode(b"\xe9t\xe9.pdf")
+    docs.mkdir()
+    path.write_bytes(make_pdf("a.pdf", ["The walrus has tusks"]).read_bytes())
+    stored = os.fsencode(path).decode("utf-8", "backslashreplace")
+    assert found_at(stored) == str(path)
+    with Index(tmp_path / "index", TEXT) as index:
+        run(index, tmp_path / os.fsdecode(b"d\xe9pot"))
+        summary = run(index, docs, prune=True)
+        assert (summary.gone, summary.count("unchanged")) == ([], 1)
+        path.unlink()
+        (docs / "b.txt").write_text("")
+        assert run(index, docs, prune=True).gone == [stored]
+
+
+def test_an_empty_folder_makes_no_index_and_one_that_is_not_there_prunes_nothing(
+    make_pdf: MakePdf, tmp_path: Path
+) -> None:
     (tmp_path / "docs").mkdir()
     with pytest.raises(NothingFoundError, match="no PDF files"):
         ingest(Index(tmp_path / "index"), tmp_path / "docs", prune=True)
     assert not (tmp_path / "index").exists()
+    with Index(tmp_path / "index", TEXT) as index:
+        run(index, make_pdf("a.pdf", ["The walrus has tusks"], tmp_path / "docs").parent)
+        (tmp_path / "docs").rename(tmp_path / "away")
+        with pytest.raises(UsageError, match="no such file or folder"):
+            run(index, tmp_path / "docs", prune=True)
+        assert names(index) == ["a.pdf"]
 
 
 def test_what_cannot_be_looked_at_counts_as_there(tmp_path: Path) -> None:
@@ -85,25 +168,3 @@ def test_what_cannot_be_looked_at_counts_as_there(tmp_path: Path) -> None:
     assert is_there(str(tmp_path / "loop")) is False
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert is_there(str(tmp_path / "loop"))
-
-
-def test_which_changes_concern_an_index(tmp_path: Path) -> None:
-    wanted = PdfFilter([tmp_path])
-    (tmp_path / "folder").mkdir()
-    wanted.remember([str(tmp_path / "old" / "a.pdf")])
-    concern = {name: wanted(None, str(tmp_path / name)) for name in ("a.PDF", "a.txt", "folder", "old", "other")}
-    assert concern == {"a.PDF": True, "a.txt": False, "folder": True, "old": True, "other": False}
-    assert not wanted(None, str(tmp_path / ".ctx" / "a.pdf"))
-    assert not wanted(None, str(tmp_path / ".a.pdf"))
-
-
-@pytest.mark.parametrize("poll", [False, True])
-def test_a_change_is_noticed(tmp_path: Path, poll: bool) -> None:
-    import threading
-
-    (tmp_path / "a.txt").write_text("")
-    timer = threading.Timer(0.6, (tmp_path / "a.pdf").write_text, ["x"])
-    timer.start()
-    assert next(changes([tmp_path], PdfFilter([tmp_path]), poll=poll)) is None
-    assert (tmp_path / "a.pdf").exists()
-    timer.join()

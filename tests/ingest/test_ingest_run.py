@@ -54,12 +54,15 @@ def _run(path: Path, index: IndexPaths, observer: Observer | None = None, settin
         assert not generations.state_of(catalog).behind
         assert unfinished(catalog) == {}
     assert not index.spool.exists()
-    assert summary.to_dict()["files"] == [vars_of(outcome) for outcome in summary.files]
+    assert summary.to_dict()["files"] == [_told(outcome) for outcome in summary.files]
     return summary
 
 
-def vars_of(outcome: FileOutcome) -> dict[str, object]:
-    return {name: getattr(outcome, name) for name in FileOutcome.__slots__}
+def _told(outcome: FileOutcome) -> dict[str, object]:
+    """All fields of it, by the names that every command's JSON has for them."""
+    names = {"path": "source_path", "pages": "num_pages"}
+    fields = {names.get(name, name): getattr(outcome, name) for name in FileOutcome.__slots__}
+    return {**fields, "filename": Path(outcome.path).name}
 
 
 def _results(summary: IngestSummary) -> dict[str, str]:

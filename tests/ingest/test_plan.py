@@ -89,3 +89,17 @@ def test_a_file_that_became_another_known_one(catalog: Catalog, tmp_path: Path) 
     _file(first, "penguin")
     assert _outcome(catalog, first).result == "copy"
     assert [document.doc_id for document in all_documents(catalog)] == [kept], "the walrus is nowhere any more"
+
+
+def test_a_moved_file_that_is_read_again_leaves_no_copy_behind(catalog: Catalog, tmp_path: Path) -> None:
+    """Else its ids would stay with the place it left when it changes."""
+    before = _file(tmp_path / "a.pdf", "text")
+    doc_id = _add(catalog, before)
+    catalog.connection.execute("UPDATE documents SET reader_version = 0")
+    after = before.rename(tmp_path / "b.pdf")
+    assert _add(catalog, after) == doc_id
+    assert paths_of(catalog, doc_id) == [str(after)]
+    copy = _file(tmp_path / "copy.pdf", "text")
+    catalog.connection.execute("UPDATE documents SET reader_version = 0")
+    assert _add(catalog, copy) == doc_id
+    assert paths_of(catalog, doc_id) == [str(after), str(copy)], "a copy stays one"

@@ -41,8 +41,7 @@ def test_places_that_cannot_be_found_cost_only_themselves(index: Index) -> None:
     with index:
         for found in (index.ask(QUESTIONS[0], highlights=True), index.search(QUESTIONS[0], highlights=True)):
             assert any("places on the pages could not be found" in note for note in found.coverage.notes)
-        assert index.ask(QUESTIONS[0], highlights=True).sources
-        assert index.ask(QUESTIONS[0]).coverage.notes == []
+        assert index.ask(QUESTIONS[0]).sources
 
 
 def test_pages_and_documents_by_any_name(index: Index) -> None:

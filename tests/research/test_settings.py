@@ -52,7 +52,8 @@ def test_each_layer_outdoes_the_one_below(project: Path, config: Path) -> None:
     assert tokens({}, {"CTX_MAX_TOKENS": "4"}) == 4
     assert tokens({"max_tokens": 5}, {"CTX_MAX_TOKENS": "4"}) == 5
     assert tokens({"max_tokens": None}, {"CTX_MAX_TOKENS": "4"}) == 4, "a flag not given says nothing"
-    assert tokens({"max_tokens": 0}, {}) == 0, "zero is a value"
+    with pytest.raises(UsageError, match="--max-tokens: 0 is too small"):  # zero is a value, not a flag left out
+        tokens({"max_tokens": 0}, {})
     assert load_settings(folder=project, environment={}).max_sources == 1, "the layers add up"
 
 
@@ -76,7 +77,7 @@ def test_the_process_s_own_environment_is_read(project: Path, monkeypatch: pytes
         ("max_tokens = inf", "max_tokens must be a whole number"),
         ("max_tokens = true", "max_tokens must be a whole number"),
         ("max_tokens = [1]", "max_tokens must be a whole number"),
-        ("max_tokens = -1", "-1 is too small; the least is 0"),
+        ("max_tokens = 0", "0 is too small; the least is 1"),
         ("max_tokens = 1000000001", "1000000001 is too large; the most is 1000000000"),
         ("mode = 5", "mode cannot be 5"),
         ("mode = 'psychic'", "mode cannot be 'psychic'"),
@@ -115,7 +116,7 @@ WRONG = [
     ("num_results", "0", "0 is too small; the least is 1", "from 1 to 10,000"),
     ("max_sources", "0", "0 is too small; the least is 1", "from 1 to 10,000"),
     ("max_sources", "9" * 5000, "must be a whole number", "from 1 to 10,000"),
-    ("max_tokens", "-1", "-1 is too small; the least is 0", "from 0 to 1,000,000,000"),
+    ("max_tokens", "0", "0 is too small; the least is 1", "from 1 to 1,000,000,000"),
     ("device", "toaster", "device cannot be 'toaster'", "choose one of: auto, cpu, cuda, mps, cuda:N"),
     ("device", "cuda:", "device cannot be 'cuda:'", "cuda:N"),
     ("device", "cpu:1", "device cannot be 'cpu:1'", "cuda:N"),

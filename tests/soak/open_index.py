@@ -93,7 +93,7 @@ class OpenIndex:
             else:
                 results = index.search(question)
                 text = " ".join(result.snippet for result in results.results)
-                scores, coverage = [result.score for result in results.results], results.coverage
+                scores, coverage = [result.relevance_score for result in results.results], results.coverage
             self.answers += 1
             self._expect(bool(scores), "no answer")
             self._expect(all(0.0 <= score <= 1.0 for score in scores), f"scores {scores}")

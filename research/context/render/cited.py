@@ -52,6 +52,7 @@ def research_context(context: Context, max_tokens: int) -> ResearchContext:
         searched=context.searched,
         rewrites=context.rewrites,
         answered_by=context.answered_by,
+        confidence=context.confidence,
     )
 
 

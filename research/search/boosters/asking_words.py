@@ -7,6 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+# What asks for something in a document. "What is RAPTOR?" is still a name.
+ASKING = frozenset(
+    """
+    how why when where whose does do did can could should must may might will would many much
+    wieviel wieviele warum wann wo wohin darf kann muss soll combien comment pourquoi quand
+    cuanto cuantos cuanta cuantas cuando donde como quanto quanti quante quanta quando dove come quantos quantas onde
+    hoeveel waarom wanneer mag moet
+    """.split()  # noqa: SIM905
+)
+
 # The first word and the last one of a question that asks for a part around the document's name.
 FRAMES: Mapping[tuple[str, str], str] = {
     ("what", "about"): "summary",

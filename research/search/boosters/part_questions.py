@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from research.search.boosters.asking_words import (
+    ASKING,
     DOCUMENTS,
     FRAMES,
     KINDS_OF_KINDS,
@@ -92,8 +92,11 @@ def part_question(text: str) -> PartQuestion | None:
 
 
 def name_question(text: str) -> PartQuestion:
-    """A question that asks for no part, as if it were a document's name."""
-    words = [word for word in _TOKEN.findall(normalize(text[:_MOST_LETTERS])) if word not in _ABOUT]
+    """A question that asks for no part, as if it were a document's name; without words if it asks for something."""
+    tokens = _TOKEN.findall(normalize(text[:_MOST_LETTERS]))
+    if not ASKING.isdisjoint(tokens):
+        return PartQuestion((), (), ())
+    words = [word for word in tokens if word not in _ABOUT]
     rest = tuple(word for word in words if word not in DOCUMENTS)
     return PartQuestion((), rest, tuple(word for word in words if word in DOCUMENTS))
 
@@ -147,18 +150,23 @@ def names(phrases: str) -> list[str]:
 @lru_cache(maxsize=1)
 def _phrases() -> dict[str, str]:
     """What is asked for → kind. "Abstract" asks for one, though it may also sum up; so what is asked for alone wins."""
-    return {" ".join(_TOKEN.findall(phrase)): kind for phrase, kind in _by_phrase() if phrase.isascii()}
+    found: dict[str, str] = {}
+    for phrases, kind in _asked_for():
+        for phrase in phrases.split(","):
+            if phrase.isascii():
+                found[" ".join(_TOKEN.findall(phrase))] = kind
+    return found
 
 
 @lru_cache(maxsize=1)
 def _unspaced_phrases() -> list[tuple[str, str]]:
-    found = {phrase: kind for phrase, kind in _by_phrase() if not phrase.isascii()}
+    found = {
+        phrase.strip(): kind for phrases, kind in _asked_for() for phrase in phrases.split(",") if not phrase.isascii()
+    }
     return sorted(found.items(), key=lambda entry: -len(entry[0]))
 
 
-def _by_phrase() -> Iterator[tuple[str, str]]:
-    for kind, part in PARTS.items():
-        for phrases in part.headings[:1]:
-            yield from ((phrase, kind) for phrase in names(phrases))
-    for kind, part in PARTS.items():
-        yield from ((phrase, kind) for phrase in names(part.asked))
+def _asked_for() -> list[tuple[str, str]]:
+    """Names of parts, separated by commas, and their kind; the later ones win."""
+    first = [(part.headings[0], kind) for kind, part in PARTS.items() if part.headings]
+    return first + [(part.asked, kind) for kind, part in PARTS.items()]

@@ -53,6 +53,7 @@ COLLECTION_HINTS = (
 
 
 def may_ask_for_documents(question: str) -> bool:
+    """Told quickly, before what reads such questions is loaded."""
     lower = question.lower()
     return any(hint in lower for hint in COLLECTION_HINTS)
 

@@ -11,6 +11,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +27,10 @@ _MOST_MEANT = 3  # that are proposed
 _LONGEST = 4096  # characters of a path, on most systems; what is longer means nothing
 _SHOWN = 80
 _LIKENESS = 75.0  # of a name to what was typed, in percent, to be proposed
-_ID = re.compile(r"(?:page:)?(?P<id>[0-9a-f]{16}|file-[0-9a-f]{16}(?:-[0-9]{1,9})?)(?:#[0-9]*)?")
+_ID = re.compile(r"(?:page:)?(?P<id>[0-9a-f]{16}|file-[0-9a-f]{16}(?:-[0-9]{1,9})?)(?:#(?P<page>[0-9]{0,9}))?")
 _HEX = re.compile(r"[0-9a-f]{4,15}")
 _SURE_OF_AN_ID = 6  # hex digits; fewer are as likely a word ("face") or a year
-_WILD = "*?["
+WILD = "*?["
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ def known_documents(reader: Reader) -> Sequence[KnownDocument]:
 
 
 def find_documents(reader: Reader, wanted: str, folder: str = "", *, cautious: bool = False) -> list[KnownDocument]:
-    """The documents that a name means, by file name. Raises NothingFoundError if none.
+    """The documents that a name means, by file name. Raises NothingFoundError if none, and UsageError for the beginning
+    of several ids.
 
     `folder`: what relative paths are relative to, first of all. `cautious`: neither by a title nor by less of an id
     than nobody would type by chance, for what cannot be undone.
@@ -102,7 +104,13 @@ def select_one(reader: Reader, name: str, folder: str = "") -> DocumentInfo:
     return found[0]
 
 
-def ambiguous(name: str, found: Sequence[DocumentInfo]) -> UsageError:
+def page_of_ref(text: str) -> int | None:
+    """The page that a ref (`page:<doc>#7`) names; None if it is none, or names none."""
+    match = _ID.fullmatch(text.lower())
+    return int(match["page"]) if match and match["page"] else None
+
+
+def ambiguous(name: str, found: Sequence[DocumentInfo | KnownDocument]) -> UsageError:
     known = ", ".join(f"{document.filename} ({document.doc_id})" for document in found[:_MOST_NAMED])
     more = " …" if len(found) > _MOST_NAMED else ""
     return UsageError(f"{shown(name)} matches {len(found)} documents: {known}{more}", hint="name one by its id")
@@ -110,7 +118,7 @@ def ambiguous(name: str, found: Sequence[DocumentInfo]) -> UsageError:
 
 def is_pattern(name: str, found: Sequence[DocumentInfo]) -> bool:
     """Whether these were found because the name is a pattern; a file may be called `notes [1].pdf`."""
-    return any(mark in name for mark in _WILD) and not any(name in {d.filename, d.source_path} for d in found)
+    return any(mark in name for mark in WILD) and not any(name in {d.filename, d.source_path} for d in found)
 
 
 def fold(text: str) -> str:
@@ -121,16 +129,20 @@ def fold(text: str) -> str:
 
 
 def stored_text(name: str) -> str:
-    """As paths are stored: bytes that are no valid text are escaped."""
+    """As paths are stored: bytes that are no valid text are escaped, and so is what no path can hold."""
     try:
         name.encode()
     except UnicodeEncodeError:
-        return os.fsencode(name).decode("utf-8", "backslashreplace")
+        with suppress(UnicodeEncodeError):
+            return os.fsencode(name).decode("utf-8", "backslashreplace")
+        return name.encode("utf-8", "backslashreplace").decode()
     return name
 
 
 def absolute(path: str, folder: str) -> str:
-    """A path without dots, relative to a folder; empty if there is none to be relative to."""
+    """A path without dots, relative to a folder; empty if there is none to be relative to, or it is no path."""
+    if "\0" in path:
+        return ""
     path = os.path.expanduser(path) if path.startswith("~") else path  # noqa: PTH111  text, not a path of ours
     if not path.startswith("/") and not folder:
         return ""
@@ -197,7 +209,10 @@ def _ways(reader: Reader, text: str, folder: str, *, cautious: bool) -> Iterator
 
     def beginning_with(beginning: str) -> list[KnownDocument]:
         found = [document for document in known if document.doc_id.startswith(beginning)]
-        return found or with_ids(former_ids_beginning(reader, beginning))
+        found = found or with_ids(former_ids_beginning(reader, beginning))
+        if len(found) > 1:  # whoever types a part of an id means one document
+            raise ambiguous(text, found)
+        return found
 
     if match := _ID.fullmatch(lower):
         yield lambda: with_ids(current_ids(reader, [match["id"]]))
@@ -211,14 +226,14 @@ def _ways(reader: Reader, text: str, folder: str, *, cautious: bool) -> Iterator
     is_beginning = _HEX.fullmatch(lower) is not None
     if is_beginning and len(lower) >= _SURE_OF_AN_ID:
         yield lambda: beginning_with(lower)
-    if any(mark in text for mark in _WILD):
+    if any(mark in text for mark in WILD):
         yield those(_fits(text, folder))
     if cautious:
         yield those(lambda d: bool(stem) and stem in d.name)
         return
     title = " ".join(lower.split())
     yield those(lambda d: bool(title) and d.folded_title == title)
-    if not (lower.endswith(".pdf") or lower.startswith((".", "/", "~")) or any(mark in text for mark in _WILD)):
+    if not (lower.endswith(".pdf") or lower.startswith((".", "/", "~")) or any(mark in text for mark in WILD)):
         yield lambda: with_ids(_with_words(reader, text))
     yield those(lambda d: bool(stem) and stem in d.name)
     if is_beginning:
@@ -259,7 +274,9 @@ def _meant(reader: Reader, text: str, folder: str, *, cautious: bool) -> str:
     if not 0 < len(text) <= _LONGEST:
         return everything
     if cautious:
-        found = next(filter(None, (way() for way in _ways(reader, text, folder, cautious=False))), [])
+        found: list[KnownDocument] = []
+        with suppress(UsageError):  # a part of several ids
+            found = next(filter(None, (way() for way in _ways(reader, text, folder, cautious=False))), [])
         if found:
             meant = ", ".join(document.filename for document in found[:_MOST_NAMED])
             return f"this means {meant} by title or a short id; use the file name or the whole id"

@@ -124,16 +124,19 @@ def page_ids_of(reader: Reader, doc_ids: Iterable[str]) -> set[int]:
 
 
 def page_ids_at(reader: Reader, keys: Iterable[str]) -> list[int]:
-    """The pages of "doc_id:page" keys that still exist."""
-    found: list[int] = []
-    for key in keys:
-        doc_id, page = key.rsplit(":", 1)
-        row = reader.connection.execute(
-            "SELECT page_id FROM pages WHERE doc_id = ? AND page = ?", (doc_id, int(page))
-        ).fetchone()
-        if row is not None:
-            found.append(int(row[0]))
-    return found
+    """The pages of "doc_id:page" keys that still exist, in their order."""
+    wanted = [(doc_id, int(page)) for doc_id, _, page in (key.rpartition(":") for key in keys)]
+    found: dict[tuple[str, int], int] = {}
+    for part in batched(wanted, values=2):
+        documents = list(dict.fromkeys(doc_id for doc_id, _ in part))
+        pages = list(dict.fromkeys(page for _, page in part))
+        rows = reader.connection.execute(
+            "SELECT doc_id, page, page_id FROM pages"
+            f" WHERE doc_id IN ({placeholders(documents)}) AND page IN ({placeholders(pages)})",
+            [*documents, *pages],
+        )
+        found.update(((doc_id, page), int(page_id)) for doc_id, page, page_id in rows)
+    return [found[key] for key in wanted if key in found]
 
 
 def places_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[str, int, str]]:

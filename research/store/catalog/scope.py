@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from research.errors import NothingFoundError
@@ -102,9 +103,9 @@ def _choices(
     from research.store.catalog.document_names import shown
 
     if filters.documents:
-        yield f"doc {' or '.join(map(shown, filters.documents))}", _named(reader, filters.documents, folder)
+        yield f"doc {' or '.join(map(shown, filters.documents))}", _named(reader, filters.documents, folder, "doc")
     if filters.not_documents:
-        without = _named(reader, filters.not_documents, folder)
+        without = _named(reader, filters.not_documents, folder, "not_doc")
         yield (
             f"not_doc {' or '.join(map(shown, filters.not_documents))}",
             {document.doc_id for document in known} - without,
@@ -118,10 +119,19 @@ def _choices(
         yield f"tag {shown(tag)}", _tagged(reader, tag)
 
 
-def _named(reader: Reader, names: Iterable[str], folder: str) -> set[str]:
-    from research.store.catalog.document_names import find_documents
+def _named(reader: Reader, names: Iterable[str], folder: str, key: str) -> set[str]:
+    """The documents that any of the names means. Only a pattern of what to leave out may mean none: there may be no
+    drafts today."""
+    from research.store.catalog.document_names import WILD, find_documents
 
-    return {document.doc_id for name in names for document in find_documents(reader, name, folder)}
+    found: set[str] = set()
+    for name in names:
+        try:
+            found.update(document.doc_id for document in find_documents(reader, name, folder))
+        except NothingFoundError as error:
+            if key == "doc" or not any(mark in name for mark in WILD):
+                raise NothingFoundError(f"{key}: {error.message}", hint=error.hint) from error
+    return found
 
 
 def _below(known: Sequence[KnownDocument], place: str, folder: str) -> set[str]:
@@ -133,25 +143,27 @@ def _below(known: Sequence[KnownDocument], place: str, folder: str) -> set[str]:
     text = stored_text(place)
     whole = absolute(text, folder)
 
-    def holding(test: Callable[[str], bool]) -> set[str]:
-        return {document.doc_id for document in known if any(map(test, document.folded_paths))}
-
-    # As it was typed, and where it leads if it is a link.
-    for at in dict.fromkeys([whole, os.path.realpath(whole)]) if whole else []:
-        start = fold(at).rstrip("/") + "/"
-        found = holding(lambda path, start=start: path.startswith(start))  # type: ignore[misc]
-        if found:
-            return found
-    found = set()
+    # As it was typed, and where it leads if it is a link; then whatever the case of its letters.
+    places = [at.rstrip("/") + "/" for at in dict.fromkeys([whole, os.path.realpath(whole)])] if whole else []
+    ways: list[tuple[bool, Callable[[str], bool]]] = [
+        *((False, partial(_begins, start)) for start in places),
+        *((True, partial(_begins, fold(start))) for start in places),
+    ]
     if not text.startswith(("/", "~", ".")):
         inside = f"/{fold(text).strip('/')}/"
-        found = holding(lambda path: inside in path)
-    if not found:
-        raise NothingFoundError(
-            f"no document lies under {shown(whole or place)}",
-            hint="see where they lie with: ctx list --json | jq -r '.documents[].source_path'",
-        )
-    return found
+        ways.append((True, lambda path: inside in path))
+    for folded, test in ways:
+        found = {d.doc_id for d in known if any(map(test, d.folded_paths if folded else d.paths))}
+        if found:
+            return found
+    raise NothingFoundError(
+        f"no document lies under {shown(whole or place)}",
+        hint="see where they lie with: ctx list --json | jq -r '.documents[].source_path'",
+    )
+
+
+def _begins(start: str, path: str) -> bool:
+    return path.startswith(start)
 
 
 def _added(filters: Filters) -> str:

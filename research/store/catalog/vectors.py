@@ -191,7 +191,10 @@ def nearest_on_pages(
             part,
         ):
             rows[row[0]].append(row)
-    return {page_id: _nearest(found, asked, most) for page_id, found in rows.items()}
+    nearest: dict[int, list[ComparedChunk]] = {}
+    for page_id, found in rows.items():
+        nearest[page_id] = _nearest(found, asked, most)
+    return nearest
 
 
 def _nearest(rows: Sequence[Any], asked: NDArray[np.float32], most: int | None) -> list[ComparedChunk]:
@@ -199,14 +202,20 @@ def _nearest(rows: Sequence[Any], asked: NDArray[np.float32], most: int | None) 
         return []
     found = cosines(_matrix([row[4] for row in rows]), asked).tolist()
     best = sorted(range(len(rows)), key=lambda n: -found[n])[:most]
-    return [
-        ComparedChunk(zlib.decompress(rows[n][1]).decode(), _regions(rows[n][3], rows[n][2]), found[n]) for n in best
-    ]
+    nearest: list[ComparedChunk] = []
+    for n in best:
+        _, text, box, regions, _ = rows[n]
+        nearest.append(ComparedChunk(zlib.decompress(text).decode(), _regions(regions, box), found[n]))
+    return nearest
 
 
 def _regions(stored: str, whole: str) -> tuple[Region, ...]:
     entries = json.loads(stored) or [[0, *json.loads(whole)]]
-    return tuple(Region(int(start), (x0, y0, x1, y1)) for start, x0, y0, x1, y1 in entries)
+    regions: list[Region] = []
+    for start, *box in entries:
+        x0, y0, x1, y1 = box
+        regions.append(Region(int(start), (x0, y0, x1, y1)))
+    return tuple(regions)
 
 
 def cosines(matrix: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:

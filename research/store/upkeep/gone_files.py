@@ -79,10 +79,14 @@ def found_at(path: str) -> str | None:
     try:
         os.stat(path)  # noqa: PTH116  a stored text, and many of them
     except (FileNotFoundError, NotADirectoryError):
-        # A name whose bytes are no valid text is kept with those escaped.
-        folder, name = os.path.split(path)
-        names = _names(folder) if "\\x" in name else []
-        return next((os.path.join(folder, entry) for entry in names if _as_stored(entry) == name), None)  # noqa: PTH118
+        # A name whose bytes are no valid text is kept with those escaped, be it a file's or a folder's.
+        above, name = os.path.split(path)
+        folder = found_at(above) if "\\x" in path else None
+        if folder is None:
+            return None
+        names = [entry for entry in _names(folder) if _as_stored(entry) == name] if "\\x" in name else [name]
+        places = [os.path.join(folder, entry) for entry in names]  # noqa: PTH118
+        return next(filter(os.path.exists, places), None)
     except (OSError, ValueError):
         pass
     return path

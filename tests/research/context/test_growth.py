@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from research.context.passages import split
 from research.context.pipeline import CUT_MARK, Fitted, fit
 from research.context.tokens import TokenCounter
+from research.context.units import split
 from research.models import Extent, Item, Passage
 from tests.research.context.test_budget import CITED, COUNTER, HEADER, NAMES, PARAGRAPHS, PROSE, block, source
 

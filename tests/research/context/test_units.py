@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from research.context.passages import split
+from research.context.units import split
 
 
 def texts(markdown: str) -> list[tuple[str, str]]:

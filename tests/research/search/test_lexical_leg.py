@@ -60,6 +60,12 @@ def test_two_words_may_be_one_in_the_name(filled: Catalog) -> None:
     assert [hit.parts["name"] > 0 for hit in hits.values()] == [True]
 
 
+def test_letters_before_digits_name_no_document(catalog: Catalog) -> None:
+    add(catalog, {"/d/Harbourworks_2022.pdf": ["The tax rate fell."], "/d/Fishery_FY21.pdf": ["The tax rate fell."]})
+    found = _pages(catalog, find(LEG, catalog, "How did the tax rate of Harbourworks change in FY2022?", 10))
+    assert found["Harbourworks_2022.pdf", 1] > 1.5 * found["Fishery_FY21.pdf", 1]
+
+
 def test_a_name_alone_finds_its_document(filled: Catalog) -> None:
     assert set(_pages(filled, find(LEG, filled, "buy", 10))) == {("BestBuy_2023.pdf", 1), ("BestBuy_2023.pdf", 2)}
     assert set(_pages(filled, find(LEG, filled, "best buy 2023", 1))) == {("BestBuy_2023.pdf", 1)}

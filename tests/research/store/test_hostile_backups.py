@@ -60,6 +60,14 @@ def _value(table: str, column: str, value: object) -> Change:
     return sql(f"UPDATE {table} SET {column} = ? WHERE rowid = (SELECT MIN(rowid) FROM {table})", value)
 
 
+def _former(value: object) -> Change:
+    return sql("INSERT INTO former_ids SELECT ?, doc_id FROM documents LIMIT 1", value)
+
+
+def _tag(value: str) -> Change:
+    return sql("INSERT INTO tags SELECT doc_id, ? FROM documents LIMIT 1", value)
+
+
 def _meta(key: str, value: str) -> Change:
     return sql("INSERT OR REPLACE INTO meta VALUES (?, ?)", key, value)
 
@@ -93,6 +101,18 @@ CATALOGS: dict[str, tuple[Change, str]] = {
         ),
         "documents.doc_id is nothing",
     ),
+    "file-id-a-path": (_value("documents", "file_id", "file-../../victim"), "documents.file_id is 'file-../../victim'"),
+    "file-id-bare": (_value("documents", "file_id", "0123456789abcdef"), "documents.file_id"),
+    "file-id-empty": (_value("documents", "file_id", ""), "documents.file_id"),
+    "former-id-a-path": (_former("../../victim"), r"former_ids.former_id is '\.\./\.\./victim'"),
+    "former-id-a-number": (_former(7), "former_ids.former_id"),
+    "former-id-of-nothing": (
+        sql("INSERT INTO former_ids VALUES ('0123456789abcdef', '0123456789abcdef')"),
+        "rows that belong to nothing",
+    ),
+    "tag-two-lines": (_tag("a\nb"), "tags.tag"),
+    "tag-escape": (_tag("\x1b[31m"), "tags.tag"),
+    "tag-endless": (_tag("x" * 101), "tags.tag"),
     "hash-short": (_value("documents", "sha256", "ab"), "documents.sha256"),
     "page-a-text": (_value("pages", "page", "7x"), "pages.page is '7x', not a page number"),
     "page-a-blob": (_value("pages", "page", b"1"), "pages.page is 1 bytes"),

@@ -24,6 +24,7 @@ from research.store.catalog import schema
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
+from tests.conftest import write_pdf
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLES = Path(__file__).parents[3] / "data" / "samples"
@@ -88,6 +89,27 @@ def test_it_is_sound_after_it_was_brought_up_to_date(old: Path) -> None:
     with Catalog(IndexPaths(old), writable=True) as catalog:
         assert [problem for check in integrity.FULL for problem in check(catalog)] == []
     assert _contents(old) == before
+
+
+def test_its_documents_get_lasting_ids(old: Path, tmp_path: Path) -> None:
+    """And keep them, with the id that 0.1.0 gave them, when their file changes."""
+    with Index.open(old) as index:
+        first = index.documents()[0]
+        assert {info.file_id for info in index.documents()} == {f"file-{entry[0]}" for entry in RECORDED["documents"]}
+        assert index.documents(f"file-{first.doc_id}") == [first]
+        index.tag(first.doc_id, "old")
+        folder = tmp_path / "docs"
+        folder.mkdir()
+        for _, filename, *_ in RECORDED["documents"]:
+            shutil.copy(SAMPLES / filename, folder)
+        settings = Settings(images=False)
+        ingest(index, folder, settings=settings)
+        write_pdf(folder / first.filename, ["Another text altogether."])
+        ingest(index, folder, settings=settings)
+        [changed] = index.documents(first.doc_id)
+        assert changed.doc_id != first.doc_id
+        assert (changed.filename, changed.file_id) == (first.filename, f"file-{first.doc_id}")
+        assert index.tags(first.doc_id) == ["old"]
 
 
 def test_ingesting_its_files_changes_nothing(old: Path, tmp_path: Path) -> None:

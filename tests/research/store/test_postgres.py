@@ -15,12 +15,25 @@ from index_making import DIM, JPEG, WEBP, chunks_of, stamp
 from numpy.typing import NDArray
 from postgres import PostgresCatalog, running_server
 
+from research.errors import NothingFoundError
 from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
-from research.store.catalog import document_writes, documents, failures, ledger, page_vectors, pages, tags, vectors
+from research.store.catalog import (
+    document_names,
+    document_writes,
+    documents,
+    failures,
+    file_ids,
+    ledger,
+    page_vectors,
+    pages,
+    tags,
+    vectors,
+)
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import FileStamp
 from research.store.catalog.failures import CRASHED, KILLED, TIMEOUT, FailedFile
 from research.store.catalog.page_vectors import PageBlobs
+from research.store.catalog.scope import Scope
 from research.store.catalog.vectors import revision_of
 from research.store.files import images
 from research.store.files.paths import IndexPaths
@@ -124,6 +137,7 @@ def _move(catalog: Any) -> None:
     document_writes.note_file(catalog, FIRST, FileStamp("/docs/copy.pdf", 3, 3, 3, 3))
     document_writes.rename_document(catalog, SECOND, "/docs/b.pdf", stamp("/new/Fresh.pdf"), "Fresh.pdf")
     _add(catalog, "e" * 16, "a.pdf", ["a changed file"])  # the copy keeps the first
+    _add(catalog, "d" * 16, "a.pdf", ["changed again"])  # and this one takes over
     document_writes.remove_document(catalog, THIRD)
 
 
@@ -182,7 +196,18 @@ def _everything(catalog: Any) -> dict[str, object]:
         "paths": [documents.paths_of(catalog, info.doc_id) for info in known],
         "below": documents.paths_below(catalog, "/docs"),
         "unfinished": {stage: sorted(ids) for stage, ids in ledger.unfinished(catalog).items()},
-        "tags": [tags.tags_of(catalog, info.doc_id) for info in known],
+        "tags": [[tags.tags_of(catalog, info.doc_id) for info in known], tags.all_tags(catalog)],
+        "known": document_names.known_documents(catalog),
+        "named": [_named(catalog, name) for name in ("a", "copy.pdf", "FRESH", "t", "eeee", "file-" + "e" * 16, "?")],
+        "ids": file_ids.current_ids(catalog, [FIRST, THIRD, "e" * 16, "file-" + "e" * 16]),
+        "scope": [
+            scope.page_ids(catalog)
+            for scope in (
+                Scope(frozenset([FIRST, SECOND])),
+                Scope(pages=((1, 1), (3, 9))),
+                Scope(frozenset([FIRST]), ((2, 2),)),
+            )
+        ],
         "totals": pages.totals(catalog),
         "pages": sorted(_without_folder(catalog, pages.get_pages(catalog, ids).values()), key=repr),
         "with text": sorted(text for _, text in pages.get_pages_with_text(catalog, ids).values()),
@@ -217,6 +242,13 @@ def _everything(catalog: Any) -> dict[str, object]:
         "given up": (failures.given_up(catalog), [failures.failures_of(catalog, info.doc_id) for info in known]),
         "again": [failures.to_read_again(catalog, waiting=waiting) for waiting in (False, True)],
     }
+
+
+def _named(catalog: Any, name: str) -> list[str]:
+    try:
+        return [info.doc_id for info in document_names.select_documents(catalog, [name])]
+    except NothingFoundError as error:
+        return [error.message]
 
 
 def _add(catalog: Any, doc_id: str, name: str, texts: list[str], *, ocr: set[int] = frozenset(), **more: Any) -> None:
@@ -261,7 +293,7 @@ def _all_statements_were_run(statements: list[str]) -> None:
         for path, line, text in _portable_statements()
         if not any(" ".join(text.split()) in statement for statement in begun)
     ]
-    assert left == []
+    assert left == [], "\n".join(left)
 
 
 def _portable_statements() -> Iterator[tuple[str, int, str]]:

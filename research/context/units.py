@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby, takewhile
+from itertools import groupby
+from operator import attrgetter
 
 from research.text import SENTENCE_BREAK
 
@@ -38,6 +39,7 @@ _LINE = re.compile(r"[^\n]+")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+\S")
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣·–][ \t]+|\(?(?:\d{1,2}|[A-Za-z]|[ivx]{1,5})[.)][ \t]+)\S")
+_VALUE = re.compile(r"\d")  # other than years and the marks of footnotes
 _YEAR_OR_NOTE = re.compile(r"\b(?:1[89]|20)\d\d\b|\(\d\)")
 
 # After one of these a full stop ends no sentence, whatever follows; in the languages that are read most.
@@ -57,10 +59,11 @@ _WORD_AFTER = re.compile(r"\w+")
 
 def split(markdown: str) -> list[Unit]:
     """The units of a page in order: they do not overlap, and hold all of its text but markup that stands alone."""
-    return _with_headers(markdown, list(_units(markdown)))
+    return _with_headers(markdown, list(iter_units(markdown)))
 
 
-def _units(markdown: str) -> Iterator[Unit]:
+def iter_units(markdown: str) -> Iterator[Unit]:
+    """The units in order, without their tables' headers."""
     block, section = -1, 0
     for lines in _blocks(markdown):
         block += 1
@@ -212,7 +215,7 @@ def _with_headers(markdown: str, units: list[Unit]) -> list[Unit]:
     found: list[Unit] = []
     waiting: tuple[int, int] | None = None  # a header whose rows stand in the next block, or in one after short lines
     gap = 0
-    for _, group in groupby(units, key=lambda unit: unit.block):
+    for _, group in groupby(units, key=attrgetter("block")):
         block = list(group)
         if not any(unit.kind == "row" for unit in block):
             gap += len(block)
@@ -239,12 +242,17 @@ def _header_rows(markdown: str, block: list[Unit]) -> list[Unit]:
     if rule is not None:
         return [unit for unit in block[:rule] if unit.kind == "row"][-_MOST_HEADER_ROWS:]
     rows = [unit for unit in block if unit.kind == "row"]
-    lead = list(takewhile(lambda unit: unit.kind == "row" and _names_columns(markdown[unit.start : unit.end]), block))
+    lead: list[Unit] = []
+    for unit in block:
+        if unit.kind != "row" or not _names_columns(markdown[unit.start : unit.end]):
+            break
+        lead.append(unit)
     if len(lead) == len(rows) <= _MOST_HEADER_ROWS:
         return lead
     lead = lead[:_MOST_HEADER_ROWS]
     others = rows[len(lead) :]
-    if 2 * sum(_has_values(markdown[unit.start : unit.end]) for unit in others) > len(others):
+    valued = [unit for unit in others if _VALUE.search(_YEAR_OR_NOTE.sub("", markdown[unit.start : unit.end]))]
+    if 2 * len(valued) > len(others):
         return lead
     # A table of words: its first row names the columns if it is much shorter than the others.
     usual = sum(unit.end - unit.start for unit in rows) / len(rows)
@@ -252,9 +260,5 @@ def _header_rows(markdown: str, block: list[Unit]) -> list[Unit]:
 
 
 def _names_columns(row: str) -> bool:
-    return len(row) <= 2 * _SHORT and not _has_values(row) and SENTENCE_BREAK.search(row) is None
-
-
-def _has_values(row: str) -> bool:
-    """Whether a row holds numbers other than years and the marks of footnotes."""
-    return any(char.isdigit() for char in _YEAR_OR_NOTE.sub("", row))
+    """Whether a row may name columns: it is short, no sentence, and holds no values."""
+    return len(row) <= 2 * _SHORT and not _VALUE.search(_YEAR_OR_NOTE.sub("", row)) and not SENTENCE_BREAK.search(row)

@@ -1,0 +1,66 @@
+"""What is said beside an answer: what the budget cost, what could not be seen, and which pages try to steer a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cli.options import notes_on
+from cli.output import one_line
+from cli.views import suspicion_note
+
+if TYPE_CHECKING:
+    from research.models import ResearchContext
+
+# Of the pages left out, a reader is told the first; JSON has them all.
+_NAMED = 3
+_NAME = 24  # cells of a name on the screen
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    text: str
+    style: str
+
+
+def screen_notes(context: ResearchContext) -> list[Note]:
+    """All there is to say, for a reader who sees the answer drawn; a long name must not hide what is said of it."""
+    from cli.layout import shorten_middle
+
+    def short(name: str) -> str:
+        return shorten_middle(one_line(name), _NAME)
+
+    return [
+        *(Note(f"✂ {note}", "bold yellow") for note in budget_notes(context, short)),
+        *(Note(f"! {note}", "yellow") for note in notes_on(context.coverage)),
+        *(Note(f"! {note}", "bold red") for note in suspicions(context, short)),
+    ]
+
+
+def budget_notes(context: ResearchContext, shown: Callable[[str], str] = one_line) -> list[str]:
+    """What the budget cost."""
+    notes = []
+    cut = [str(number) for number, source in context.get_citation_map().items() if source.cut and context.truncated]
+    if cut:
+        which = f"source {cut[0]} is" if len(cut) == 1 else f"sources {', '.join(cut[:-1])} and {cut[-1]} are"
+        notes.append(f"truncated: {which} shown in part")
+    if context.dropped:
+        names = ", ".join(f"{shown(d.filename)}:{d.page}" for d in context.dropped[:_NAMED])
+        more = f" and {len(context.dropped) - _NAMED} more" if len(context.dropped) > _NAMED else ""
+        notes.append(f"truncated: left out: {names}{more}")
+    if notes:
+        notes[-1] += f" (budget {context.max_tokens} tokens; raise it with --max-tokens)"
+    return notes
+
+
+def suspicions(context: ResearchContext, shown: Callable[[str], str] = one_line) -> list[str]:
+    """One note for all of them: which they are, and what was seen."""
+    seen = {number: source for number, source in context.get_citation_map().items() if source.suspicious}
+    if not seen:
+        return []
+    names = [f"{number} ({shown(source.filename)}:{source.page})" for number, source in seen.items()]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    signs = dict.fromkeys(sign for source in seen.values() for sign in source.suspicious)
+    which = f"{'source' if len(names) == 1 else 'sources'} {', '.join(names[:_NAMED])}{more}"
+    return [suspicion_note(which, list(signs))]

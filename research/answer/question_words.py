@@ -1,0 +1,155 @@
+"""The words of a question that a page can be held against: all of them, its names and numbers, and its language.
+
+A name is what cannot be said in other words: "Costco", "2017", "NATO". Where no page of a document has it, the document
+is about somebody else, however well the rest fits. Cases are told by capitals, so a question in lower case has no
+names, and neither has one of a language that writes every noun with a capital.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+
+from research.search.boosters.page_references import LANGUAGES
+from research.store.fulltext.analyzer import STOP_WORDS, analyze, letters, normalize
+
+Words = frozenset[str]
+
+# What comes after is a pasted text; its beginning tells as much.
+_MOST_LETTERS = 5000
+_MOST_WORDS = 64
+
+_LETTER = r"[^\W\d_]"
+_NUMBER = r"\d+(?:,\d\d\d(?!\d))*(?:\.\d+)*"
+_TOKEN = re.compile(rf"(?P<number>{_NUMBER})(?![^\W_])|[^\W_]+")
+_PLAIN = re.compile(rf"[a-z]+|{_NUMBER}")
+_BEYOND_ASCII = re.compile(r"[^\W\d_a-z]")
+_PIECE = re.compile(rf"{_LETTER}+|\d+")
+_NO_NAME = re.compile(r"(.)\1+")  # YYYY-MM-DD is a form to fill in
+_LEAST = 3  # letters or digits: smaller numbers and pieces ("Q2", "5 days") stand on any page
+_ACRONYM = 0.5  # beside a name: the page may have it in full
+# English without small words is a list of key words, and other languages write other words with capitals.
+_SMALL_WORDS = 0.2
+_LEAST_SLIP = 5  # letters of a name that may be misspelt
+# A stem may end otherwise than its words do: happi(happy), sensibl(sensibility).
+_ENDING = 2
+# What a question points with is no name: "In Table 3", "Appendix B".
+_POINTING = "section chapter appendix annex part paragraph kapitel abschnitt anhang chapitre sección capítulo capitolo"
+
+# Small words of other languages that English has not, as `normalize` leaves them.
+_ELSEWHERE: Words = frozenset(
+    """
+    der das und ist sind wie wer wann warum wofur welche welcher welches viele vielen wird wurde wurden werden fur mit
+    von zum zur bei eine einen einem einer nicht auf auch bekommt gibt
+    le la les des du une est sont qui que quel quelle quels quelles comment combien pourquoi quand dans avec de et
+    el los las una quien quienes cual cuales como cuanto cuantos cuantas donde cuando para del esta estan
+    gli che della delle dei sono quanto quanti quante quale quali perche nel nella
+    uma quem qual quais quantos quantas onde dos em nas sao
+    het een zijn hoe waar hoeveel voor niet wordt
+    """.split()  # noqa: SIM905 (one word a line would hide the list)
+)
+_BEYOND_LATIN = "\u024f"
+_SAMPLE = 2000  # characters of a page that tell its script
+
+
+def words_in(question: str) -> Words:
+    """The words that are searched, as full-text search compares them."""
+    return frozenset(list(dict.fromkeys(analyze(question[:_MOST_LETTERS])))[:_MOST_WORDS])
+
+
+def names_in(question: str) -> Mapping[str, float]:
+    """The names and numbers of a question, as full-text search has them, with what each counts."""
+    text = question[:_MOST_LETTERS]
+    tokens = list(_TOKEN.finditer(text))
+    small = sum(token.group().lower() in STOP_WORDS for token in tokens)
+    capitals_tell = small >= _SMALL_WORDS * len(tokens)
+    found: dict[str, float] = {}
+    for token in tokens:
+        for part, weight in _names(text, token, capitals_tell=capitals_tell):
+            found.update((stem, weight) for stem in analyze(part) if stem not in found)
+    return {stem: weight for stem, weight in found.items() if stem not in _pointing_words()}
+
+
+def _names(text: str, token: re.Match[str], *, capitals_tell: bool) -> list[tuple[str, float]]:
+    """The parts of one word of a question that are names, each with its weight."""
+    word = token.group()
+    if token["number"]:
+        return [(word, 1.0)] if sum(map(str.isdecimal, word)) >= _LEAST else []
+    if any(map(str.isdecimal, word)):  # FY2017
+        parts = [part for part in _PIECE.findall(word) if len(part) >= _LEAST]
+        return [(part, 1.0 if part.isdecimal() else _ACRONYM) for part in parts]
+    if len(word) < 2 or _NO_NAME.fullmatch(word.lower()):
+        return []
+    if word.isupper():
+        return [(word, _ACRONYM)]
+    before = text[: token.start()].rstrip()
+    begins = not before or before[-1] in ".?!:"
+    return [(word, 1.0)] if word[0].isupper() and not begins and capitals_tell else []
+
+
+@lru_cache(maxsize=1)
+def _pointing_words() -> Words:
+    kinds = (word for language in LANGUAGES.values() for word in (language.pages, *language.kinds))
+    return frozenset(analyze(" ".join((_POINTING, *kinds))))
+
+
+def finder(words: Words) -> Callable[[str], Words]:
+    """Tells which of the words stand in a text. Quicker than to analyse all of it: only what begins as one of these
+    words does is looked at."""
+    if not all(map(str.isascii, words)):
+        return lambda text: words.intersection(analyze(text))
+    begins = tuple({word[: max(2, len(word) - _ENDING)] for word in words if word[0].isalpha()})
+    numbers = any(not word[0].isalpha() for word in words)
+
+    def find(text: str) -> Words:
+        alike = [
+            word
+            for word in set(_PLAIN.findall(folded(text)))
+            if word.startswith(begins) or (numbers and word[0].isdecimal())
+        ]
+        return words.intersection(analyze(" ".join(alike)))
+
+    return find
+
+
+def folded(text: str) -> str:
+    """`normalize`, but where only dashes and quotation marks are not ASCII: that is most pages, and it takes long."""
+    lower = text.lower()
+    return lower if lower.isascii() or not _BEYOND_ASCII.search(lower) else normalize(text)
+
+
+def has_misspelt(name: str, text: str) -> bool:
+    """Whether a word of a text, as `folded` leaves it, is one slip away from a name: health from "Helth"."""
+    if len(name) < _LEAST_SLIP or not name.isalpha():
+        return False
+    alike = re.findall(rf"(?<!{_LETTER}){re.escape(name[0])}{_LETTER}{{{len(name) - 2},}}", text)
+    return any(_is_one_slip(name, stem) for stem in analyze(" ".join(dict.fromkeys(alike))))
+
+
+def _is_one_slip(a: str, b: str) -> bool:
+    """Whether one letter more, less or another, or two changed places, make one word of the other."""
+    if abs(len(a) - len(b)) > 1:
+        return False
+    same = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    rest_a, rest_b = a[same:], b[same:]
+    if rest_a[2:] == rest_b[2:] and rest_a[:2] == rest_b[1::-1]:
+        return True
+    return rest_a[1:] == rest_b[1:] or rest_a == rest_b[1:] or rest_a[1:] == rest_b
+
+
+def is_foreign(question: str, pages: Collection[str]) -> bool:
+    """Whether a question is asked in another language than these pages have: their words cannot be compared."""
+    text = question[:_MOST_LETTERS]
+    if _is_beyond_latin(text):
+        return not any(_is_beyond_latin(page[:_SAMPLE]) for page in pages)
+    used = set(letters(normalize(text)))
+    small = _ELSEWHERE & used
+    if len(small) <= max(1, len(STOP_WORDS & used)):  # one alone may be part of a name: de, la
+        return False
+    return all(2 * len(small.intersection(letters(normalize(page)))) < len(small) for page in pages)
+
+
+def _is_beyond_latin(text: str) -> bool:
+    found = [letter > _BEYOND_LATIN for letter in text if letter.isalpha()]
+    return 2 * sum(found) > len(found)

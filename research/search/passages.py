@@ -1,0 +1,286 @@
+"""The passages of pages: which of their units fit a question, and where on the page they stand.
+
+    score = words + 0.6 · words of its headings alone + cosine + 0.2 if it has a number that is asked for
+
+`words` is the share of the question's weight that stands in the passage; a word of many units of the page counts less,
+since it tells them apart no better. Words of the table's header and of the heading above count, but less than its own.
+`cosine` is that of the chunk around it. Of the few best units of all pages it is that of the unit itself, so that what
+is said in other words is found, at the cost of embedding a few sentences (`FINE`); without an encoder it is nothing.
+
+A passage is one unit or several that follow each other, up to 300 characters: a label with its value, rows of a table,
+a question with its answer. Measured on the pages of mmlongbench-dev that hold the answer (`make bench ONLY=quotes`):
+it stands in one of the three best passages of .61; with the chunk's cosine alone .56, with words alone .54.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from research.boxes import Box, rounded, union
+from research.context.sections import section_path
+from research.context.units import Unit
+from research.models import Passage
+from research.search.numbers_asked import asks_for_number
+from research.store.fulltext.analyzer import analyze
+
+if TYPE_CHECKING:
+    from research.store.catalog.vectors import ComparedChunk
+
+FINE = 4  # units of all pages that are embedded themselves
+_MOST = 3  # passages a page
+_LOOKED_AT = 8  # units of a page, the best by themselves, that a passage is made around
+_AS_GOOD = 0.35  # of the best passage's score, for a further one to be named
+_LONGEST = 300  # characters of a passage of several units
+_CONTEXT = 0.6
+_NUMBER = 0.2
+_HEADING = 0.15  # what a heading loses: it names what is asked for, and says nothing of it
+_ROUGH = 0.25  # what a chunk's cosine says less than a unit's own: the best of a chunk is better than the rest of it
+_BEST = 2.0 + _NUMBER  # the most that a passage can score
+_OPENS = ":?：？"  # what ends so is answered by what follows
+_DIGITS = 4  # of a box
+_NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A visible piece of a page with the cosine of the vector that holds it: a block of a chunk, or a line of OCR."""
+
+    text: str
+    box: Box
+    cosine: float
+
+
+class WantedWords:
+    """The words of a question with their weights, found in texts as full-text search compares them."""
+
+    def __init__(self, question: str, weights: Mapping[str, float]) -> None:
+        self.weights = weights
+        self.number = asks_for_number(question)
+        self.given = frozenset(_NUMBERS.findall(question))  # numbers that are no answer
+        self._known: dict[str, frozenset[str]] = {}
+        self._pattern = _beginnings(weights) if all(word.isascii() for word in weights) else None
+
+    def find(self, text: str) -> Iterator[tuple[int, frozenset[str]]]:
+        """Where in a text words of the question stand, and which. Scripts without blanks are analysed line by line."""
+        if self._pattern is None:
+            for line in re.finditer(r"[^\n]+", text):
+                if found := frozenset(analyze(line.group())) & self.weights.keys():
+                    yield line.start(), found
+            return
+        for match in self._pattern.finditer(text):
+            word = match.group()
+            if word not in self._known:
+                self._known[word] = frozenset(analyze(word)) & self.weights.keys()
+            if self._known[word]:
+                yield match.start(), self._known[word]
+
+
+def _beginnings(words: Mapping[str, float]) -> re.Pattern[str]:
+    """Finds the words that may be meant: stems begin the words they stand for, but for a last letter ("happi")."""
+    starts = []
+    for word in sorted(words, key=len, reverse=True):
+        start = word[:-1] if len(word) > 3 and word.endswith("i") else word
+        grouped = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",?", start) if start.isdigit() else re.escape(start)
+        starts.append(grouped)
+    if not starts:
+        return re.compile(r"(?!)")
+    return re.compile(rf"\b(?:{'|'.join(starts)})[\w.,'’]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit that may be a passage, or part of one."""
+
+    page: PageEvidence
+    index: int
+    score: float
+
+    @property
+    def text(self) -> str:
+        unit = self.page.units[self.index]
+        return self.page.text[unit.start : unit.end]
+
+
+class PageEvidence:
+    """A page's units and what speaks for each of them."""
+
+    def __init__(
+        self,
+        text: str,
+        units: list[Unit],
+        wanted: WantedWords,
+        chunks: Sequence[ComparedChunk] = (),
+        lines: Sequence[Piece] = (),
+    ) -> None:
+        self.text = text
+        self.units = units
+        self._starts = [unit.start for unit in self.units]
+        self._words: list[frozenset[str]] = [frozenset()] * len(self.units)
+        for place, found in wanted.find(text):
+            if (index := self._unit_at(place)) is not None:
+                self._words[index] |= found
+        self._weights = _on_page(wanted.weights, self._words)
+        self._wanted = wanted
+        self._blocks = list(_blocks(text, chunks))
+        self._lines = list(_lines(text, lines))
+        self._cosines = self._rough(chunks)
+        self._context = self._above()
+
+    def refine(self, index: int, cosine: float) -> None:
+        """The unit's own cosine, in place of what its chunk has."""
+        self._cosines[index] = cosine
+
+    def candidates(self) -> list[Candidate]:
+        """Every unit but headings, with what it scores by itself."""
+        found = []
+        for index, unit in enumerate(self.units):
+            if unit.kind != "heading":
+                found.append(Candidate(self, index, self._score(index, index)))
+        return found
+
+    def passages(self, section: str = "") -> tuple[Passage, ...]:
+        """The best passages that do not overlap, best first. `section`: the headings in force where the page begins."""
+        alone = sorted(range(len(self.units)), key=lambda index: -self._score(index, index))[:_LOOKED_AT]
+        # Of equals the longest: what stands beside the match is as likely to answer, and the last, for that follows it.
+        windows: list[tuple[float, int, int]] = []
+        for first, last in self._windows(set(alone)):
+            windows.append((round(self._score(first, last), 6), first, last))
+        scored = sorted(windows, key=lambda entry: (-entry[0], entry[1] - entry[2], -entry[1]))
+        chosen: list[tuple[int, int]] = []
+        found: list[Passage] = []
+        for score, first, last in scored:
+            if len(found) == _MOST or score <= 0 or score < _AS_GOOD * scored[0][0]:
+                break
+            if all(last < begin or first > end for begin, end in chosen):
+                chosen.append((first, last))
+                start, end = self.units[first].start, self.units[last].end
+                share = round(min(1.0, score / _BEST), 4)
+                path = section_path(self.text, self.units, start, section)
+                found.append(Passage(self.text[start:end], share, self._box(start, end), start, end, path))
+        return tuple(found)
+
+    def _windows(self, around: set[int]) -> Iterator[tuple[int, int]]:
+        """First and last unit of whatever may be a passage and has one of these units in it."""
+        for first, unit in enumerate(self.units):
+            ends = [first]
+            while self._goes_on(unit, ends[-1]):
+                ends.append(ends[-1] + 1)
+            if len(ends) == 1 and self._opens(first):
+                ends.append(first + 1)
+            # What announces something is no end, unless nothing else is.
+            closed: list[int] = []
+            for last in ends:
+                if not self._opens(last):
+                    closed.append(last)
+            closed = closed or ends[-1:]
+            yield from ((first, last) for last in closed if not around.isdisjoint(range(first, last + 1)))
+
+    def _opens(self, index: int) -> bool:
+        """Whether a unit is answered by the next one: a question, or what ends with a colon."""
+        unit, following = self.units[index], index + 1
+        if unit.kind == "heading" or following == len(self.units) or self.units[following].kind == "heading":
+            return False
+        return self.text[unit.end - 1] in _OPENS
+
+    def _goes_on(self, first: Unit, last: int) -> bool:
+        following = self.units[last + 1] if last + 1 < len(self.units) else None
+        if following is None or following.kind == "heading" or first.kind == "heading":
+            return False
+        return following.end - first.start <= _LONGEST and (following.block == first.block or self._opens(last))
+
+    def _score(self, first: int, last: int) -> float:
+        own = frozenset[str]().union(*self._words[first : last + 1])
+        weight = self._weights.__getitem__
+        score = sum(map(weight, own)) + _CONTEXT * sum(map(weight, self._context[first] - own))
+        score += max(0.0, *self._cosines[first : last + 1])
+        unit = self.units[first]
+        if self._wanted.number:
+            numbers = set(_NUMBERS.findall(self.text, unit.start, self.units[last].end))
+            score += _NUMBER * (not numbers <= self._wanted.given)
+        return score - _HEADING * (unit.kind == "heading")
+
+    def _above(self) -> list[frozenset[str]]:
+        """Of each unit the question's words in the heading above it and in its table's header."""
+        found: list[frozenset[str]] = []
+        heading: frozenset[str] = frozenset()
+        for index, unit in enumerate(self.units):
+            if unit.kind == "heading":
+                heading = self._words[index]
+            header = unit.header
+            rows = range(0)
+            if header is not None:
+                rows = range(bisect_right(self._starts, header[0]) - 1, bisect_right(self._starts, header[1] - 1))
+            found.append(heading.union(*(self._words[row] for row in rows)))
+        return found
+
+    def _rough(self, chunks: Sequence[ComparedChunk]) -> list[float]:
+        """Of each unit the cosine of its chunk, or of a line in it that has its own."""
+        least = min((chunk.cosine for chunk in chunks), default=0.0) - _ROUGH
+        found = [least] * len(self.units)
+        for places, less in ((self._blocks, _ROUGH), (self._lines, 0.0)):
+            for place in places:
+                first = max(0, bisect_right(self._starts, place.start) - 1)
+                for index in range(first, bisect_right(self._starts, place.end - 1)):
+                    found[index] = max(found[index], place.cosine - less)
+        return found
+
+    def _unit_at(self, place: int) -> int | None:
+        index = bisect_right(self._starts, place) - 1
+        return index if index >= 0 and place < self.units[index].end else None
+
+    def _box(self, start: int, end: int) -> Box | None:
+        for places in (self._lines, self._blocks):  # a line's box is the closer one
+            boxes = [place.box for place in places if place.start < end and start < place.end]
+            if boxes:
+                return rounded(union(boxes), _DIGITS)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    start: int
+    end: int
+    box: Box
+    cosine: float
+
+
+def _on_page(weights: Mapping[str, float], words: Sequence[frozenset[str]]) -> dict[str, float]:
+    """The question's words with their share of its weight on this page."""
+    units = Counter(word for found in words for word in found)
+    here = {word: weight / max(1, units[word]) ** 0.5 for word, weight in weights.items()}
+    whole = sum(here.values()) or 1.0
+    return {word: weight / whole for word, weight in here.items()}
+
+
+def _blocks(text: str, chunks: Sequence[ComparedChunk]) -> Iterator[_Place]:
+    """The visible pieces of chunks, where they stand in the page's text."""
+    for chunk in chunks:
+        at = text.find(chunk.text)
+        ends = [*(region.start for region in chunk.regions[1:]), len(chunk.text)]
+        for region, end in zip(chunk.regions, ends, strict=True):
+            piece = chunk.text[region.start : end].strip()
+            start = text.find(piece, at + region.start if at >= 0 else 0) if piece else -1
+            if start >= 0:
+                yield _Place(start, start + len(piece), region.box, chunk.cosine)
+
+
+def _lines(text: str, lines: Sequence[Piece]) -> Iterator[_Place]:
+    for line in lines:
+        start = text.find(line.text) if line.text else -1
+        if start >= 0:
+            yield _Place(start, start + len(line.text), line.box, line.cosine)
+
+
+def best_units(pages: Sequence[tuple[PageEvidence, float]], most: int | None = FINE) -> list[Candidate]:
+    """The `most` best units of all pages, or every one: those that are worth a vector of their own. The number beside a
+    page is what speaks for all of it."""
+    found: list[tuple[float, int, Candidate]] = []
+    for order, (page, worth) in enumerate(pages):
+        for candidate in page.candidates():
+            found.append((candidate.score + worth, order, candidate))
+    return [candidate for _, _, candidate in sorted(found, key=lambda entry: (-entry[0], entry[1]))[:most]]

@@ -1,0 +1,103 @@
+"""What the shell offers: names of documents and tags of the index that the command would use, and nothing it could
+evaluate."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.completion import complete_document
+from research.records import Chunk, DocumentInfo, Page
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.document_writes import add_document
+from research.store.catalog.documents import FileStamp
+from research.store.files.paths import IndexPaths
+from tests.in_process import Ran
+
+Call = Callable[..., Ran]
+ODD = ["two words & more.pdf", "$(touch owned).pdf", "`touch owned`.pdf", "it's.pdf", 'a"b.pdf', "x;touch owned.pdf"]
+
+
+@pytest.fixture
+def odd(copied: Path) -> Path:
+    with Catalog(IndexPaths(copied), writable=True) as catalog:
+        for number, name in enumerate(ODD, start=1):
+            doc_id = f"{number:016x}"
+            info = DocumentInfo(doc_id, name, "pdf", "", 1, "", f"/gone/{name}", 1, doc_id * 4)
+            pages = [(Page(1, "text"), [Chunk(1, 0, "text", "", 1, (0, 0, 1, 1))])]
+            add_document(catalog, info, FileStamp(f"/gone/{name}", 1, 1, 1, 1), pages, reader_version=1)
+    return copied
+
+
+def in_bash(index: Path, folder: Path, *words: str) -> list[str]:
+    """What bash itself makes of our answer, by the script that `ctx --install-completion` installs."""
+    (folder / "bin").mkdir(exist_ok=True)
+    ctx = folder / "bin" / "ctx"
+    ctx.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m cli.main "$@"\n')
+    ctx.chmod(0o755)
+    script = f"""
+        source <(ctx --show-completion bash)
+        COMP_WORDS=({" ".join(map(shlex.quote, ["ctx", *words]))}); COMP_CWORD={len(words)}
+        _ctx_completion ctx
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    environment = {
+        **os.environ,
+        "CTX_INDEX": str(index),
+        "PATH": os.pathsep.join([str(ctx.parent), os.environ["PATH"]]),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+    }
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script], capture_output=True, text=True, env=environment, cwd=folder, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_bash_gets_words_that_it_cannot_evaluate(odd: Path, tmp_path: Path) -> None:
+    assert in_bash(odd, tmp_path, "show", "cri") == ["crisis-annex.pdf", "crisis.pdf"]
+    offered = in_bash(odd, tmp_path, "ask", "--doc", "")
+    assert offered == [
+        "crisis-annex.pdf", "crisis.pdf", "gardening.pdf", r"two\ words\ \&\ more.pdf", r"x\;touch\ owned.pdf",
+    ]  # fmt: skip
+    assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("show gar", ["gardening.pdf"]),
+        ("open gar", ["gardening.pdf"]),
+        ("remove crisis.", ["crisis.pdf"]),
+        ("tag gar", ["gardening.pdf"]),
+        ("tag gardening.pdf gr", ["green"]),
+        ("search x --tag g", ["green"]),
+        ("search x --not-doc crisis-", ["crisis-annex.pdf"]),
+        ("ask --doc zzz", []),
+    ],
+)
+def test_documents_and_tags(spawn, call: Call, copied: Path, words: str, offered: list[str]) -> None:
+    call("tag", "gardening.pdf", "green", "--index", str(copied))
+    count = len(words.split())
+    env = {"_CTX_COMPLETE": "complete_bash", "COMP_WORDS": f"ctx {words}", "COMP_CWORD": str(count)}
+    ran = spawn(env={**env, "CTX_INDEX": str(copied)})
+    assert (ran.code, ran.out.split(), ran.err) == (0, offered, "")
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_index_that_was_named_is_looked_into(spawn, copied: Path, tmp_path: Path, before: bool) -> None:
+    for index, offered in ((copied, ["gardening.pdf"]), (tmp_path / "none", [])):
+        named = f"--index {index} "
+        words = f"ctx {named}show gar" if before else f"ctx show {named}gar"
+        ran = spawn(env={"_CTX_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4"})
+        assert (ran.code, ran.out.split(), ran.err) == (0, offered, "")
+
+
+def test_whatever_is_wrong_is_silent() -> None:
+    assert complete_document(None, "a") == []

@@ -1,0 +1,205 @@
+"""Which units of a page fit a question: by its words, by the vectors of its chunks, and by what stands around them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_index import add, embed, open_catalog
+
+from research.boxes import Box
+from research.context.units import split
+from research.encoders.registry import load_text_encoder
+from research.index import Index
+from research.models import Passage
+from research.records import Region
+from research.search.numbers_asked import asks_for_number
+from research.search.passages import PageEvidence, Piece, WantedWords, best_units
+from research.store.catalog.vectors import ComparedChunk
+from research.store.fulltext.analyzer import analyze
+
+TOP: Box = (0.1, 0.1, 0.9, 0.2)
+FOOT: Box = (0.1, 0.8, 0.9, 0.9)
+
+
+def passages(
+    text: str, question: str, chunks: tuple[ComparedChunk, ...] = (), lines: tuple[Piece, ...] = ()
+) -> list[Passage]:
+    wanted = WantedWords(question, dict.fromkeys(analyze(question), 1.0))
+    return list(PageEvidence(text, split(text), wanted, chunks, lines).passages())
+
+
+def best(text: str, question: str) -> str:
+    return passages(text, question)[0].text
+
+
+LEAVE = """# Staff handbook
+
+## Vacation
+
+New employees get 18 days of paid vacation in their first year of service at one of the four branches of the library. \
+From the fifth year on it is 25 days, and unused days lapse at the end of March of the following year without exception.
+
+## Parking
+
+The car park behind the library is open to employees and to visitors with a badge from six to ten at night.
+"""
+
+
+def test_the_sentence_that_answers_is_the_best_passage() -> None:
+    found = passages(LEAVE, "How many days of vacation do new employees get?")
+    assert found[0].text.startswith("New employees get 18 days")
+    assert all(LEAVE[each.start : each.end] == each.text for each in found)
+
+
+def test_a_word_of_every_sentence_decides_nothing() -> None:
+    assert best(LEAVE, "When is the library's car park open?").startswith("The car park behind")
+
+
+def test_words_are_compared_as_full_text_search_does() -> None:
+    text = "The offices are closed in winter.\n\nHappiness was measured twice.\n\nSales reached 12,500 units that year."
+    assert best(text, "closing office") == "The offices are closed in winter."
+    assert best(text, "happy measure") == "Happiness was measured twice."
+    assert best(text, "12500") == "Sales reached 12,500 units that year."
+    assert passages(text, "walrus") == []
+
+
+def test_a_word_that_only_begins_alike_is_another_one() -> None:
+    text = "The user manual is blue and thick.\n\nExports to the US fell by a third."
+    assert best(text, "US exports") == "Exports to the US fell by a third."
+
+
+def test_a_label_brings_its_value() -> None:
+    text = (
+        "# Reach\n\nTwitter\n60,860\nBlogs\n18\nForums\n7\n\nPosts were counted in the first week after the accident."
+    )
+    assert "18" in best(text, "How many blogs were there?")
+
+
+def test_a_question_brings_its_answer_and_a_colon_what_it_announces() -> None:
+    faq = (
+        "Can I swim with the watch?\n\nUp to 50 metres deep, not in hot water.\n\nIs it rust-proof?\n\nIt is of resin."
+    )
+    assert best(faq, "Can I swim with it?").endswith("not in hot water.")
+    listed = "The deposit is paid back in these cases:\n\n- the room was never used\n\nBring the receipt."
+    assert best(listed, "In which cases is the deposit paid back?").endswith("- the room was never used")
+
+
+def test_a_row_is_found_by_the_words_of_its_header_and_heading() -> None:
+    text = (
+        "## Influence after the outbreak\n\n| Country | more | less |\n|---|---|---|\n| Norway | 29 | 41 |\n"
+        "| Chile | 19 | 59 |\n\n## Trade after the outbreak\n\n| Country | up | down |\n|---|---|---|\n"
+        "| Norway | 7 | 93 |\n| Chile | 8 | 92 |\n"
+    )
+    found = passages(text, "How much less influence has Chile after the outbreak?")
+    assert "| Chile | 19 | 59 |" in found[0].text
+
+
+def test_a_number_is_preferred_where_one_is_asked_for() -> None:
+    text = "The bridge is high enough for ships, as was seen.\n\nFor ships the bridge is 9.4 m high."
+    assert best(text, "How high is the bridge for ships?").endswith("9.4 m high.")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many blogs were there?", "What percentage agreed?", "In which year was it built? Which year?",
+        "When did it open?", "Wie viele Tage Urlaub?", "Combien de jours ?", "¿Cuántos días?", "Quanti giorni?",
+        "Quantas horas?", "Hoeveel dagen?", "有多少天？", "何人いますか",
+    ],
+)  # fmt: skip
+def test_questions_for_numbers_are_told_in_several_languages(question: str) -> None:
+    assert asks_for_number(question)
+
+
+@pytest.mark.parametrize("question", ["Who wrote it?", "Why did it fail?", "Wer haftet?", "the somewhat longer way"])
+def test_other_questions_are_not(question: str) -> None:
+    assert not asks_for_number(question)
+
+
+def test_other_scripts() -> None:
+    text = "第一章\n\n图书馆周一关闭。儿童可免费入场。\n\n停车场在后面。"
+    assert best(text, "图书馆什么时候关闭").startswith("图书馆周一关闭")
+    greek = "Η βιβλιοθήκη κλείνει τη Δευτέρα.\n\nΤο πάρκινγκ είναι πίσω."
+    assert best(greek, "Πότε κλείνει η βιβλιοθήκη;").startswith("Η βιβλιοθήκη")
+
+
+def test_the_vector_of_a_chunk_finds_what_is_said_in_other_words() -> None:
+    text = "The lift may carry eight persons.\n\nPets have to stay outside."
+    chunks = (
+        ComparedChunk("The lift may carry eight persons.", (Region(0, TOP),), 0.1),
+        ComparedChunk("Pets have to stay outside.", (Region(0, FOOT),), 0.7),
+    )
+    [first, *_] = passages(text, "dogs allowed?", chunks)
+    assert (first.text, first.box) == ("Pets have to stay outside.", FOOT)
+
+
+def test_a_line_of_ocr_has_a_vector_and_a_box_of_its_own() -> None:
+    text = "BLOGS | 18\nFORUMS | 7"
+    chunks = (ComparedChunk(text, (Region(0, (0.0, 0.0, 1.0, 1.0)),), 0.2),)
+    lines = (Piece("BLOGS | 18", TOP, 0.2), Piece("FORUMS | 7", FOOT, 0.8))
+    [first, *_] = passages(text, "boards", chunks, lines)
+    assert "FORUMS | 7" in first.text
+    assert first.box in {FOOT, (0.1, 0.1, 0.9, 0.9)}
+
+
+def test_the_best_units_of_all_pages_are_worth_a_vector_and_no_more() -> None:
+    wanted = WantedWords("vacation", {"vacat": 1.0})
+    pages = [PageEvidence(LEAVE, split(LEAVE), wanted) for _ in range(5)]
+    best = best_units([(page, 1.0 if n == 3 else 0.0) for n, page in enumerate(pages)], most=2)
+    assert [each.page for each in best] == [pages[3]] * 2
+    assert "vacation" in best[0].text
+    before = pages[3].passages()[0].score
+    best[0].page.refine(best[0].index, 0.9)
+    assert pages[3].passages()[0].score > before
+
+
+PIECES = [
+    "# H\n\n",
+    "word ",
+    "red rose. ",
+    "\n",
+    "\n\n",
+    "| a | 1 |\n",
+    "|---|---|\n",
+    "- item\n",
+    "rose?\n\n",
+    "12,000 ",
+    "花。",
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=40).map("".join),
+    st.sampled_from(["rose", "12000 rose", "花", "", "a 1 item"]),
+)
+def test_whatever_the_page_passages_are_whole_units_of_it(text: str, question: str) -> None:
+    found = passages(text, question)
+    ends = 0
+    for each in sorted(found, key=lambda passage: passage.start):
+        assert text[each.start : each.end] == each.text != ""
+        assert each.start >= ends
+        assert 0 < each.score <= 1
+        ends = each.end
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    assert len(found) <= 3
+
+
+def test_a_page_of_one_endless_line_takes_no_time() -> None:
+    """It does nothing that grows faster than the page: ten times as long, and it still comes back."""
+    for text in ("rose " * 20_000, "| rose " * 15_000, "rose?\n" * 15_000, "# rose\n" * 15_000):
+        assert passages(text, "rose")
+
+
+def test_without_an_encoder_passages_are_found_by_words(tmp_path: Path) -> None:
+    with open_catalog(tmp_path) as catalog:
+        add(catalog, {"/a.pdf": [LEAVE, "Nothing of interest stands here."]})
+        embed(catalog, load_text_encoder())
+    with Index(tmp_path) as index:
+        lexical = index.ask("vacation of new employees", mode="lexical")
+        assert lexical.quotes[0].text.startswith("New employees get 18 days")
+        hybrid = index.ask("vacation of new employees")
+        assert hybrid.sources[0].passages[0].section_path == "Staff handbook > Vacation"
