@@ -71,7 +71,7 @@ def _documents(reader: Reader, asked: CollectionQuestion, ranked: Sequence[Ranke
 
 def _by_first_page(reader: Reader, asked: CollectionQuestion, named: Sequence[Ranked]) -> list[Ranked]:
     from research.store.fulltext.analyzer import analyze
-    from research.store.fulltext.document_parts import front_pages, named_words, words_on
+    from research.store.fulltext.naming import front_pages, named_words, words_on
 
     words = set(analyze(asked.topic))
     called = named_words(reader, words)

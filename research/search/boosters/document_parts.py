@@ -23,6 +23,7 @@ NAME = "document-parts"
 
 # What is longer is a pasted text.
 _MOST_LETTERS = 400
+_MOST_NAME = 4  # words; with more, the pages that hold them say as much
 # Where a title page comes that says no more than the title.
 _AMONG_THE_FIRST = 3
 
@@ -83,10 +84,10 @@ def _named_section(reader: Reader, asked: PartQuestion, ranking: Sequence[str]) 
 def _with_title_page(reader: Reader, asked: PartQuestion, ranking: Sequence[str], ranked: Sequence[Ranked]) -> Boosted:
     """Where the question is no more than a name: the title page first if it says what the document is about, or else
     among the first."""
-    if not asked.rest:
+    if not 0 < len(asked.rest) <= _MOST_NAME:
         return Boosted(ranked)
     from research.search.boosters.named_documents import documents_called
-    from research.store.fulltext.document_parts import front_pages
+    from research.store.fulltext.naming import front_pages
 
     [doc_id, *others] = documents_called(reader, asked.rest, asked.document, ranking) or [""]
     fronts = front_pages(reader, [doc_id]).get(doc_id, []) if not others else []

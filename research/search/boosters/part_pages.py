@@ -10,15 +10,14 @@ from research.search.boosters.part_words import IN_FRONT, PARTS
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze
 from research.store.fulltext.document_parts import (
-    FrontPage,
     Heading,
     all_headings,
     count_entries,
     count_years,
     following_pages,
-    front_pages,
     headings_with,
 )
+from research.store.fulltext.naming import FrontPage, front_pages
 
 # How far a part is followed.
 _MOST_PAGES = 30
