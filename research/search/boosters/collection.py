@@ -2,13 +2,12 @@
 
 A document belongs to the answer if a page of it holds all of the topic's words, or if it is nearly as good as the best
 without them. Where documents are to be about the topic, and not only to mention it, those far behind the best are left
-out, and one that has the words in its name or on its first page is shown by that: it says what the document is. Where
-no document belongs to it, the pages that were found stand as they are.
+out, and one that has the words in its name or on its first page is shown by that: it says what the document is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from research.models import Question
@@ -41,24 +40,25 @@ class CollectionBooster:
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
         from research.search.collection_questions import collection_question
+        from research.store.fulltext.documents_about import pages_with_all
 
         asked = collection_question(question.text)
-        named = list(_documents(reader, asked, ranked)) if asked is not None and ranked else []
-        if asked is None or not named:
+        if asked is None or not ranked:
             return Boosted(ranked)
+        holding = pages_with_all(reader, asked.topic)
+        named = list(_documents(asked, ranked, holding))
         if not asked.mentions:
             named = _by_first_page(reader, asked, named)
-        return Boosted(named, frozenset(page.page_id for page in named), "documents")
+        # Those without the words are near, and no more: nobody shall take them for what was asked for.
+        sure = frozenset(page.page_id for page in named if page.doc_id in holding)
+        return Boosted(named, sure, "documents")
 
 
-def _documents(reader: Reader, asked: CollectionQuestion, ranked: Sequence[Ranked]) -> Iterator[Ranked]:
-    """The best page of each document of the answer."""
-    from research.store.fulltext.documents_about import pages_with_all
-
+def _documents(asked: CollectionQuestion, ranked: Sequence[Ranked], holding: Mapping[str, int]) -> Iterator[Ranked]:
+    """The best page of each document of the answer. `holding`: doc_id → the best page with all words of the topic."""
     best: dict[str, Ranked] = {}
     for page in ranked:
         best.setdefault(page.doc_id, page)
-    holding = pages_with_all(reader, asked.topic)
     top = ranked[0].score
     for doc_id, page in best.items():
         share = (0.0 if asked.mentions else _ABOUT) if doc_id in holding else _NEARLY

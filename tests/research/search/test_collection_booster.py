@@ -69,6 +69,14 @@ def test_a_filter_holds(filled: Path) -> None:
     assert (found.answered_by, pages(found)) == ("documents", [("novel.pdf", 2)])
 
 
+def test_what_no_document_mentions_is_not_claimed(filled: Path) -> None:
+    """The nearest documents come, but none of them is marked as what was asked for."""
+    found = search(filled, "Which documents mention xylophones?")
+    assert found.answered_by == "documents"
+    assert not any("collection" in result.legs for result in found.results)
+    assert any("collection" in result.legs for result in search(filled, "Which documents mention tides?").results)
+
+
 def test_it_can_be_switched_off(filled: Path) -> None:
     found = search(filled, "Which documents mention the ferry?", boosters=())
     assert found.answered_by == "pages"
