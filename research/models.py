@@ -139,7 +139,7 @@ class Quote:
     box: tuple[float, float, float, float] | None = None
 
 
-CONFIDENCE_LEVELS = {"none": 0.0, "low": 0.2, "medium": 0.5, "high": 0.8}
+CONFIDENCE_LEVELS = {"none": 0.0, "low": 0.08, "medium": 0.5, "high": 0.8}
 """Each level of confidence and the value it begins with. `none`: nothing that was found seems to answer."""
 
 
