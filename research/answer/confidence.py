@@ -33,6 +33,7 @@ _PAGES = 10  # that are looked at: more say more about the documents than about 
 _FIRST = 3  # of them are held against the question's words
 _WORDS = 3  # of a question that must be on one page: fewer may be there by chance, more need not be
 _ALIKE = 0.4  # cosine: one far question in a thousand has it and nothing else
+_LEAST = 0.0001  # of what was found at all
 _NO_NAMES = 0.5  # so that one name of one weighs more than one of many
 
 
@@ -79,7 +80,7 @@ def judged(features: Features, weights: Weights) -> Confidence:
     pointed = features.lifted > 0 or features.whole or features.alike
     if (pointed and features.missing == 0) or features.foreign:
         value = max(value, CONFIDENCE_LEVELS["low"])
-    return Confidence.of(value)
+    return Confidence.of(max(value, _LEAST))
 
 
 def likelihood(features: Features, weights: Weights) -> float:
