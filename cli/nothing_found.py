@@ -26,7 +26,7 @@ def nothing_found(
 ) -> NothingFoundError | None:
     """Why there is no answer; None if there may be one. `best` is the first of the pages that were found and wanted,
     `filtered` whether the question was asked of some documents or pages only."""
-    if confidence is None or confidence.value == 0:
+    if confidence is None or confidence.value == 0:  # not a page was found
         return None if best else NothingFoundError(_NOTHING, hint="try other words, --mode hybrid, or see: ctx list")
     if best is None:
         return _left_out(index, confidence)

@@ -241,12 +241,13 @@ class Index:
         with self.catalog.snapshot() as reader:
             asked = self._question(reader, question, mode, documents, filters)
             found = self.source.retrieve(reader, asked, limit)
-            confidence = confidence_of(found.searched, found.items)
+            coverage = found.coverage or Coverage()
+            confidence = confidence_of(found.searched, found.items, coverage)
             wanted = self._least(min_score, min_confidence).of(found.items, confidence)
             asked = asked.searching(found.searched)
             items = self.source.with_passages(reader, asked, wanted, look=highlights)
         results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
-        coverage = (found.coverage or Coverage()).noting(asked.notes)
+        coverage = coverage.noting(asked.notes)
         return SearchResults(
             question, results, coverage, found.timings, found.searched, found.rewrites, found.answered_by, confidence
         )

@@ -146,7 +146,7 @@ class Quote:
     header: str = ""  # of the table that a row stands in, if it is not part of the text
 
 
-CONFIDENCE_LEVELS = {"none": 0.0, "low": 0.2, "medium": 0.5, "high": 0.8}
+CONFIDENCE_LEVELS = {"none": 0.0, "low": 0.08, "medium": 0.5, "high": 0.8}
 """Each level of confidence and the value it begins with. `none`: nothing that was found seems to answer."""
 
 

@@ -1,9 +1,8 @@
 """Confidence: how likely it is that a page that answers the question is among those found.
 
-Five things tell, none of which depends on how large the index is:
+Four things tell, and they mean the same in an index of any size:
 
     score     the best sum of the legs, 0 to 1
-    cosine    of the best passage, where words and vectors both searched
     together  how many words of the question stand on one of the first pages: of three, or of all if it has fewer
     lifted    whether a booster put the first page there, because the question points to it
     missing   the names and numbers of the question that a document found has nowhere: 0 none, towards 1 all
@@ -12,8 +11,8 @@ Five things tell, none of which depends on how large the index is:
 
 Fitted by `make bench ONLY=confidence` on questions asked of their own documents and as many of others', near misses,
 key words and gibberish; the same weights for every question and index. The levels are thresholds of the value. Below
-`low` nothing found seems to answer; what words cannot tell is never put there: a page that the question points to, one
-that holds every word of it, and a question in another language than its pages.
+`low` nothing found seems to answer; what the words cannot tell is never put there: a page that the question points to,
+one that holds every word of it or says much the same in others, and a question in another language than its pages.
 """
 
 from __future__ import annotations
@@ -28,65 +27,65 @@ from research.models import CONFIDENCE_LEVELS, Confidence
 from research.store.fulltext.analyzer import analyze_name
 
 if TYPE_CHECKING:
-    from research.models import Item
+    from research.models import Coverage, Item
 
 _PAGES = 10  # that are looked at: more say more about the documents than about the question
 _FIRST = 3  # of them are held against the question's words
 _WORDS = 3  # of a question that must be on one page: fewer may be there by chance, more need not be
+_ALIKE = 0.4  # cosine: one far question in a thousand has it and nothing else
+_LEAST = 0.0001  # of what was found at all
 _NO_NAMES = 0.5  # so that one name of one weighs more than one of many
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What is known of a ranking; the last two only keep it from `none`."""
+    """What is known of a ranking; the last three only keep it from `none`."""
 
     score: float
-    cosine: float
     together: float
     lifted: float
     missing: float
     whole: bool = False  # a page holds every word of the question
-    foreign: bool = False  # it is asked in another language
+    alike: bool = False  # a passage means much the same, in whatever words
+    foreign: bool = False  # the question is in another language
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     score: float
-    cosine: float
     together: float
     lifted: float
     missing: float
     always: float
 
 
-# By the legs that saw the pages. A leg alone has no other to agree with; boosters do not follow it.
+# By the legs that took part; boosters do not follow one that stands alone.
 WEIGHTS = {
-    "both": Weights(4.88, 2.23, 2.14, 1.03, -5.32, -3.75),
-    "lexical": Weights(5.57, 0.0, 2.71, 0.0, -4.54, -3.25),
-    "dense": Weights(3.83, 0.0, 1.92, 0.0, -5.3, -2.38),
-    "visual": Weights(3.87, 0.0, 1.92, 0.0, -5.03, -2.59),
+    "both": Weights(11.6, 2.4, 1.1, -9.1, -5.1),
+    "lexical": Weights(9.3, 2.7, 0.0, -6.5, -4.2),
+    "dense": Weights(4.1, 2.3, 0.0, -7.4, -2.8),
+    "visual": Weights(4.4, 2.2, 0.0, -7.0, -3.1),
 }
 
 
-def confidence_of(searched: str, items: Sequence[Item]) -> Confidence:
+def confidence_of(searched: str, items: Sequence[Item], coverage: Coverage) -> Confidence:
     """`searched` is the question as rewriters left it, `items` what was found for it, best first."""
     if not items:
         return Confidence.of(0.0)
-    return judged(features_of(searched, items), legs_of(items))
+    return judged(features_of(searched, items), weights_for(coverage))
 
 
-def judged(features: Features, legs: str) -> Confidence:
-    value = likelihood(features, WEIGHTS[legs])
-    pointed = features.lifted > 0 and features.missing == 0
-    if pointed or features.whole or features.foreign:
+def judged(features: Features, weights: Weights) -> Confidence:
+    value = likelihood(features, weights)
+    pointed = features.lifted > 0 or features.whole or features.alike
+    if (pointed and features.missing == 0) or features.foreign:
         value = max(value, CONFIDENCE_LEVELS["low"])
-    return Confidence.of(value)
+    return Confidence.of(max(value, _LEAST))
 
 
 def likelihood(features: Features, weights: Weights) -> float:
     total = (
         weights.score * features.score
-        + weights.cosine * features.cosine
         + weights.together * features.together
         + weights.lifted * features.lifted
         + weights.missing * features.missing
@@ -95,12 +94,11 @@ def likelihood(features: Features, weights: Weights) -> float:
     return 1.0 / (1.0 + math.exp(-total))
 
 
-def legs_of(items: Sequence[Item]) -> str:
-    """Which weights hold: those of a leg that saw the pages alone, or of words and vectors together."""
-    seen = {name for item in items[:_PAGES] for name in item.legs}
-    if {"lexical", "dense"} <= seen:
-        return "both"
-    return next((name for name in ("lexical", "dense", "visual") if name in seen), "both")
+def weights_for(coverage: Coverage) -> Weights:
+    """Those of the legs that took part: of one that stood alone, whatever was asked for, or of words and vectors."""
+    legs = {leg.name for leg in coverage.legs if leg.status == "ok"}
+    alone = "" if {"lexical", "dense"} <= legs else next((name for name in WEIGHTS if name in legs), "")
+    return WEIGHTS[alone or "both"]
 
 
 def features_of(searched: str, items: Sequence[Item]) -> Features:
@@ -111,11 +109,11 @@ def features_of(searched: str, items: Sequence[Item]) -> Features:
     readable = any(page.text.strip() for page in first)
     return Features(
         score=min(1.0, max(page.raw_score for page in pages)),
-        cosine=max(page.legs["dense"].score if "dense" in page.legs else 0.0 for page in first),
         together=_together(words, found) if readable else 1.0,
         lifted=float(any("place" in leg.parts for leg in first[0].legs.values())),
         missing=_missing(names_in(searched), pages, found) if readable else 0.0,
         whole=bool(words) and words in (_words_on(pages, words) if len(words) <= _WORDS else found),
+        alike=any("dense" in page.legs and page.legs["dense"].score >= _ALIKE for page in first),
         foreign=is_foreign(searched, [page.text for page in first]),
     )
 

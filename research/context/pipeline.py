@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Stage = Callable[[list[Item]], list[Item]]
 PassageFinder = Callable[[Question, list[Item]], list[Item]]
-Judge = Callable[[str, Sequence[Item]], Confidence]
+Judge = Callable[[str, Sequence[Item], Coverage], Confidence]
 
 CUT_MARK = "[…]"
 
@@ -125,7 +125,7 @@ def build(
     for stage in stages:
         items = stage(items)
     searched = next((found.searched for found in retrieved if found.searched), question.text)
-    confidence = judge(searched, items) if judge is not None else None
+    confidence = judge(searched, items, _coverage(retrieved)) if judge is not None else None
     items = (least or Least()).of(items, confidence)[: budget.max_items]
     if passages is not None:
         with recorder.time("passages") if recorder else nullcontext():

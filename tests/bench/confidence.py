@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest import ingest
-from research.answer.confidence import WEIGHTS, Features, features_of, judged, legs_of
+from research.answer.confidence import WEIGHTS, Features, features_of, judged
 from research.evaluation.questions import document_key, read_questions
 from research.index import Index
 from research.models import CONFIDENCE_LEVELS, Question
@@ -125,10 +125,10 @@ def _ask_all(index: Index, mode: str, here: Set, sets: Sequence[Set]) -> Iterato
             limits = None if documents is None else tuple(documents)
             found = index.source.retrieve(reader, Question(text, mode=mode, documents=limits), 10)
         if not found.items:
-            nothing = Features(0.0, 0.0, 0.0, 0.0, 0.0)
+            nothing = Features(0.0, 0.0, 0.0, 0.0)
             return Asked(kind, here.name, taken_from, nothing, 0.0, text)
         features = features_of(found.searched, found.items)
-        return Asked(kind, here.name, taken_from, features, judged(features, legs_of(found.items)).value, text)
+        return Asked(kind, here.name, taken_from, features, judged(features, WEIGHTS[MODES[mode]]).value, text)
 
     for each in sets:
         for text, gold in each.questions:
@@ -204,7 +204,7 @@ def _report_left_out(mode: str, found: Sequence[Asked], names: Sequence[str]) ->
 
 def _matrix(found: Sequence[Asked]) -> Floats:
     """The features that have weights, and one that is always there."""
-    return np.array([[*astuple(each.features)[:5], 1.0] for each in found])
+    return np.array([[*astuple(each.features)[:4], 1.0] for each in found])
 
 
 def _fitted(found: Sequence[Asked], legs: str) -> Floats:
