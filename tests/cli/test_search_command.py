@@ -28,15 +28,8 @@ def test_piped_a_result_is_one_line_of_four_fields(call, filled: Path) -> None:
 def test_json(call, filled: Path) -> None:
     document = call("search", "housing", "--json", "--index", str(filled)).document
     assert list(document) == [
-        "schema",
-        "query",
-        "searched",
-        "rewrites",
-        "answered_by",
-        "results",
-        "coverage",
-        "timings",
-    ]
+        "schema", "query", "searched", "rewrites", "answered_by", "confidence", "results", "coverage", "timings",
+    ]  # fmt: skip
     assert document["schema"] == "ctx.search/2"
     assert list(document["results"][0]) == [
         "citation", "doc_id", "filename", "page", "page_label", "section_path", "relevance_score", "raw_score",
