@@ -23,8 +23,8 @@ _ESCAPES = re.compile(
     r"|\x1b[\]PX^_][^\x07\x1b]{0,256}(?:\x07|\x1b\\)"
     r"|\x1b[ -/]*[0-~]"
 )
-# The beginning of an escape, or of \r\n, whose end may be in the next piece.
-_UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,256}\x1b?|[ -/]*)|\x9b[0-?]*[ -/]*|\r)\Z")
+# The beginning of an escape whose end may be in the next piece.
+_UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,256}\x1b?|[ -/]*)|\x9b[0-?]*[ -/]*)\Z")
 _LINE_END = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -38,9 +38,9 @@ class Guard:
         self.stopped = ""
         self._room = max_tokens * _MOST_CHARACTERS
         self._begun = False
+        self._cleaner = _Cleaner()
         self._thoughts = _Thoughts()
         self._key = key
-        self._escape = ""  # held back: it may be the beginning of an escape
         self._prefix = ""  # held back: it may be the beginning of the key
         self._tail = ""  # the last of what was given out
         self._unseen = 0  # characters of it that were not looked at yet
@@ -51,14 +51,11 @@ class Guard:
 
     def feed(self, text: str) -> str:
         """What may be passed on of what has come."""
-        text = self._escape + text
-        unfinished = _UNFINISHED.search(text)
-        self._escape = unfinished[0] if unfinished else ""
-        return self._limited(self._without_key(self._thoughts.without(_clean(text.removesuffix(self._escape)))))
+        return self._limited(self._without_key(self._thoughts.without(self._cleaner.feed(text))))
 
     def end(self) -> str:
         """What was held back and is harmless after all."""
-        text, self._escape = self._thoughts.without(_clean(self._escape)) + self._thoughts.end(), ""
+        text = self._thoughts.without(self._cleaner.end()) + self._thoughts.end()
         text, self._prefix = self._without_key(text) + self._prefix, ""
         return self._limited(text)
 
@@ -84,6 +81,26 @@ class Guard:
         longest = min(len(text), len(value) - 1)
         self._prefix = next((value[:size] for size in range(longest, 0, -1) if text.endswith(value[:size])), "")
         return scrub(text.removesuffix(self._prefix), self._key)
+
+
+class _Cleaner:
+    """Takes out escapes, then control characters; every kind of line's end becomes the plain one."""
+
+    def __init__(self) -> None:
+        self._escape = ""  # held back: it may be the beginning of an escape
+        self._return = ""  # held back: it may be the half of a line's end
+
+    def feed(self, text: str) -> str:
+        text = self._escape + text
+        unfinished = _UNFINISHED.search(text)
+        self._escape = unfinished[0] if unfinished else ""
+        text = self._return + _ESCAPES.sub("", text.removesuffix(self._escape))
+        self._return = "\r" if text.endswith("\r") else ""
+        return _plain(text.removesuffix(self._return))
+
+    def end(self) -> str:
+        rest, self._escape, self._return = self._return + _ESCAPES.sub("", self._escape), "", ""
+        return _plain(rest)
 
 
 class _Thoughts:
@@ -129,5 +146,5 @@ def repeats_itself(text: str) -> bool:
     return False
 
 
-def _clean(text: str) -> str:
-    return _CONTROL.sub("", _LINE_END.sub("\n", _ESCAPES.sub("", text)))
+def _plain(text: str) -> str:
+    return _CONTROL.sub("", _LINE_END.sub("\n", text))

@@ -27,6 +27,7 @@ def passed(*pieces: str, max_tokens: int = 1000, key: str = "") -> str:
         ("one\x00two\x08\x7fthree\x85four\ud800five", "onetwothree\nfourfive"),
         ("line\r\nover\rwritten", "line\nover\nwritten"),
         ("ends in \x1b[3", "ends in 3"),
+        ("over\r\x1b[3m\nthere", "over\nthere"),
         ("\n\n  begins late", "begins late"),
         ("<think>so\nmuch</think>\n\nYes.", "Yes."),
         ("<think>never ends", ""),
@@ -40,7 +41,7 @@ def test_whole_or_in_letters(said: str, safe: str) -> None:
     assert passed(*said) == safe
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.sampled_from(["\x1b", "[", "3", "m", "]", "\x07", "\\", "\r", "\n", "\x9b", "a", " ", "P", "\x00"])),
     st.integers(1, 4),
