@@ -13,15 +13,15 @@ from typing import Any
 
 from cli.options import LogLevel
 from cli.output import one_line, say
-from research.errors import CtxError, NothingFoundError, UsageError
+from research.errors import CtxError, ModelError, NothingFoundError, UsageError
 from research.observe.log import NAME, frames_of, full_text, in_full, logger_of
 
 LOG_FILE, LOG_LEVEL = "CTX_LOG", "CTX_LOG_LEVEL"
 
 _CLI = "cli"
 _PRIVATE = 0o600
-# Their messages repeat what was typed, perhaps a question.
-_QUOTING = (UsageError, NothingFoundError)
+# Their messages repeat what was typed or sent, perhaps a question.
+_QUOTING = (UsageError, NothingFoundError, ModelError)
 
 
 class Log:

@@ -13,14 +13,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from research.answer.model.client import ModelClient
+    from research.answer.model.registry import open_model
+    from research.answer.written import WrittenAnswer, write_answer
     from research.contract import ContextBuilder, SearchEngine, SearchResult
     from research.errors import (
         BusyError,
+        ContextTooLongError,
         CtxError,
         DocumentError,
         EncoderNotAllowed,
         EncoderUnavailable,
         IndexUnusableError,
+        ModelBusyError,
+        ModelError,
+        ModelProtocolError,
+        ModelRefusedError,
+        ModelTimeoutError,
+        ModelUnavailableError,
         NewerIndexError,
         NothingFoundError,
         OcrError,
@@ -40,6 +50,7 @@ _HOMES = {
     "BusyError": "research.errors",
     "ChromaClient": "research.store.client",
     "ContextBuilder": "research.contract",
+    "ContextTooLongError": "research.errors",
     "Coverage": "research.models",
     "CtxError": "research.errors",
     "DocumentError": "research.errors",
@@ -49,6 +60,13 @@ _HOMES = {
     "Index": "research.index",
     "IndexUnusableError": "research.errors",
     "LegScore": "research.models",
+    "ModelBusyError": "research.errors",
+    "ModelClient": "research.answer.model.client",
+    "ModelError": "research.errors",
+    "ModelProtocolError": "research.errors",
+    "ModelRefusedError": "research.errors",
+    "ModelTimeoutError": "research.errors",
+    "ModelUnavailableError": "research.errors",
     "NewerIndexError": "research.errors",
     "NothingFoundError": "research.errors",
     "OcrError": "research.errors",
@@ -60,12 +78,16 @@ _HOMES = {
     "StoppedError": "research.errors",
     "UntrustedError": "research.errors",
     "UsageError": "research.errors",
+    "WrittenAnswer": "research.answer.written",
+    "open_model": "research.answer.model.registry",
+    "write_answer": "research.answer.written",
 }
 
 __all__ = [
     "BusyError",
     "ChromaClient",
     "ContextBuilder",
+    "ContextTooLongError",
     "Coverage",
     "CtxError",
     "DocumentError",
@@ -75,6 +97,13 @@ __all__ = [
     "Index",
     "IndexUnusableError",
     "LegScore",
+    "ModelBusyError",
+    "ModelClient",
+    "ModelError",
+    "ModelProtocolError",
+    "ModelRefusedError",
+    "ModelTimeoutError",
+    "ModelUnavailableError",
     "NewerIndexError",
     "NothingFoundError",
     "OcrError",
@@ -86,7 +115,10 @@ __all__ = [
     "StoppedError",
     "UntrustedError",
     "UsageError",
+    "WrittenAnswer",
     "__version__",
+    "open_model",
+    "write_answer",
 ]
 
 

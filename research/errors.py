@@ -12,6 +12,13 @@
     │   └── EncoderNotAllowed 1  an index asks for one that the user has not allowed
     ├── DocumentError        1  one file cannot be read; never stops a run
     ├── OcrError             1  one image cannot be read; never stops a document
+    ├── ModelError           1  a language model wrote no answer, or not all of it; quotes and sources need none
+    │   ├── ModelUnavailableError 1  nobody there, or a package is missing
+    │   ├── ModelTimeoutError 1  it says nothing, or too slowly
+    │   ├── ModelRefusedError 1  the key, the model's name or the request is not accepted
+    │   ├── ModelBusyError   1  too many requests, or the server is in trouble
+    │   ├── ModelProtocolError 1  what came is no answer of a model, or half of one
+    │   └── ContextTooLongError 1  the prompt is longer than the model takes
     └── StoppedError       130  the user ended it
 
 Only `cli` turns these into words and exit codes; everything below raises them. What the machine says (a full disk, no
@@ -116,6 +123,46 @@ class OcrError(CtxError):
     def __init__(self, message: str, *, code: str = OCR_FAILED, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.code = code
+
+
+class ModelError(CtxError):
+    """A model's answer failed. `code` is a stable word for scripts, `retry_after` the seconds after which the same may
+    be tried again, None where that would not help. The message may quote the server's own words, and those may quote
+    what it was sent; a key is never among them."""
+
+    code = "failed"
+    retry_after: float | None = None
+
+
+class ModelUnavailableError(ModelError):
+    code = "unavailable"
+
+
+class ModelTimeoutError(ModelError):
+    code = "timeout"
+
+
+class ModelRefusedError(ModelError):
+    code = "refused"
+
+
+class ModelBusyError(ModelError):
+    code = "busy"
+
+
+class ModelProtocolError(ModelError):
+    code = "protocol"
+
+
+class ContextTooLongError(ModelError):
+    """`window` is how many tokens the model takes, `prompt_tokens` how many it counted; 0 where it does not say."""
+
+    code = "context_too_long"
+
+    def __init__(self, message: str, *, window: int = 0, prompt_tokens: int = 0, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.window = window
+        self.prompt_tokens = prompt_tokens
 
 
 class StoppedError(CtxError):

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import research
+from research.secret import KEY_VARIABLE
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_SECONDS = 1.0
@@ -33,15 +34,17 @@ def start_helper(
 
     The helper runs these sources and not others: -P keeps the folder the user stands in off its module path, which
     may hold anything, a json.py too. A crash inside compiled code leaves its place on stderr. One that does not hear
-    Ctrl-C is in a process group of its own: its parent hears it and ends it.
+    Ctrl-C is in a process group of its own: its parent hears it and ends it. None is told the key of a model: some of
+    them open hostile files.
     """
     home = str(Path(research.__file__).parent.parent)
+    inherited = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
     return subprocess.Popen(
         [sys.executable, "-P", "-X", "faulthandler", "-m", module, str(os.getpid()), *arguments],
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=stderr,
-        env={**os.environ, **(environment or {}), "PYTHONPATH": home},
+        env={**inherited, **(environment or {}), "PYTHONPATH": home},
         process_group=None if hears_ctrl_c else 0,
     )
 

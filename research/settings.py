@@ -24,8 +24,9 @@ from research.models import CONFIDENCE_LEVELS
 
 _PREFIX = "CTX_"
 # Variables that are no settings, because they are needed before there are any; and what is easily said instead.
-_OTHER_VARIABLES = ("CTX_LOG", "CTX_LOG_LEVEL")
+_OTHER_VARIABLES = ("CTX_LOG", "CTX_LOG_LEVEL", "CTX_MODEL_KEY")
 _MEANT = {"CTX_LOG_FILE": "CTX_LOG"}
+_KEYS = ("key", "model_key", "api_key")  # a file is no place for one
 _ALIKE = 0.8  # less, and names of other programs would be taken for mistakes
 
 _SHOWN = 60  # characters of a wrong value
@@ -37,6 +38,7 @@ _NONE = ["off"]  # the empty list, which a variable cannot say
 # SQLite and Chroma count in 64 and 32 bits; nobody means more than this.
 _MOST_RESULTS = 10_000
 _MOST_TOKENS = 1_000_000_000
+_MOST_SECONDS = 86_400
 
 
 class Mode(StrEnum):
@@ -70,6 +72,7 @@ class Rule(NamedTuple):
     share: bool = False  # a number from 0 to 1 may stand in place of a choice
     numbered: str = ""  # a choice that may be followed by a colon and a number, `cuda:1`
     separator: str = ""  # between the entries of a list in a CTX_* variable
+    address: bool = False  # it is the address of a server
     flag: bool = False  # whether an option of its name sets it
     users_own: str = ""  # why a found ctx.toml may not set it
     inside: str = ""  # why a found ctx.toml may name only folders inside its own
@@ -120,6 +123,18 @@ class Settings:
     links: str = _setting("auto", choices=("auto", "on", "off"))
     # what opens a PDF at a page, as a command with {path}, {page} and {link}; empty: what is installed
     viewer: str = _setting("", users_own="it names a program to run")
+    # the model that writes an answer from the sources, by the name its server knows; `local` is the one of the extra of
+    # that name; empty: none, and nothing is sent anywhere
+    model: str = _setting("", flag=True, users_own="it says to whom questions and passages are sent")
+    # any OpenAI-compatible server; the key, if it wants one, is CTX_MODEL_KEY's or the keyring's
+    model_url: str = _setting("", flag=True, address=True, users_own="it says where questions and passages are sent")
+    # how much of prompt and answer together the model takes; 0: not known, and found out when it is too much
+    model_context: int = _setting(0, maximum=_MOST_TOKENS, users_own="it says how much is sent to a model")
+    # seconds in which the model has to begin; it may pause half as long, and take five times as long in all
+    model_timeout: int = _setting(120, minimum=1, maximum=_MOST_SECONDS, users_own="it says how long a model may take")
+    max_answer_tokens: int = _setting(
+        600, flag=True, minimum=1, maximum=1_000_000, users_own="it says how much a model may write"
+    )
     # folders whose .ctx and ctx.toml are used though somebody else owns or may write them
     safe_folders: tuple[str, ...] = _setting((), separator=os.pathsep, users_own="it says whom to trust")
 
@@ -195,6 +210,8 @@ def check(name: str, value: Any, where: str) -> Any:
     """The value as the setting has it. Raises `UsageError` that says where it was given and what is allowed."""
     setting = _FIELDS.get(name)
     if setting is None:
+        if name in _KEYS:
+            raise UsageError(f"{where}: a key stands in no file", hint="take it out; export CTX_MODEL_KEY=… instead")
         close = _closest(name, _FIELDS)
         hint = f"did you mean {close}?" if close else "known settings: " + ", ".join(_FIELDS)
         raise UsageError(f"{where}: unknown setting {name!r}", hint=hint)
@@ -262,8 +279,21 @@ def _text(name: str, value: Any, where: str, rule: Rule) -> str:
         if not isinstance(value, str) or not (value in rule.choices or numbered):
             choices = [*rule.choices, *([f"{rule.numbered}:N"] if rule.numbered else [])]
             raise UsageError(f"{where}: {name} cannot be {_shown(value)}", hint="choose one of: " + ", ".join(choices))
+    if rule.address and value:
+        return _address(name, value, where)
     if not isinstance(value, str) or "\0" in value:
         raise UsageError(f"{where}: {name} must be text, not {_shown(value)}", hint=f'{name} = "…"')
+    return str(value)
+
+
+def _address(name: str, value: Any, where: str) -> str:
+    """Whatever is wrong with it, it is not shown: it may hold a password."""
+    from research.address import EXAMPLE, parse_address
+
+    try:
+        parse_address(value if isinstance(value, str) else "")
+    except ValueError as error:
+        raise UsageError(f"{where}: {name} is no address: {error}", hint=f'{name} = "{EXAMPLE}"') from None
     return str(value)
 
 

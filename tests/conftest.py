@@ -23,7 +23,7 @@ from research.telemetry import switch_off
 from tests.research.encoders.tiny_text import make_tiny_text
 from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter
 
-pytest_plugins = ["tests.pace"]
+pytest_plugins = ["tests.loopback", "tests.pace"]
 
 switch_off()
 

@@ -50,3 +50,12 @@ def test_a_helper_runs_our_sources_whatever_lies_in_the_folder(tmp_path: Path, m
     with process.start_helper("json.tool", stderr=subprocess.PIPE) as helper:
         _, said = helper.communicate(timeout=60)
     assert f"can't open '{os.getpid()}'".encode() in said, "the real one, told the process id"
+
+
+def test_a_helper_is_not_told_the_key_of_a_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CTX_MODEL_KEY", "sk-live-0123456789")
+    with process.start_helper("json.tool", stdin=subprocess.PIPE) as helper:
+        told = Path(f"/proc/{helper.pid}/environ").read_bytes()
+        helper.kill()
+    assert b"PYTHONPATH=" in told
+    assert b"sk-live" not in told

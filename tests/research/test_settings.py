@@ -183,10 +183,11 @@ def test_the_encodings_are_those_that_can_be_counted() -> None:
         ("CTX_SAFE_FOLDER", "CTX_SAFE_FOLDERS"),
         ("CTX_LOGLEVEL", "CTX_LOG_LEVEL"),
         ("CTX_LOG_FILE", "CTX_LOG"),
+        ("CTX_MODELKEY", "CTX_MODEL_KEY"),
     ],
 )
 def test_a_misspelt_variable_is_known_by_its_likeness(name: str, meant: str) -> None:
-    known = {"CTX_LOG": "x", "CTX_LOG_LEVEL": "x", "CTX_INDEX": "x", "CTX_SAFE_FOLDERS": "x"}
+    known = {"CTX_MODEL_KEY": "x", "CTX_LOG": "x", "CTX_LOG_LEVEL": "x", "CTX_INDEX": "x", "CTX_SAFE_FOLDERS": "x"}
     foreign = {"CTX_NODE": "x", "CTX_VERSION": "x", "MAX_TOKEN": "x", "_CTX_COMPLETE": "x"}
     assert misspelt_variables({**known, **foreign, name: "x"}) == {name: meant}
 
@@ -261,6 +262,11 @@ def test_an_index_outside_the_folder_is_not_taken_from_a_file_found_there(projec
         ("visual = 'regions'", ["--visual", "CTX_VISUAL="]),
         ("device = 'cuda'", ["--device", "CTX_DEVICE="]),
         ("allowed_encoders = ['some/model']", ["CTX_ALLOWED_ENCODERS="]),
+        ("model = 'local'", ["--model", "CTX_MODEL="]),
+        ("model_url = 'http://127.0.0.1:1'", ["--model-url", "CTX_MODEL_URL="]),
+        ("model_context = 9", ["CTX_MODEL_CONTEXT="]),
+        ("model_timeout = 9", ["CTX_MODEL_TIMEOUT="]),
+        ("max_answer_tokens = 9", ["--max-answer-tokens", "CTX_MAX_ANSWER_TOKENS="]),
     ],
 )
 def test_what_loads_code_is_not_taken_from_a_file_found_in_a_folder(
@@ -281,6 +287,39 @@ def test_what_loads_code_is_not_taken_from_a_file_found_in_a_folder(
     variable = f"CTX_{key.upper()}"
     with pytest.raises(UsageError):  # said elsewhere too, the file is still wrong
         load_settings(folder=project, environment={variable: "x"})
+
+
+def test_no_model_is_named_until_the_user_does() -> None:
+    assert (Settings().model, Settings().model_url) == ("", "")
+
+
+@pytest.mark.parametrize("value", ["localhost:11434", "http://user:hunter2@host/v1", "https://host/?key=hunter2"])
+def test_a_wrong_address_is_told_and_not_repeated(project: Path, config: Path, value: str) -> None:
+    _write(config, f"model_url = '{value}'")
+    ways: list[tuple[dict[str, Any], dict[str, str]]] = [
+        ({}, {}),
+        ({"model_url": value}, {}),
+        ({}, {"CTX_MODEL_URL": value}),
+    ]
+    for flags, environment in ways:
+        with pytest.raises(UsageError, match="model_url is no address: it ") as caught:
+            load_settings(flags, folder=project, environment=environment)
+        assert "hunter2" not in caught.value.message + caught.value.hint
+    _write(config, f"model_url = ['{value}']")
+    with pytest.raises(UsageError, match="model_url is no address") as caught:
+        load_settings(folder=project, environment={})
+    assert "hunter2" not in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["model_key", "api_key", "key"])
+def test_a_key_in_a_file_is_refused_and_not_repeated(project: Path, config: Path, name: str) -> None:
+    for path in (config, project / "ctx.toml"):
+        _write(path, f"{name} = 'hunter2'")
+        with pytest.raises(UsageError, match="a key stands in no file") as caught:
+            load_settings(folder=project, environment={})
+        assert "CTX_MODEL_KEY" in caught.value.hint
+        assert "hunter2" not in caught.value.message + caught.value.hint
+        path.unlink()
 
 
 def test_lists(project: Path, config: Path) -> None:

@@ -1,0 +1,130 @@
+"""Keys of model servers: where they come from, and that nothing ever shows them.
+
+A key comes from the environment (CTX_MODEL_KEY) or, if the package `keyring` is there, from the system's keyring; never
+from a file. It is a `Secret` from then on. Servers repeat keys in their errors, so whatever they say passes `scrub`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NoReturn
+
+from research.errors import UsageError
+
+if TYPE_CHECKING:
+    import logging
+
+KEY_VARIABLE = "CTX_MODEL_KEY"
+KEYRING_SERVICE = "ctx"
+
+_SHOWN = "[key]"
+_PIECE = 8  # characters of a key in a row that give it away
+_HTTP_LOGGERS = ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.http2", "httpcore.proxy")
+
+
+class Secret:
+    """A text that is only seen by who asks for it with `reveal`: not in a repr, an error, a log, JSON, a pickle or the
+    dictionary of a record that holds it."""
+
+    __slots__ = ("_reveal",)
+
+    def __init__(self, value: str) -> None:
+        def reveal() -> str:
+            return value
+
+        self._reveal = reveal  # no attribute holds the text, so nothing that lists attributes finds it
+
+    def reveal(self) -> str:
+        return self._reveal()
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    __str__ = __repr__
+
+    def __format__(self, format_spec: str) -> str:
+        return repr(self)
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a secret is not pickled")
+
+
+def find_key(host: str, environment: Mapping[str, str] | None = None) -> Secret | None:
+    """The key for a server: CTX_MODEL_KEY, else the keyring's entry of the service `ctx` for its host; None if neither
+    has one. Raises `UsageError` for what cannot be a key, without repeating it."""
+    names = os.environ if environment is None else environment
+    value, where = names.get(KEY_VARIABLE, "").strip(), KEY_VARIABLE
+    if not value:
+        value, where = _from_keyring(host).strip(), f"the keyring's entry for {host}"
+    if not value:
+        return None
+    if not (value.isascii() and value.isprintable()) or " " in value:
+        raise UsageError(f"{where} holds characters that no key has", hint=f"export {KEY_VARIABLE}=… as you were given")
+    return Secret(value)
+
+
+def _from_keyring(host: str) -> str:
+    if find_spec("keyring") is None:
+        return ""
+    import keyring
+    from keyring.errors import KeyringError
+
+    try:
+        return keyring.get_password(KEYRING_SERVICE, host) or ""
+    except KeyringError as error:  # none on this machine, or locked: the server will say that it wants a key
+        from research.observe.log import log_failure
+
+        log_failure("model", "the keyring cannot be read", error)
+        return ""
+
+
+def scrub(text: str, secret: Secret | None) -> str:
+    """A foreign text without the key: `[key]` stands for it, and for any eight characters of it in a row."""
+    if secret is None:
+        return text
+    from base64 import b64encode
+    from urllib.parse import quote
+
+    value = secret.reveal()
+    for form in {value, quote(value, safe=""), b64encode(value.encode()).decode().rstrip("=")}:
+        text = text.replace(form, _SHOWN)
+    pieces = {value[at : at + _PIECE] for at in range(len(value) - _PIECE + 1)}
+    hit = [text[at : at + _PIECE] in pieces for at in range(len(text) - _PIECE + 1)]
+    if not any(hit):
+        return text
+    covered = [any(hit[max(0, at - _PIECE + 1) : at + 1]) for at in range(len(text))]
+    return "".join(
+        character if not inside else _SHOWN if at == 0 or not covered[at - 1] else ""
+        for at, (character, inside) in enumerate(zip(text, covered, strict=True))
+    )
+
+
+@contextmanager
+def scrubbed_logs(secret: Secret | None) -> Iterator[None]:
+    """While a request runs: the HTTP library logs what a server answered, a key that it repeats included."""
+    if secret is None:
+        yield
+        return
+    import logging
+
+    def without_key(record: logging.LogRecord) -> bool:
+        record.msg, record.args = scrub(record.getMessage(), secret), ()
+        return True
+
+    loggers = [logging.getLogger(name) for name in _HTTP_LOGGERS]
+    for logger in loggers:
+        logger.addFilter(without_key)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(without_key)
