@@ -71,6 +71,6 @@ clean:
 	@touch $@
 
 .venv/dev: .venv/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,encoders,visual]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,encoders,local,visual]'
 	@$(COMPILE)
 	@touch $@ .venv/base

@@ -14,6 +14,7 @@ from research.store.upkeep.checks import guarded
 PACKAGES = (
     "chromadb",
     "filelock",
+    "httpx",
     "numpy",
     "onnxruntime",
     "pillow",

@@ -22,7 +22,8 @@ from research.folders import check_owner, is_inside, project_files, user_config
 
 _PREFIX = "CTX_"
 # Variables that are no settings, because they are needed before there are any; and what is easily said instead.
-_OTHER_VARIABLES = ("CTX_LOG", "CTX_LOG_LEVEL")
+# Keys are none because a file would keep them.
+_OTHER_VARIABLES = ("CTX_LOG", "CTX_LOG_LEVEL", "CTX_API_KEY", "CTX_TEXT_ENCODER_KEY", "CTX_RERANKER_KEY")
 _MEANT = {"CTX_LOG_FILE": "CTX_LOG"}
 _ALIKE = 0.8  # less, and names of other programs would be taken for mistakes
 
@@ -70,6 +71,7 @@ class Rule(NamedTuple):
     flag: bool = False  # whether an option of its name sets it
     users_own: str = ""  # why a found ctx.toml may not set it
     inside: str = ""  # why a found ctx.toml may name only folders inside its own
+    address: str = ""  # which kind of model it may name by address: "encoder" or "reranker"
 
 
 def _setting(default: Any, **rule: Any) -> Any:
@@ -87,7 +89,8 @@ class Settings:
     num_results: int = _setting(10, flag=True, minimum=1, maximum=_MOST_RESULTS)
     mode: str = _setting("hybrid", flag=True, choices=tuple(Mode))
     token_encoding: str = _setting("o200k_base", choices=("o200k_base", "cl100k_base"))
-    text_encoder: str = _setting("", users_own="it names a model to load")  # empty: the one inside the package
+    # a model's folder, hub name or openai:MODEL@URL; empty: the one inside the package
+    text_encoder: str = _setting("", users_own="it names a model to load", address="encoder")
     images: bool = _setting(True)  # draw page images and thumbnails
     ocr: str = _setting("auto", flag=True, choices=tuple(Ocr))
     ocr_engine: str = _setting("auto", flag=True, choices=tuple(OcrEngine))
@@ -104,7 +107,13 @@ class Settings:
         users_own="it chooses what a model runs on",
     )
     # models an index may ask for, by name or folder, though nobody named them on this machine
-    allowed_encoders: tuple[str, ...] = _setting((), separator=",", users_own="it permits models to be loaded")
+    allowed_encoders: tuple[str, ...] = _setting(
+        (), separator=",", users_own="it permits models to be loaded", address="encoder"
+    )
+    # a cross-encoder's folder or hub name, or the URL of one that is served, which orders the first pages found
+    reranker: str = _setting("", flag=True, users_own="it names a model to load", address="reranker")
+    # seconds that a model at an address may take for an answer
+    request_timeout: int = _setting(30, minimum=1, maximum=3600)
     # what may change the text that is searched, and the order of what was found; `off` alone is none of them
     rewriters: tuple[str, ...] = _setting(REWRITERS, separator=",", choices=REWRITERS)
     boosters: tuple[str, ...] = _setting(BOOSTERS, separator=",", choices=BOOSTERS)
@@ -233,7 +242,18 @@ def _text(name: str, value: Any, where: str, rule: Rule) -> str:
             raise UsageError(f"{where}: {name} cannot be {_shown(value)}", hint="choose one of: " + ", ".join(choices))
     if not isinstance(value, str) or "\0" in value:
         raise UsageError(f"{where}: {name} must be text, not {_shown(value)}", hint=f'{name} = "…"')
+    if rule.address and ("://" in value or value.startswith("openai:")):
+        _check_address(name, value, where, rule.address)
     return str(value)
+
+
+def _check_address(name: str, value: str, where: str, kind: str) -> None:
+    from research.addresses import BadAddress, encoder_address, reranker_address
+
+    try:
+        (encoder_address if kind == "encoder" else reranker_address)(value)
+    except BadAddress as problem:  # whose words hold nothing of the address
+        raise UsageError(f"{where}: {name} {problem}", hint=problem.hint) from None
 
 
 def _shown(value: Any) -> str:
