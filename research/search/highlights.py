@@ -55,7 +55,10 @@ class Highlighter:
         if asked is not None:
             encoder = self._encoder.encoder(reader)
             worth = [(found[page_id], page.worth) for page_id, page in pages.items()]
-            refine(worth, lambda texts: _cosines(encoder, texts, asked), fine)
+            try:
+                refine(worth, lambda texts: _cosines(encoder, texts, asked), fine)
+            except EncoderUnavailable as error:  # at an address: the question's vector came, and the next did not
+                question.notes.append(f"passages are chosen by their chunks alone: {error.message}")
         return {page_id: evidence.passages() for page_id, evidence in found.items()}
 
     def seen(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> dict[int, list[Passage]]:
