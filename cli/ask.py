@@ -28,6 +28,7 @@ from cli.options import (
     ModeOption,
     NoTextOption,
     PassagesOption,
+    RerankerOption,
     ResultsOption,
     SourcesOption,
     TokensOption,
@@ -89,6 +90,7 @@ def command(
     max_sources: SourcesOption = None,
     num_results: ResultsOption = None,
     mode: ModeOption = None,
+    reranker: RerankerOption = None,
     doc: DocOption = None,
     not_doc: NotDocOption = None,
     under: UnderOption = None,
@@ -120,6 +122,7 @@ def command(
         max_sources=max_sources,
         num_results=num_results,
         mode=mode.value if mode else None,
+        reranker=reranker,
     )
     with opened(settings) as found:
         if batch is not None:

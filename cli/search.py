@@ -25,6 +25,7 @@ from cli.options import (
     ModeOption,
     NoTextOption,
     QuestionArgument,
+    RerankerOption,
     ResultsOption,
     common,
     settings_for,
@@ -64,6 +65,7 @@ def command(
     question: QuestionArgument,
     num_results: ResultsOption = None,
     mode: ModeOption = None,
+    reranker: RerankerOption = None,
     doc: DocOption = None,
     not_doc: NotDocOption = None,
     under: UnderOption = None,
@@ -85,7 +87,7 @@ def command(
     shape = shape_for("search", fields, no_text=no_text, as_json=given.as_json)
     asked = read_question(question, quiet=given.quiet)
     filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
-    settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None)
+    settings = settings_for(given, num_results=num_results, mode=mode.value if mode else None, reranker=reranker)
     with opened(settings) as asked_of:
         tell(asked_of.prepare(), given)
         found = asked_of.search(asked, filters=filters_from(filters), highlights=given.as_json)
