@@ -11,6 +11,7 @@ import re
 import time
 import weakref
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ PATIENTLY = (0.5, 1.0, 2.0, 4.0)  # and where nobody does
 _LONGEST_WAIT = 30.0  # that a server may ask for
 _LARGEST = 64 << 20  # bytes of an answer
 _QUOTED = 200  # characters of what a server says
+_REPEATED = 12  # characters in a row that are no accident
 
 _AGAIN = {"unreachable", "busy"}
 _BUSY = {429, 500, 502, 503, 504}
@@ -36,6 +38,23 @@ _TOO_LONG = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TOO_LONG_STATUS = {400, 413, 422, 500}
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    body: bytes
+    key: Key
+    texts: str  # of the user, all together
+
+    def quoted(self, said: str) -> str:
+        """The beginning of what a server says, on one line, up to where it repeats the key or what it was sent: errors
+        are logged, and a log holds no text of a document or a question."""
+        if self.key.value:
+            said = said.replace(self.key.value, "…")
+        line = " ".join(said[: 4 * _QUOTED].split())
+        windows = (at for at in range(len(line) - _REPEATED + 1) if line[at : at + _REPEATED] in self.texts)
+        end = min(next(windows, len(line)), _QUOTED)
+        return line if end == len(line) else f"{line[:end]}…"
 
 
 class ApiClient:
@@ -50,25 +69,24 @@ class ApiClient:
 
     def post(self, document: Mapping[str, Any]) -> Any:
         """The answer to a document. A server that is busy or cannot be reached is tried again."""
-        key = key_for(self.url, self._own_key)
-        body = json.dumps(document).encode()
+        request = _Request(json.dumps(document).encode(), key_for(self.url, self._own_key), _texts_of(document))
         for wait in (*self._waits, None):
             try:
-                return self._ask(body, key)
+                return self._ask(request)
             except AddressError as error:
                 if wait is None or error.code not in _AGAIN:
                     raise
                 time.sleep(max(wait, error.wait) if isinstance(error, _Busy) else wait)
         raise AssertionError("the last try returns or raises")
 
-    def _ask(self, body: bytes, key: Key) -> Any:
+    def _ask(self, request: _Request) -> Any:
         import httpx
 
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if key.value:
-            headers["Authorization"] = f"Bearer {self._sound(key)}"
+        if request.key.value:
+            headers["Authorization"] = f"Bearer {self._sound(request.key)}"
         try:
-            status, answered, content = self._send(body, headers)
+            status, answered, content = self._send(request.body, headers)
         except httpx.TimeoutException:
             raise AddressError(
                 f"{self.url} did not answer within {self._timeout:g} s",
@@ -76,14 +94,14 @@ class ApiClient:
                 hint="see that its server works; CTX_REQUEST_TIMEOUT=120 waits longer",
             ) from None
         except httpx.HTTPError as error:
-            reason = self._quoted(str(error), key) or type(error).__name__
+            reason = request.quoted(str(error)) or type(error).__name__
             raise AddressError(
                 f"{self.url} cannot be reached: {reason}",
                 code="unreachable",
                 hint="start its server, or name another address; ctx doctor tries it",
             ) from None
         if status != 200:
-            raise self._failure(status, answered, content, key)
+            raise self._failure(status, answered, content, request)
         try:
             return json.loads(content)
         except (ValueError, RecursionError):
@@ -107,19 +125,20 @@ class ApiClient:
                     )
             return response.status_code, response.headers, bytes(content)
 
-    def _failure(self, status: int, headers: Mapping[str, str], content: bytes, key: Key) -> AddressError:
-        said = self._quoted(_message(content), key)
+    def _failure(self, status: int, headers: Mapping[str, str], content: bytes, request: _Request) -> AddressError:
+        message = _message(content)
+        said = request.quoted(message)
         told = f"{self.url} answers HTTP {status}{f': {said}' if said else ''}"
-        if status in _TOO_LONG_STATUS and (status == 413 or _TOO_LONG.search(said)):
+        if status in _TOO_LONG_STATUS and (status == 413 or _TOO_LONG.search(message)):
             return AddressError(told, code="too_long", hint="give its server a larger context, or take another model")
         if status in _BUSY:
             wait = headers.get("retry-after", "")
             seconds = min(float(wait), _LONGEST_WAIT) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", wait) else 0.0
             return _Busy(told, seconds)
         if status in (401, 403):
-            return AddressError(told, code="refused", hint=self._about_key(key))
+            return AddressError(told, code="refused", hint=self._about_key(request.key))
         if 300 <= status < 400:
-            where = self._quoted(headers.get("location", ""), key)
+            where = request.quoted(headers.get("location", ""))
             return AddressError(f"{told}, a redirect{f' to {where}' if where else ''}", code="refused", hint=_CHECK)
         return AddressError(told, code="refused", hint=_CHECK)
 
@@ -137,13 +156,6 @@ class ApiClient:
                 f"the key in {key.variable} has characters that no key has", code="refused", hint="set it again"
             )
         return key.value
-
-    def _quoted(self, text: str, key: Key) -> str:
-        """The beginning of what somebody else says, on one line and without the key."""
-        if key.value:
-            text = text.replace(key.value, "…")
-        line = " ".join(text.split())
-        return line if len(line) <= _QUOTED else f"{line[:_QUOTED]}…"
 
     @cached_property
     def _client(self) -> httpx.Client:
@@ -166,6 +178,13 @@ class _Busy(AddressError):  # noqa: N818  a state, not a failure
 
 
 _CHECK = "check the address and the name of the model; ctx doctor tries them"
+
+
+def _texts_of(document: Mapping[str, Any]) -> str:
+    """Everything in a request but the name of the model."""
+    values = [value for name, value in document.items() if name != "model"]
+    texts = [text for value in values for text in (value if isinstance(value, list) else [value])]
+    return " ".join(" ".join(str(text).split()) for text in texts)
 
 
 def _message(content: bytes) -> str:

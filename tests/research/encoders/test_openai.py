@@ -214,6 +214,22 @@ def test_servers_that_refuse(
     assert len(server.asked) == (2 if reply.status in (429, 502) else 1)
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("cannot embed 'Herring prices rose in the harbour.'", "cannot embed '…"),
+        ("cannot embed Herring prices\n rose in", "cannot embed…"),
+        ("no model m here", "no model m here"),
+        ("prices are not known", "prices are not known"),
+    ],
+)
+def test_a_server_that_repeats_a_document_is_not_quoted(server: Served, message: str, told: str) -> None:
+    server.answer = lambda _: Reply({"error": message}, 400)
+    with pytest.raises(EncoderUnavailable) as caught:
+        encoder(server, dim=DIM).embed(["Tomatoes need sun.", "Herring prices rose in the harbour."])
+    assert caught.value.message.endswith(f"HTTP 400: {told}")
+
+
 def test_without_a_key_the_error_says_where_to_put_it(server: Served) -> None:
     server.answer = lambda _: Reply({"error": "no key"}, 401)
     with pytest.raises(EncoderUnavailable) as caught:
