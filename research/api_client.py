@@ -27,7 +27,8 @@ PATIENTLY = (0.5, 1.0, 2.0, 4.0)  # and where nobody does
 _LONGEST_WAIT = 30.0  # that a server may ask for
 _LARGEST = 64 << 20  # bytes of an answer
 _QUOTED = 200  # characters of what a server says
-_REPEATED = 12  # characters in a row that are no accident
+_REPEATED = 12  # characters in a row of what was sent that are no accident
+_REPEATED_KEY = 8  # and of a key
 
 _AGAIN = {"unreachable", "busy"}
 _BUSY = {429, 500, 502, 503, 504}
@@ -49,12 +50,9 @@ class _Request:
     def quoted(self, said: str) -> str:
         """The beginning of what a server says, on one line, up to where it repeats the key or what it was sent: errors
         are logged, and a log holds no text of a document or a question."""
-        if self.key.value:
-            said = said.replace(self.key.value, "…")
         line = " ".join(said[: 4 * _QUOTED].split())
-        windows = (at for at in range(len(line) - _REPEATED + 1) if line[at : at + _REPEATED] in self.texts)
-        end = min(next(windows, len(line)), _QUOTED)
-        return line if end == len(line) else f"{line[:end]}…"
+        ends = (_repeats(line, self.key.value, _REPEATED_KEY), _repeats(line, self.texts, _REPEATED), _QUOTED)
+        return line if len(line) <= min(ends) else f"{line[: min(ends)]}…"
 
 
 class ApiClient:
@@ -164,7 +162,8 @@ class ApiClient:
         client = httpx.Client(
             timeout=self._timeout,
             follow_redirects=False,
-            trust_env=not is_this_machine(self.url),  # a proxy, and certificates of one's own
+            # Not past a proxy that the environment names, unless it is this machine that is asked.
+            mounts=dict.fromkeys(("all://", "http://", "https://")) if is_this_machine(self.url) else None,
             verify=self.url.startswith("https:"),  # to read the certificates takes 0.1 s
         )
         weakref.finalize(self, client.close)
@@ -178,6 +177,13 @@ class _Busy(AddressError):  # noqa: N818  a state, not a failure
 
 
 _CHECK = "check the address and the name of the model; ctx doctor tries them"
+
+
+def _repeats(line: str, secret: str, length: int) -> int:
+    """Where a line begins to repeat so many characters of a secret, or all of a shorter one; its end if nowhere."""
+    size = min(length, len(secret))
+    windows = range(len(line) - size + 1) if size else ()
+    return next((at for at in windows if line[at : at + size] in secret), len(line))
 
 
 def _texts_of(document: Mapping[str, Any]) -> str:
