@@ -30,6 +30,7 @@ from cli.options import (
     ModeOption,
     NoTextOption,
     PassagesOption,
+    RerankerOption,
     ResultsOption,
     ScoreOption,
     SourcesOption,
@@ -91,6 +92,7 @@ def command(
     max_sources: SourcesOption = None,
     num_results: ResultsOption = None,
     mode: ModeOption = None,
+    reranker: RerankerOption = None,
     doc: DocOption = None,
     not_doc: NotDocOption = None,
     under: UnderOption = None,
@@ -127,6 +129,7 @@ def command(
         mode=mode.value if mode else None,
         min_score=min_score,
         min_confidence=min_confidence,
+        reranker=reranker,
     )
     with opened(settings) as found:
         if batch is not None:

@@ -50,6 +50,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print exactly one JSON
 ModeOption = Annotated[
     Mode | None, typer.Option("--mode", help="Which legs answer. Default: hybrid.", show_default=False)
 ]
+RerankerOption = Annotated[
+    str | None,
+    typer.Option("--reranker", metavar="MODEL|URL", help="Let this model order the first pages found; off: none."),
+]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show how every score arose.")]
 ResultsOption = Annotated[
     int | None,

@@ -26,6 +26,7 @@ from cli.options import (
     ModeOption,
     NoTextOption,
     QuestionArgument,
+    RerankerOption,
     ResultsOption,
     ScoreOption,
     common,
@@ -67,6 +68,7 @@ def command(
     question: QuestionArgument,
     num_results: ResultsOption = None,
     mode: ModeOption = None,
+    reranker: RerankerOption = None,
     doc: DocOption = None,
     not_doc: NotDocOption = None,
     under: UnderOption = None,
@@ -97,6 +99,7 @@ def command(
         mode=mode.value if mode else None,
         min_score=min_score,
         min_confidence=min_confidence,
+        reranker=reranker,
     )
     with opened(settings) as asked_of:
         tell(asked_of.prepare(), given)

@@ -49,6 +49,7 @@ def _lines(status: Status, chosen_by: str) -> Iterator[tuple[str, str]]:
     yield "index", f"{status.index}  ({chosen_by})"
     if not status.exists:
         yield "state", "nothing there yet; make it with: ctx ingest PATH"
+        yield "contacts", _contacts(status)
         return
     yield "documents", f"{status.documents:,}"
     empty = f", {status.pages_without_text:,} without text" if status.pages_without_text else ""
@@ -60,6 +61,7 @@ def _lines(status: Status, chosen_by: str) -> Iterator[tuple[str, str]]:
     yield "visual", f"{status.visual_encoder or 'none yet'}{unseen}"
     for name in status.encoders_not_allowed:
         yield "not allowed", f"{name} is not loaded; allow it with CTX_ALLOWED_ENCODERS={shlex.quote(name)}"
+    yield "contacts", _contacts(status)
     if status.unfinished_documents:
         waits = "waits" if status.unfinished_documents == 1 else "wait"
         yield (
@@ -82,3 +84,7 @@ def _lines(status: Status, chosen_by: str) -> Iterator[tuple[str, str]]:
         yield "collections", "up to date"
     if status.writing:
         yield "writing", f"process {status.writer_pid}" if status.writer_pid else "another process"
+
+
+def _contacts(status: Status) -> str:
+    return ", ".join(f"{each.address} ({each.use})" for each in status.contacts) or "nobody: all of it runs here"

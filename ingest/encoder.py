@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ingest.report import Observer
+from research.addresses import is_encoder_address
 from research.encoders.allowed import check_allowed, remember
 from research.encoders.base import TextEncoder
 from research.encoders.counting import hand_over, is_light
+from research.encoders.openai import OpenAIEncoder, alike
 from research.encoders.registry import DEFAULT, identify_text_encoder, load_text_encoder
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
+from research.errors import EncoderUnavailable
 from research.observe.log import logger_of
 from research.settings import Settings
 from research.store.catalog import vectors
@@ -25,14 +28,44 @@ log = logger_of("ingest")
 class RunEncoder:
     """The encoder by its full name; loaded once, at its first use or beforehand."""
 
-    def __init__(self, name: str = DEFAULT) -> None:
+    def __init__(self, name: str = DEFAULT, *, named: bool = False, timeout: int = 0) -> None:
+        """`named`: by the user, in this run. `timeout`: seconds that an address may take; 0 is the usual."""
         self.name = name
+        self._named = named
+        self._timeout = timeout
         self._encoder: TextEncoder | None = None
+        self._looked: OpenAIEncoder | None = None  # asked once, and not as patiently
 
     def load(self) -> TextEncoder:
         if self._encoder is None:
-            self._encoder = load_text_encoder(self.name)
+            self._encoder = load_text_encoder(self.name, timeout=self._timeout)
         return self._encoder
+
+    def is_other_than(self, catalog: Catalog) -> bool:
+        """Whether the index was filled by another encoder: one of another name, or another model behind the address
+        that the user names. A server that is down decides nothing."""
+        known = vectors.encoder_of(catalog)
+        if not known or known != self.name:
+            return bool(known)
+        if not self._named or not is_encoder_address(self.name):
+            return False
+        self._looked = self._looked or OpenAIEncoder(self.name, timeout=self._timeout)
+        try:
+            return not _fills(catalog, self._looked)
+        except EncoderUnavailable as error:
+            log.info("whether %s is still the same could not be told: %s", self.name, error.message)
+            self._named = False  # once is enough
+            return False
+
+    def declare(self, catalog: Catalog) -> bool:
+        """Make it the encoder of the index. True if all vectors that were there went, though its name is the same."""
+        encoder = self.load()
+        if not isinstance(encoder, OpenAIEncoder):
+            vectors.set_encoder(catalog, encoder.name, encoder.dim)
+            return False
+        changed = vectors.encoder_of(catalog) == encoder.name and not _fills(catalog, encoder)
+        vectors.set_encoder(catalog, encoder.name, encoder.tried.dim, sketch=encoder.tried.sketch, changed=changed)
+        return changed
 
     @contextmanager
     def loading(self) -> Iterator[None]:
@@ -65,6 +98,12 @@ class RunEncoder:
             return self.name
         make_folder(folder)
         return hand_over(tokenizer, encoder.max_tokens, folder / "tokens.json")
+
+
+def _fills(catalog: Catalog, encoder: OpenAIEncoder) -> bool:
+    """Whether what answers at the address gives vectors like those of the index."""
+    sketch = vectors.sketch_of(catalog)
+    return encoder.tried.dim == vectors.dim_of(catalog) and (not sketch or alike(encoder.tried.sketch, sketch))
 
 
 def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> str:

@@ -135,7 +135,9 @@ def _knows(paths: IndexPaths, given: Sequence[Path]) -> bool:
 
 def _choose_encoders(work: Work) -> None:
     """Settle which encoders work, before anything is read."""
-    work.encoder = RunEncoder(choose_text_encoder(work.catalog, work.settings, work.observer))
+    name = choose_text_encoder(work.catalog, work.settings, work.observer)
+    settings = work.settings
+    work.encoder = RunEncoder(name, named=bool(settings.text_encoder), timeout=settings.request_timeout)
     choose_visual(work)
 
 

@@ -10,6 +10,7 @@
     │   └── NewerIndexError  1  it was written by a newer ctx
     ├── EncoderUnavailable   1  a model cannot run here
     │   └── EncoderNotAllowed 1  an index asks for one that the user has not allowed
+    ├── AddressError         1  the address of a model does not answer as it should
     ├── DocumentError        1  one file cannot be read; never stops a run
     ├── OcrError             1  one image cannot be read; never stops a document
     ├── ModelError           1  a language model wrote no answer, or not all of it; quotes and sources need none
@@ -104,6 +105,15 @@ class EncoderUnavailable(CtxError):  # noqa: N818 - a state of the machine more 
 
 class EncoderNotAllowed(EncoderUnavailable):
     """An index asks for a model that the user has not allowed."""
+
+
+class AddressError(CtxError):
+    """A model that is served at an address did not answer, or answered something else than was asked for. `code` is
+    what callers tell apart: "unreachable", "busy", "timeout", "too_long", "refused" or "nonsense"."""
+
+    def __init__(self, message: str, *, code: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
 
 
 class DocumentError(CtxError):

@@ -389,16 +389,20 @@ class Index:
 
     def status(self) -> Status:
         """What is in the index and how it stands; also of one that does not exist."""
+        from research.model_checks import contacts
         from research.store.upkeep.status import status_of
 
-        return status_of(self.paths, self.settings.named_encoders)
+        status = status_of(self.paths, self.settings.named_encoders)
+        return replace(status, contacts=contacts(self.settings, status))
 
     def check(self) -> list[Check]:
         """What is well and what is not, of the installation and of this index, each with its remedy."""
         from research.installation import check_installation
+        from research.model_checks import check_models
         from research.store.upkeep.checks import check_index
 
-        return [*check_installation(), *check_index(self.paths, self.settings.named_encoders)]
+        own = check_index(self.paths, self.settings.named_encoders, self.settings.request_timeout)
+        return [*check_installation(), *own, *check_models(self.settings, own)]
 
     def repair(self) -> list[Check]:
         """Mend what can be mended: what was wrong, and whether it is well now. Empty: nothing was."""

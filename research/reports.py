@@ -28,6 +28,14 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Contact:
+    """A model at an address that is asked, and what for."""
+
+    use: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """The fields of `ctx status --json`. Without an index all but the first are as they stand here."""
 
@@ -49,6 +57,7 @@ class Status:
     collections_behind: bool = False
     collections_missing: int = 0
     collections_surplus: int = 0
+    contacts: tuple[Contact, ...] = ()  # who would hear of a question or a document
     writing: bool = False  # whether a process holds the write lock
     writer_pid: int | None = None  # which one, where it is known
 

@@ -24,7 +24,10 @@ from research.models import CONFIDENCE_LEVELS
 
 _PREFIX = "CTX_"
 # Variables that are no settings, because they are needed before there are any; and what is easily said instead.
-_OTHER_VARIABLES = ("CTX_LOG", "CTX_LOG_LEVEL", "CTX_MODEL_KEY")
+# Keys are none because a file would keep them.
+_OTHER_VARIABLES = (
+    "CTX_LOG", "CTX_LOG_LEVEL", "CTX_MODEL_KEY", "CTX_API_KEY", "CTX_TEXT_ENCODER_KEY", "CTX_RERANKER_KEY",
+)  # fmt: skip
 _MEANT = {"CTX_LOG_FILE": "CTX_LOG"}
 _KEYS = ("key", "model_key", "api_key")  # a file is no place for one
 _ALIKE = 0.8  # less, and names of other programs would be taken for mistakes
@@ -72,10 +75,10 @@ class Rule(NamedTuple):
     share: bool = False  # a number from 0 to 1 may stand in place of a choice
     numbered: str = ""  # a choice that may be followed by a colon and a number, `cuda:1`
     separator: str = ""  # between the entries of a list in a CTX_* variable
-    address: bool = False  # it is the address of a server
     flag: bool = False  # whether an option of its name sets it
     users_own: str = ""  # why a found ctx.toml may not set it
     inside: str = ""  # why a found ctx.toml may name only folders inside its own
+    address: str = ""  # which kind of model it may name by address: "encoder" or "reranker"; "model": it is one alone
 
 
 def _setting(default: Any, **rule: Any) -> Any:
@@ -96,7 +99,8 @@ class Settings:
     min_score: float = _setting(0.0, flag=True)
     min_confidence: str = _setting("none", flag=True, choices=tuple(CONFIDENCE_LEVELS), share=True)
     token_encoding: str = _setting("o200k_base", choices=("o200k_base", "cl100k_base"))
-    text_encoder: str = _setting("", users_own="it names a model to load")  # empty: the one inside the package
+    # a model's folder, hub name or openai:MODEL@URL; empty: the one inside the package
+    text_encoder: str = _setting("", users_own="it names a model to load", address="encoder")
     images: bool = _setting(True)  # draw page images and thumbnails
     ocr: str = _setting("auto", flag=True, choices=tuple(Ocr))
     ocr_engine: str = _setting("auto", flag=True, choices=tuple(OcrEngine))
@@ -113,7 +117,13 @@ class Settings:
         users_own="it chooses what a model runs on",
     )
     # models an index may ask for, by name or folder, though nobody named them on this machine
-    allowed_encoders: tuple[str, ...] = _setting((), separator=",", users_own="it permits models to be loaded")
+    allowed_encoders: tuple[str, ...] = _setting(
+        (), separator=",", users_own="it permits models to be loaded", address="encoder"
+    )
+    # a cross-encoder's folder or hub name, or the URL of one that is served, which orders the first pages found
+    reranker: str = _setting("", flag=True, users_own="it names a model to load", address="reranker")
+    # seconds that a model at an address may take for an answer
+    request_timeout: int = _setting(30, minimum=1, maximum=3600)
     # what may change the text that is searched, and the order of what was found; `off` alone is none of them
     rewriters: tuple[str, ...] = _setting(REWRITERS, separator=",", choices=REWRITERS)
     boosters: tuple[str, ...] = _setting(BOOSTERS, separator=",", choices=BOOSTERS)
@@ -127,7 +137,7 @@ class Settings:
     # that name; empty: none, and nothing is sent anywhere
     model: str = _setting("", flag=True, users_own="it says to whom questions and passages are sent")
     # any OpenAI-compatible server; the key, if it wants one, is CTX_MODEL_KEY's or the keyring's
-    model_url: str = _setting("", flag=True, address=True, users_own="it says where questions and passages are sent")
+    model_url: str = _setting("", flag=True, address="model", users_own="it says where questions and passages are sent")
     # how much of prompt and answer together the model takes; 0: not known, and found out when it is too much
     model_context: int = _setting(0, maximum=_MOST_TOKENS, users_own="it says how much is sent to a model")
     # seconds in which the model has to begin; it may pause half as long, and take five times as long in all
@@ -279,10 +289,12 @@ def _text(name: str, value: Any, where: str, rule: Rule) -> str:
         if not isinstance(value, str) or not (value in rule.choices or numbered):
             choices = [*rule.choices, *([f"{rule.numbered}:N"] if rule.numbered else [])]
             raise UsageError(f"{where}: {name} cannot be {_shown(value)}", hint="choose one of: " + ", ".join(choices))
-    if rule.address and value:
+    if rule.address == "model" and value:
         return _address(name, value, where)
     if not isinstance(value, str) or "\0" in value:
         raise UsageError(f"{where}: {name} must be text, not {_shown(value)}", hint=f'{name} = "…"')
+    if rule.address and ("://" in value or value.startswith("openai:")):
+        _check_address(name, value, where, rule.address)
     return str(value)
 
 
@@ -295,6 +307,15 @@ def _address(name: str, value: Any, where: str) -> str:
     except ValueError as error:
         raise UsageError(f"{where}: {name} is no address: {error}", hint=f'{name} = "{EXAMPLE}"') from None
     return str(value)
+
+
+def _check_address(name: str, value: str, where: str, kind: str) -> None:
+    from research.addresses import BadAddress, encoder_address, reranker_address
+
+    try:
+        (encoder_address if kind == "encoder" else reranker_address)(value)
+    except BadAddress as problem:  # whose words hold nothing of the address
+        raise UsageError(f"{where}: {name} {problem}", hint=problem.hint) from None
 
 
 def _shown(value: Any) -> str:

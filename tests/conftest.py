@@ -20,8 +20,9 @@ from research.settings import Settings
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from research.telemetry import switch_off
-from tests.research.encoders.tiny_text import make_tiny_text
+from tests.research.encoders.tiny_text import make_tiny_cross, make_tiny_text
 from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter
+from tests.serving import allow_loopback, start_llama
 
 pytest_plugins = ["tests.loopback", "tests.pace"]
 
@@ -64,6 +65,25 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket.socket, "connect_ex", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture
+def loopback(_no_network: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers on this machine may be reached; nothing else may."""
+    allow_loopback(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def _llama() -> Iterator[str]:
+    server, address = start_llama()
+    yield address
+    del server
+
+
+@pytest.fixture
+def llama(_llama: str, loopback: None) -> str:
+    """The address of a real server of vectors; its key is serving.KEY."""
+    return _llama
 
 
 # The variables that make a process measure its coverage.
@@ -121,6 +141,16 @@ def tiny_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_tiny_text(folder, dense=True)
 
     return built_once(tmp_path_factory, "tiny-text", make)
+
+
+@pytest.fixture(scope="session")
+def tiny_cross(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny cross-encoder. Tests that change it take a copy."""
+
+    def make(folder: Path) -> None:
+        make_tiny_cross(folder)
+
+    return built_once(tmp_path_factory, "tiny-cross", make)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ingest.stages.base import Work, has_unfinished
 from research.encoders.base import TextEncoder
+from research.encoders.openai import OpenAIEncoder
 from research.errors import CtxError
 from research.store.catalog import ledger, vectors
 from research.store.catalog.catalog import Catalog
@@ -18,23 +19,20 @@ class EmbedStage:
     name = "embed"
 
     def pending(self, work: Work) -> bool:
-        return has_unfinished(work, STAGE_VECTORS) or _is_other_encoder(work)
+        return has_unfinished(work, STAGE_VECTORS) or work.encoder.is_other_than(work.catalog)
 
     def run(self, work: Work) -> None:
-        if ledger.count_pending(work.catalog) or _is_other_encoder(work):
+        if ledger.count_pending(work.catalog) or work.encoder.is_other_than(work.catalog):
             encoder = work.encoder.load()
             _check_window(work.catalog, encoder)
-            vectors.set_encoder(work.catalog, encoder.name, encoder.dim)
+            if work.encoder.declare(work.catalog):
+                work.observer.on_note(f"another model answers as {encoder.name} now; all documents are embedded anew")
             total = ledger.count_pending(work.catalog)
             if total:
                 _embed(work, encoder, total)
+            if isinstance(encoder, OpenAIEncoder) and encoder.halved:
+                _tell_halved(work, encoder)
         ledger.close_ledger(work.catalog)
-
-
-def _is_other_encoder(work: Work) -> bool:
-    """Another encoder than the index's own embeds everything anew, even when no document is new."""
-    known = vectors.encoder_of(work.catalog)
-    return bool(known) and work.encoder.name != known
 
 
 def _embed(work: Work, encoder: TextEncoder, total: int) -> None:
@@ -46,6 +44,13 @@ def _embed(work: Work, encoder: TextEncoder, total: int) -> None:
         work.embedded.extend(chunk.chunk_id for chunk in batch)
         done += len(batch)
         work.observer.on_embed(done, total)
+
+
+def _tell_halved(work: Work, encoder: OpenAIEncoder) -> None:
+    texts, encoder.halved = encoder.halved, 0
+    work.observer.on_note(
+        f"passages longer than {encoder.name} takes: {texts}; the vector of each is the mean of its parts"
+    )
 
 
 def _check_window(catalog: Catalog, encoder: TextEncoder) -> None:

@@ -1,9 +1,9 @@
 """Which models may be loaded because an index names them.
 
 An index can come from anywhere: with a folder, a backup, a clone. Whoever made it chose the name in it, so the name
-alone loads nothing. A model is loaded if it is the embedded one, if the user names it now (a flag, a CTX_* variable,
-the user's own config), if `allowed_encoders` has it, or if the user named it to an earlier `ctx ingest` on this
-machine. That last is remembered in a file of the user's own, one full name a line.
+alone loads nothing, and contacts nobody. A model is loaded or asked if it is the embedded one, if the user names it now
+(a flag, a CTX_* variable, the user's own config), if `allowed_encoders` has it, or if the user named it to an earlier
+`ctx ingest` on this machine. That last is remembered in a file of the user's own, one full name a line.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from research.addresses import is_encoder_address, same_encoder
 from research.encoders.fingerprint import DIGITS
 from research.encoders.registry import is_embedded
 from research.errors import EncoderNotAllowed
@@ -89,6 +90,8 @@ def _file() -> Path:
 
 def _is_full(name: str) -> bool:
     """Whether this is how an index of ours remembers a model. A relative folder would mean another one elsewhere."""
+    if is_encoder_address(name):
+        return same_encoder(name, name)
     parts = _parts(name)
     known = Path(parts.model).is_absolute() or _HUB_NAME.fullmatch(parts.model)
     return bool(parts.kind and known and name.isprintable())
@@ -98,6 +101,8 @@ def _matches(name: str, entry: str) -> bool:
     """Whether what a user wrote means the model that an index names."""
     if entry in _NO_MODEL or is_embedded(entry):
         return False
+    if is_encoder_address(name):  # another model, or another address, is another encoder
+        return same_encoder(name, entry)
     wanted, given = _parts(name), _parts(entry)
     if given.kind not in ("", wanted.kind) or given.mark not in ("", wanted.mark):
         return False

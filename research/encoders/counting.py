@@ -1,8 +1,9 @@
 """Counting an encoder's tokens in another process, without loading the encoder there.
 
 Reading processes cut chunks by tokens and need nothing else of an encoder. The embedded one counts without its model;
-for another the tokenizer that its library made is handed over in a file. Loading the library itself takes seconds and
-gigabytes of address space a process, which a page's time limit would count.
+for one at an address, whose tokenizer nobody knows, tokens are estimated; for another the tokenizer that its library
+made is handed over in a file. Loading the library itself takes seconds and gigabytes of address space a process, which
+a page's time limit would count.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from research.addresses import is_encoder_address
 from research.encoders.base import TokenCounter
 from research.encoders.registry import is_embedded, load_text_encoder
 
@@ -35,7 +37,11 @@ def hand_over(tokenizer: str, max_tokens: int, path: Path) -> str:
 
 
 def token_counter(name: str) -> TokenCounter:
-    """The counter of the embedded encoder, or of one that was handed over."""
+    """The counter of the embedded encoder, of one at an address, or of one that was handed over."""
+    if is_encoder_address(name):
+        from research.encoders.openai import EstimatedTokens
+
+        return EstimatedTokens()
     if not name.startswith(_FILE):
         return load_text_encoder(name, threads=1)
     from tokenizers import Tokenizer
@@ -49,4 +55,4 @@ def token_counter(name: str) -> TokenCounter:
 
 def is_light(name: str) -> bool:
     """Whether counting by this name takes little memory."""
-    return is_embedded(name) or name.startswith(_FILE)
+    return is_embedded(name) or is_encoder_address(name) or name.startswith(_FILE)

@@ -24,6 +24,9 @@ _LONGEST = 32 << 20  # bytes of a configuration; beyond that it is none
 _DATA = {"tokenizer.json", "vocab.json", "added_tokens.json"}  # large, and nothing in them names anything
 # A class of the library itself. A name in lower case would be a module that some file of it imports, such as pickle.
 _OWN_CLASS = re.compile(r"sentence_transformers(\.[a-z_0-9]+)*\.[A-Z]\w*")
+# A layer of torch. The library calls whatever stands there: torch itself has functions that run programs.
+_ACTIVATIONS = {"activation_function", "activation_fn", "sbert_ce_default_activation_function"}
+_OWN_ACTIVATION = re.compile(r"torch\.nn\.(modules\.[a-z_]+\.)?[A-Z]\w*")
 _SWITCHES = {"trust_remote_code", "allow_all_kernels", "use_kernels", "kernel_config"}
 _KEYWORDS = re.compile(r"(model|tokenizer|processor|config)_(args|kwargs)")
 _MODEL_KEYWORDS = {"dtype", "torch_dtype", "attn_implementation", "add_pooling_layer", "low_cpu_mem_usage"}
@@ -89,7 +92,7 @@ def _check_settings(path: Path) -> None:
     for key, value in _entries(content):
         if key in _SWITCHES and value:
             raise _refused(path, f"sets {key}")
-        if key == "activation_function" and "." in str(value) and not str(value).startswith("torch."):
+        if key in _ACTIVATIONS and "." in str(value) and not _OWN_ACTIVATION.fullmatch(str(value)):
             raise _refused(path, f"names the class {value!r}, which is code of its own")
         if "_implementation" in key and "/" in json.dumps(value):
             raise _refused(path, f"asks for compute kernels from elsewhere ({key})")

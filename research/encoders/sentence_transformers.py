@@ -45,7 +45,7 @@ class Found:
 def identify(wanted: str) -> str:
     """The name an index would remember a model by that the user typed, told from its files without loading it. A hub
     name that is not on this machine is fetched, for the user has asked for it by name."""
-    _check_package(wanted)
+    check_package(wanted)
     model, _ = split(wanted)
     return _find(model, typed=True).name
 
@@ -67,7 +67,7 @@ def split(name: str) -> tuple[str, str]:
 def find_remembered(name: str) -> Found:
     """The model of a folder's full path, a hub name, or the whole name an index remembers. One whose fingerprint no
     longer fits is refused, for its vectors would not fit the index. Nothing is fetched."""
-    _check_package(name)
+    check_package(name)
     model, mark = split(name)
     if mark and Path(model).is_absolute() and not Path(model).is_dir():
         raise EncoderUnavailable(
@@ -143,8 +143,9 @@ class SentenceTransformersEncoder:
         return vectors
 
 
-def _check_package(name: str) -> None:
-    """Told from the package's metadata: an older one is not even imported."""
+def check_package(name: str) -> None:
+    """Raise `EncoderUnavailable` unless a model may be loaded. Told from the package's metadata: an older one is not
+    even imported."""
     try:
         found = version(PACKAGE)
     except PackageNotFoundError:

@@ -1,8 +1,8 @@
 """The engine: runs the legs it is given side by side, fuses what they find, and lets boosters look at the order.
 
-    question → rewriters → legs → fuse → boosters → pages with their text
+    question → rewriters → legs → fuse → boosters → reranker → pages with their text
 
-It knows no leg, rewriter or booster by name. A leg that fails is named in `coverage`, and the rest answers.
+It knows no leg, rewriter, booster or reranker by name. A leg that fails is named in `coverage`, and the rest answers.
 
 Fusion is a weighted sum of scores that are already on one scale. Rank fusion throws away how sure a leg is and so falls
 behind its better leg; scores that do not depend on the other results can simply be added.
@@ -26,6 +26,7 @@ from research.search.legs import (
     Found,
     Hits,
     Leg,
+    PageOrder,
     Ranked,
     Rewriters,
     SearchOutcome,
@@ -113,11 +114,17 @@ class _Changes:
 
     rewrites: list[Rewrite]
     scores: dict[int, dict[str, LegScore]] = field(default_factory=dict)  # page_id → name of what moved it → how
+    boosted: set[int] = field(default_factory=set)
 
     def moved(self, name: str, pages: Sequence[Ranked], *, ranked: bool = True) -> None:
         for rank, page in enumerate(pages, start=1):
             how = LegScore(rank, page.score) if ranked else LegScore(None, page.score, {"place": page.score})
             self.scores.setdefault(page.page_id, {})[name] = how
+        self.boosted.update(page.page_id for page in pages if not ranked)
+
+    def reranked(self, name: str, scores: Mapping[int, LegScore]) -> None:
+        for page_id, how in scores.items():
+            self.scores.setdefault(page_id, {})[name] = how
 
 
 class Engine:
@@ -131,13 +138,15 @@ class Engine:
         weights: Weights,
         rewriters: Rewriters,
         boosters: Sequence[Booster] = (),
+        reranker: PageOrder | None = None,
     ) -> None:
-        """`modes` names the legs that each mode asks."""
+        """`modes` names the legs that each mode asks; `reranker` has the last word on the order."""
         self._legs = {leg.name: leg for leg in legs}
         self._modes = modes
         self._weights = weights
         self._rewriters = rewriters
         self._boosters = boosters
+        self._reranker = reranker
 
     def run(self, reader: Reader, question: Question, limit: int, *, everything: bool = False) -> SearchOutcome:
         """The best `limit` pages; `everything` also brings the candidates that come after them."""
@@ -152,6 +161,7 @@ class Engine:
         question = question.searching(text)
         ranking = self._rank(reader, question, legs, limit)
         ranked: Sequence[Ranked] = ranking.ranked
+        timings = {run.leg.name: run.seconds for run in ranking.runs}
         changes = _Changes(rewrites)
         answered_by: AnsweredBy = "pages"
         if len(legs) > 1:  # a leg alone shows what it finds by itself
@@ -166,8 +176,15 @@ class Engine:
                         answered_by = boosted.answered_by
                     moved = [entry for entry in ranked if entry.page_id in boosted.pages]
                     changes.moved(booster.name, moved, ranked=False)
+        if self._reranker is not None and answered_by == "pages":
+            # What a booster moved the question names, by its number or as a part of a document: that stays.
+            before = time.perf_counter()
+            reranked = self._reranker.rerank(reader, question, ranked, changes.boosted)
+            ranked = reranked.ranked
+            changes.reranked(self._reranker.name, reranked.scores)
+            timings[self._reranker.name] = time.perf_counter() - before
         candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, changes.scores)
-        timings = {run.leg.name: run.seconds for run in ranking.runs} | {"search": time.perf_counter() - started}
+        timings["search"] = time.perf_counter() - started
         coverage = _coverage(reader, ranking.runs, off, question.notes)
         return SearchOutcome(
             candidates[:limit], coverage, timings, text, changes.rewrites, candidates if everything else [], answered_by

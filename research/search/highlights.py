@@ -66,8 +66,13 @@ class Highlighter:
             encoder = self._encoder.encoder(reader)
             worth = [(page, item.score) for page, item in zip(pages, items, strict=True)]
             best = best_units(worth, fine)
-            for candidate, cosine in zip(best, _cosines(encoder, [each.text for each in best], asked), strict=True):
-                candidate.page.refine(candidate.index, cosine)
+            try:
+                cosines = _cosines(encoder, [each.text for each in best], asked)
+            except EncoderUnavailable as error:  # at an address: the question's vector came, and the next did not
+                question.notes.append(f"passages are chosen by their chunks alone: {error.message}")
+            else:
+                for candidate, cosine in zip(best, cosines, strict=True):
+                    candidate.page.refine(candidate.index, cosine)
         found: list[Item] = []
         for item, page in zip(items, pages, strict=True):
             section = str(item.metadata.get("section_path", ""))

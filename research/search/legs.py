@@ -124,6 +124,27 @@ class Booster(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Reranked:
+    """A ranking in another order, and what its pages scored by that, by page_id."""
+
+    ranked: Sequence[Ranked]
+    scores: Mapping[int, LegScore] = field(default_factory=dict)
+
+
+class PageOrder(Protocol):
+    """What looks at the first pages of a ranking once more, all of them together. Fails by a note, never by raising."""
+
+    @property
+    def name(self) -> str:
+        """Under which its scores stand among the legs of a page."""
+        ...
+
+    def rerank(self, reader: Reader, question: Question, ranked: Sequence[Ranked], keep: Collection[int]) -> Reranked:
+        """The pages in their new order; those of `keep` stay in their places."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Weights:
     """What each leg counts, by its name.
 

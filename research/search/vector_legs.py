@@ -38,10 +38,12 @@ class QuestionEncoder:
     """Embeds questions with the encoder that filled the index; loads it with the first one, and another if the index
     was filled anew since. A `given` encoder is kept."""
 
-    def __init__(self, given: TextEncoder | None = None, named_encoders: Sequence[str] = ()) -> None:
+    def __init__(self, given: TextEncoder | None = None, named_encoders: Sequence[str] = (), timeout: int = 0) -> None:
+        """`timeout`: seconds that an encoder at an address may take; 0 is the usual."""
         self._given = given
         self._named_encoders = named_encoders
-        self._loaded: tuple[str, TextEncoder] | None = None
+        self._timeout = timeout
+        self._loaded: tuple[tuple[str, int, str], TextEncoder] | None = None
         self._loading = threading.Lock()
 
     def vector(self, reader: Reader, question: Question) -> NDArray[np.float32]:
@@ -58,12 +60,15 @@ class QuestionEncoder:
         name = vectors.encoder_of(reader)
         if not name:
             raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
+        dim, sketch = vectors.dim_of(reader), vectors.sketch_of(reader)
         with self._loading:
-            if self._loaded is None or self._loaded[0] != name:
+            if self._loaded is None or self._loaded[0] != (name, dim, sketch):
                 from research.encoders.registry import load_remembered
 
-                dim = vectors.dim_of(reader)
-                self._loaded = (name, load_remembered(name, dim=dim, named=self._named_encoders))
+                encoder = load_remembered(
+                    name, dim=dim, sketch=sketch, named=self._named_encoders, timeout=self._timeout
+                )
+                self._loaded = ((name, dim, sketch), encoder)
             return self._loaded[1]
 
 

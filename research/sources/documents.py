@@ -25,6 +25,7 @@ from research.store.catalog.pages import page_ids_at
 if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
     from research.search.highlights import Highlighter
+    from research.search.legs import PageOrder
     from research.settings import Settings
     from research.store.catalog.pages import StoredPage
     from research.store.catalog.reader import Reader
@@ -63,7 +64,7 @@ class DocumentsSource:
     def __init__(self, vectors: VectorIndex, settings: Settings, encoder: TextEncoder | None = None) -> None:
         """`encoder` stands in for the one that filled the index."""
         named = settings.named_encoders
-        self._encoder = QuestionEncoder(encoder, named)
+        self._encoder = QuestionEncoder(encoder, named, settings.request_timeout)
         dense = DenseLeg(vectors, self._encoder)
         self._visual = VisualLeg(dense, self._encoder, vectors, settings.device, named)
         self.engine = Engine(
@@ -72,6 +73,7 @@ class DocumentsSource:
             weights=DEFAULT_WEIGHTS,
             rewriters=Rewriters(settings.rewriters, settings.vocabulary),
             boosters=[booster for booster in _BOOSTERS if booster.name in settings.boosters],
+            reranker=self._reranker(settings),
         )
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
@@ -111,6 +113,13 @@ class DocumentsSource:
         """Where on one page the answer seems to stand, and why a visual model could not say, if so."""
         [page_id] = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}"])
         return self._highlighter().closely(reader, question, item, page_id)
+
+    def _reranker(self, settings: Settings) -> PageOrder | None:
+        if settings.reranker in ("", "off"):
+            return None
+        from research.search.reranker import PageReranker
+
+        return PageReranker(settings.reranker, self._highlighter(), settings.request_timeout)
 
     def _highlighter(self) -> Highlighter:
         from research.search.highlights import Highlighter

@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "research": {"research"},
     "ingest": {
         "ingest",
+        "research.addresses",
         "research.boxes",
         "research.encoders",
         "research.errors",
@@ -63,6 +64,8 @@ MAY_IMPORT = {
         "research.text",
     },
     "research/encoders": {
+        "research.addresses",
+        "research.api_client",
         "research.boxes",
         "research.checksums",
         "research.encoders",

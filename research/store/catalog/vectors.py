@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _ENCODER = "text_encoder"
 _DIM = "text_dim"
+_SKETCH = "text_sketch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,29 @@ def dim_of(reader: Reader) -> int:
     return int(reader.meta(_DIM, "0"))
 
 
-def set_encoder(catalog: Catalog, name: str, dim: int) -> None:
-    """Declare the encoder. Vectors of another one are dropped: an index never mixes two."""
-    if encoder_of(catalog) == name and dim_of(catalog) == dim:
+def sketch_of(reader: Reader) -> str:
+    """What the index remembers of a model that only its address names; empty for any other."""
+    return reader.meta(_SKETCH)
+
+
+def set_encoder(catalog: Catalog, name: str, dim: int, *, sketch: str = "", changed: bool = False) -> None:
+    """Declare the encoder. Vectors of another one are dropped: an index never mixes two. `changed`: it is another one
+    though its name is the same, as its `sketch` tells."""
+    if encoder_of(catalog) == name and dim_of(catalog) == dim and not changed:
         return
     with catalog.transaction() as connection:
         connection.execute("DELETE FROM vectors")
+        # Lines that OCR read have vectors of the same encoder; where its name changes they go by that.
+        connection.execute(
+            "DELETE FROM page_vectors WHERE EXISTS (SELECT 1 FROM meta WHERE key = 'visual_encoder' AND value = ?)",
+            (f"regions:{name}",),
+        )
         connection.execute(
             "INSERT INTO ledger SELECT doc_id, ? FROM documents WHERE 1 = 1 ON CONFLICT DO NOTHING", (STAGE_VECTORS,)
         )
         # A new identity parts the catalog from collections filled with the old encoder's vectors.
-        write_meta(connection, {_ENCODER: name, _DIM: str(dim), "catalog_id": uuid.uuid4().hex})
+        values = {_ENCODER: name, _DIM: str(dim), _SKETCH: sketch, "catalog_id": uuid.uuid4().hex}
+        write_meta(connection, values)
 
 
 def pending_chunks(reader: Reader) -> Iterator[PendingChunk]:

@@ -30,6 +30,7 @@ _META: dict[str, ColumnCheck] = {
     "catalog_id": columns.IDENTITY,
     "text_encoder": columns.ENCODER,
     "text_dim": columns.matching("a number of dimensions", "[1-9][0-9]{0,3}"),
+    "text_sketch": columns.matching("a sketch of a vector", "(-?[0-9]{1,3}( -?[0-9]{1,3}){0,63})?"),
     "visual_encoder": columns.VISUAL_ENCODER,
     "visual_dim": columns.matching("a number of dimensions", "0|[1-9][0-9]{0,3}"),
     "visual_problem": columns.NOTE,

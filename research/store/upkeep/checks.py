@@ -22,8 +22,9 @@ from research.store.vectors.generations import state_of
 FIX = "ctx doctor --fix"
 
 
-def check_index(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> list[Check]:
-    """All quick checks of an index, in order. `named_encoders` are those the user allows."""
+def check_index(paths: IndexPaths, named_encoders: Sequence[str] = (), timeout: int = 0) -> list[Check]:
+    """All quick checks of an index, in order. `named_encoders` are those the user allows; `timeout` is how many seconds
+    one at an address may take, 0 the usual."""
     if not paths.exists:
         return [Check("index", "warning", paths.nothing_found().message, "ctx ingest PATH")]
     found = guarded("folder", lambda: _folder(paths))
@@ -32,7 +33,7 @@ def check_index(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> list[C
         return found  # whatever stands on it would only say the same again
     checks: dict[str, Callable[[Catalog], Iterable[Check]]] = {
         "collections": _collections,
-        "text": lambda catalog: _text(catalog, named_encoders),
+        "text": lambda catalog: _text(catalog, named_encoders, timeout),
         "visual": lambda catalog: _visual(catalog, named_encoders),
         "unfinished": _unfinished,
         "given up": _given_up,
@@ -114,19 +115,19 @@ def _consistency(catalog: Catalog) -> Iterator[Check]:
         yield Check("consistency", "ok", "pages, words, images and ledger agree; nothing was left behind")
 
 
-def _text(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
-    """Whether what filled the text side may and can still be asked, told without loading it."""
+def _text(catalog: Catalog, named_encoders: Sequence[str], timeout: int) -> Iterator[Check]:
+    """Whether what filled the text side may and can still be asked, told without loading it. An address is tried."""
     from research.encoders.allowed import check_allowed
     from research.encoders.registry import check_text_encoder
 
     name = vectors.encoder_of(catalog)
     try:
         check_allowed(name, named_encoders)
-        check_text_encoder(name)
+        told = check_text_encoder(name, dim=vectors.dim_of(catalog), sketch=vectors.sketch_of(catalog), timeout=timeout)
     except CtxError as error:
         yield Check("text", "warning", error.message, error.hint)
     else:
-        yield Check("text", "ok", name or "nothing has filled it yet")
+        yield Check("text", "ok", told or "nothing has filled it yet")
 
 
 def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:

@@ -49,6 +49,23 @@ def make_tiny_static(folder: Path) -> Path:
     return folder
 
 
+def make_tiny_cross(folder: Path, *, labels: int = 1) -> Path:
+    """Write a BERT that scores a question and a text together, with so many scores each."""
+    allow_torchvision()
+    with quiet(), TemporaryDirectory() as made:
+        import torch
+        from sentence_transformers import CrossEncoder
+
+        base = _bert(Path(made), 0)
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            model = CrossEncoder(str(base), num_labels=labels, device="cpu", local_files_only=True)
+            with torch.no_grad():  # so that its scores differ by more than the last digits
+                model.transformers_model.classifier.weight.mul_(200)
+            model.save_pretrained(str(folder))
+    return folder
+
+
 def edit_json(path: Path, **changes: object) -> None:
     """Change some entries of a model's settings file, which may not be there yet."""
     content = json.loads(path.read_text()) if path.exists() else {}
@@ -73,5 +90,5 @@ def _bert(folder: Path, seed: int) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         BertModel(config).save_pretrained(folder)
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     return folder

@@ -1,0 +1,291 @@
+"""A reranker orders the first pages by their passages, or is left off: a tiny cross-encoder in this process, the same
+behind an address, and addresses that answer anything else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_index import add, embed, open_catalog
+
+from research.encoders.base import TextEncoder
+from research.errors import CtxError, EncoderUnavailable
+from research.index import Index
+from research.models import Question, SearchResults
+from research.search.cross_encoder import CrossEncoderReranker, find
+from research.search.highlights import Highlighter
+from research.search.legs import Ranked
+from research.search.reranker import DEPTH, PageReranker, describe
+from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
+from research.settings import Settings
+from research.store.catalog.pages import page_ids_at
+from research.store.vectors import writer
+from tests.conftest import built_once
+from tests.research.encoders.test_unsafe_models import evil_code, evil_pickle
+from tests.research.encoders.tiny_text import edit_json, make_tiny_cross
+from tests.serving import KEY, Asked, Reply, Served, serving
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+QUESTION = "What happened to herring prices in the harbour?"
+THINGS = ["boats", "nets", "lamps", "ropes", "crates", "keepers", "pilots", "anchors"]
+PAGES = [f"Herring prices in the harbour of {thing} rose by {n} percent." for n in range(5) for thing in THINGS]
+
+
+@pytest.fixture(scope="module")
+def index(encoder: TextEncoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty pages that all fit the question, and one without text."""
+
+    def make(root: Path) -> None:
+        with open_catalog(root) as catalog:
+            add(catalog, {f"/docs/part{n}.pdf": PAGES[n::4] for n in range(4)} | {"/docs/empty.pdf": [""]})
+            embed(catalog, encoder)
+            writer.publish(catalog)
+
+    return built_once(tmp_path_factory, "reranked", make)
+
+
+@pytest.fixture(scope="module")
+def model(tiny_cross: Path) -> CrossEncoderReranker:
+    return CrossEncoderReranker(str(tiny_cross))
+
+
+@pytest.fixture
+def server(loopback: None, model: CrossEncoderReranker) -> Iterator[Served]:
+    """The tiny cross-encoder behind an address, worst text first."""
+
+    def answer(asked: Asked) -> Reply:
+        scores = model.score(asked.document["query"], asked.document["documents"])
+        rows = [{"index": index, "relevance_score": score} for index, score in enumerate(scores)]
+        return Reply({"model": "tiny", "results": sorted(rows, key=lambda row: row["relevance_score"])})
+
+    with serving(answer) as served:
+        yield served
+
+
+def search(
+    index: Path, reranker: str = "", question: str = QUESTION, *, most: int = 50, **settings: Any
+) -> SearchResults:
+    with Index.open(index, Settings(reranker=reranker, **settings)) as opened:
+        return opened.search(question, num_results=most)
+
+
+def shown(found: SearchResults) -> list[dict[str, Any]]:
+    return [asdict(result) for result in found.results]
+
+
+def order(found: SearchResults) -> list[str]:
+    return [result.ref for result in found.results]
+
+
+def test_the_order_follows_the_scores_of_a_cross_encoder(index: Path, tiny_cross: Path) -> None:
+    plain, found = search(index), search(index, str(tiny_cross))
+    assert len(plain.results) >= 40
+    assert all("reranker" not in result.legs for result in plain.results)
+    looked_at, rest = found.results[:DEPTH], found.results[DEPTH:]
+    scores = [result.legs["reranker"].score for result in looked_at]
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) > 5
+    assert [result.legs["reranker"].rank for result in looked_at] == list(range(1, DEPTH + 1))
+    assert order(found)[:DEPTH] != order(plain)[:DEPTH]
+    assert sorted(order(found)[:DEPTH]) == sorted(order(plain)[:DEPTH]), "of the first pages, and of no others"
+    assert [asdict(result) for result in rest] == shown(plain)[DEPTH:]
+    # Each place keeps its score, which goes on falling.
+    assert [r.relevance_score for r in found.results] == [r.relevance_score for r in plain.results]
+    assert found.coverage.notes == []
+    assert found.timings["reranker"] > 0
+    assert "reranker" not in plain.timings
+
+
+def test_an_address_is_as_good(index: Path, tiny_cross: Path, server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTX_RERANKER_KEY", KEY)
+    here, there = search(index, str(tiny_cross)), search(index, f"tiny@{server.url}/v1/rerank")
+    assert order(there) == order(here)
+    assert there.results[0].legs["reranker"].score == pytest.approx(here.results[0].legs["reranker"].score, abs=1e-4)
+    [asked] = server.asked
+    assert (asked.path, sorted(asked.document)) == ("/v1/rerank", ["documents", "model", "query"])
+    assert (asked.document["model"], asked.document["query"]) == ("tiny", QUESTION)
+    assert asked.headers["Authorization"] == f"Bearer {KEY}"
+    # What it reads of a page is its passages, under the name of the document.
+    assert len(asked.document["documents"]) == DEPTH
+    for text in asked.document["documents"]:
+        name, passage = text.split("\n")
+        assert name.startswith("part")
+        assert passage in PAGES
+
+
+def test_what_is_found_before_the_limit_is_cut_is_reordered(index: Path, server: Served) -> None:
+    """The best of thirty, though three are asked for; in every mode."""
+    name = f"{server.url}/rerank"
+    assert order(search(index, name, most=3)) == order(search(index, name))[:3]
+    assert "model" not in server.asked[0].document
+    for mode in ("lexical", "dense"):
+        alone = search(index, name, mode=mode).results
+        assert [result.legs["reranker"].rank for result in alone[:DEPTH]] == list(range(1, DEPTH + 1))
+    seen = len(server.asked)
+    assert search(index, name, "What is a nonsensicality?", mode="lexical").results == []
+    assert len(server.asked) == seen, "nothing found, nothing asked"
+
+
+def test_the_form_of_text_embeddings_inference(index: Path, server: Served, model: CrossEncoderReranker) -> None:
+    expected = order(search(index, f"{server.url}/rerank"))
+
+    def answer(asked: Asked) -> Reply:
+        if "texts" not in asked.document:
+            return Reply(b"Failed to deserialize the JSON body: missing field `texts` at line 1", 422)
+        scores = model.score(asked.document["query"], asked.document["texts"])
+        return Reply([{"index": index, "score": score} for index, score in enumerate(scores)])
+
+    server.answer = answer
+    assert order(search(index, f"{server.url}/rerank")) == expected
+
+
+def results(asked: Asked) -> list[dict[str, Any]]:
+    return [{"index": n, "relevance_score": float(n)} for n in range(len(asked.document["documents"]))]
+
+
+BROKEN: dict[str, tuple[Callable[[Asked], Reply], str]] = {
+    "down": (lambda _: Reply(b"", 503), "answers HTTP 503"),
+    "hangs": (lambda _: Reply(never=True), "did not answer within 1 s"),
+    "page": (lambda _: Reply(b"<html></html>"), "answers with a web page"),
+    "key": (lambda _: Reply({"message": "no"}, 401), "answers HTTP 401: no"),
+    "form": (lambda _: Reply({"scores": [1, 2]}), "in another form than a reranker does"),
+    "rows": (lambda _: Reply({"results": [1, 2]}), "in another form than a reranker does"),
+    "nothing": (lambda _: Reply({"results": []}), f"gives 0 scores for {DEPTH} texts"),
+    "fewer": (lambda asked: Reply({"results": results(asked)[1:]}), f"gives {DEPTH - 1} scores for {DEPTH} texts"),
+    "twice": (lambda asked: Reply({"results": [*results(asked)[1:], results(asked)[1]]}), "not each of them once"),
+    "nan": (lambda a: Reply({"results": [*results(a)[1:], {"index": 0, "score": float("nan")}]}), "is no number"),
+    "null": (lambda a: Reply({"results": [*results(a)[1:], {"index": 0, "score": None}]}), "is no number"),
+    "text": (lambda a: Reply({"results": [*results(a)[1:], {"index": "0", "score": 1.0}]}), "is no number"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_one_that_fails_is_left_off_and_told(index: Path, server: Served, what: str) -> None:
+    server.answer, told = BROKEN[what]
+    plain, found = search(index), search(index, f"{server.url}/rerank", request_timeout=1)
+    assert shown(found) == shown(plain)
+    [note] = found.coverage.notes
+    assert note.startswith("the reranker failed (")
+    assert told in note
+    assert note.endswith("; the pages stand in their order without it")
+    assert all(leg.status == "ok" for leg in found.coverage.legs)
+    with pytest.raises(CtxError, match=r"HTTP|did not answer|web page|form|scores|number"):
+        describe(f"{server.url}/rerank", timeout=1)
+
+
+def test_pages_that_the_question_names_stay_where_they_are(index: Path, server: Served) -> None:
+    asked = "What does page 3 of part2.pdf say about herring prices?"
+    plain, found = search(index, question=asked), search(index, f"{server.url}/rerank", asked)
+    assert "page-references" in plain.results[0].legs
+    assert found.results[0].ref == plain.results[0].ref
+    assert "reranker" not in found.results[0].legs
+    assert order(found) != order(plain)
+
+
+def test_a_page_without_text_keeps_its_place(index: Path, server: Served, encoder: TextEncoder) -> None:
+    with Index.open(index) as opened:
+        words = QuestionEncoder(encoder)
+        visual = VisualLeg(DenseLeg(opened.vectors, words), words, opened.vectors)
+        reranker = PageReranker(f"{server.url}/rerank", Highlighter(words, visual))
+        with opened.catalog.snapshot() as reader:
+            [empty] = [info.doc_id for info in opened.documents("empty.pdf")]
+            [part] = [info.doc_id for info in opened.documents("part1.pdf")]
+            ids = page_ids_at(reader, [f"{part}:1", f"{empty}:1", f"{part}:2", f"{part}:3"])
+            ranked = [Ranked(page_id, "", 1.0 / place) for place, page_id in enumerate(ids, start=1)]
+            found = reranker.rerank(reader, Question(QUESTION), ranked, ())
+            assert found.ranked[1] == ranked[1]
+            assert set(found.scores) == set(ids) - {ids[1]}
+            alone = reranker.rerank(reader, Question(QUESTION), ranked[:2], ())
+            assert (alone.ranked, alone.scores) == (ranked[:2], {})
+
+
+def test_a_context_is_built_in_the_new_order(index: Path, server: Served) -> None:
+    with Index.open(index, Settings(reranker=f"{server.url}/rerank")) as opened:
+        context = opened.ask(QUESTION, max_sources=5)
+    assert [source.ref for source in context.sources] == order(search(index, f"{server.url}/rerank"))[:5]
+    assert [source.legs["reranker"].rank for source in context.sources] == [1, 2, 3, 4, 5]
+
+
+def test_a_model_that_is_not_here_is_not_fetched(
+    index: Path, tmp_path: Path, tiny_cross: Path, monkeypatch: Any
+) -> None:
+    """Nor is a folder taken for it that was planted where the user stands."""
+    shutil.copytree(tiny_cross, tmp_path / "some" / "model")
+    monkeypatch.chdir(tmp_path)
+    found = search(index, "some/model")
+    assert found.coverage.notes == [
+        "the reranker failed (the weights of 'some/model' are not on this machine); the pages stand in their order"
+        " without it"
+    ]
+    for missing in (str(tmp_path / "nowhere"), "./nowhere", "a b"):
+        with pytest.raises(EncoderUnavailable, match="no such model folder"):
+            find(missing)
+    with pytest.raises(EncoderUnavailable, match="'cross-encoder/ms-marco-MiniLM-L6-v2' are not on this machine"):
+        find("ms-marco-MiniLM-L6-v2")
+    assert find("./some/model") == tmp_path / "some" / "model"
+
+
+def foreign_activation(folder: Path) -> None:
+    evil_code(folder)
+    edit_json(folder / "config_sentence_transformers.json", activation_fn="evil.Pwn")
+
+
+def torch_function(folder: Path) -> None:
+    """Of torch, and no layer: the library would call it."""
+    edit_json(folder / "config_sentence_transformers.json", activation_fn="torch.utils.collect_env.main")
+
+
+def older_activation(folder: Path) -> None:
+    edit_json(folder / "config.json", sbert_ce_default_activation_function="torch.utils.collect_env.main")
+
+
+def nested_activation(folder: Path) -> None:
+    edit_json(folder / "config.json", sentence_transformers={"activation_fn": "torch.hub.help"})
+
+
+def foreign_class(folder: Path) -> None:
+    evil_code(folder)
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps([{**modules[0], "type": "evil.Pwn"}]))
+
+
+def pickled(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    evil_pickle(folder, "pytorch_model.bin")
+
+
+@pytest.mark.parametrize(
+    "change", [foreign_activation, torch_function, older_activation, nested_activation, foreign_class, pickled]
+)
+def test_a_model_with_code_is_refused(tiny_cross: Path, tmp_path: Path, change: Callable[[Path], None]) -> None:
+    folder = Path(shutil.copytree(tiny_cross, tmp_path / "model"))
+    change(folder)
+    with pytest.raises(EncoderUnavailable, match=r"never code|safetensors only"):
+        CrossEncoderReranker(str(folder))
+    assert not (tmp_path / "PWNED").exists()
+
+
+def test_models_that_are_no_rerankers(index: Path, tiny_text: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    several = CrossEncoderReranker(str(make_tiny_cross(tmp_path / "several", labels=3)))
+    with pytest.raises(EncoderUnavailable, match="gives 3 scores a text"):
+        several.score("x", ["a", "b"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(EncoderUnavailable, match="cannot load the reranker"):
+        CrossEncoderReranker(str(tmp_path / "empty"))
+    monkeypatch.setattr("research.encoders.sentence_transformers.PACKAGE", "a-package-that-is-not-here")
+    with pytest.raises(EncoderUnavailable) as caught:
+        CrossEncoderReranker(str(tiny_text))
+    assert caught.value.hint == "pip install 'ctx-research[encoders]'"
+
+
+def test_what_a_reranker_is_told_in_words(tiny_cross: Path, server: Served) -> None:
+    for name in (str(tiny_cross), f"{server.url}/rerank"):
+        told = describe(name)
+        assert told.startswith(f"{name} answers in ")
+        assert "for a text that answers" in told
