@@ -1,0 +1,89 @@
+"""A claim beside the windows that may carry it: which of its words and numbers stand there, and what speaks against it.
+
+Nothing here understands a sentence. Words are found or not; a number must stand beside the words that it has in the
+claim; a "no" must be on both sides; two names or numbers must not have changed places.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from research.answer.conflicts import conflicts_of
+from research.answer.evidence import Source, Window
+from research.answer.quantities import fit
+from research.answer.wording import Quantity, Reading, Word, are_opposite
+
+_BY_CONTEXT = 0.7  # what a word counts that stands in the headings or in the question only
+_OTHER_WORD = 0.9  # one that is known to mean the same
+_NAME, _NUMBER, _LIGHT = 2.0, 2.0, 0.25  # beside 1 for any other word
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`coverage` is the share of what the claim says that was found, 0 to 1. `conflicts` are reasons in plain words."""
+
+    windows: tuple[Window, ...]
+    coverage: float
+    missing: tuple[Word, ...]
+    absent: tuple[Quantity, ...]
+    rounded: tuple[Quantity, ...]
+    conflicts: tuple[str, ...]
+
+
+def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float], known: frozenset[str]) -> Comparison:
+    """`known` are the keys of the question's words: to repeat them claims nothing."""
+    missing, turned, found, weight = [], [], 0.0, 0.0
+    for word in claim.words:
+        worth = _NAME if word.is_name else _LIGHT if word.is_light else 1.0
+        weight += worth
+        if held := max((_holds(window, word) for window in windows), default=0.0):
+            found += worth * held
+        elif any(word.keys & window.around for window in windows) or (not word.is_name and word.keys & known):
+            found += worth * _BY_CONTEXT
+        elif opposite := _opposite_in(windows, word):
+            turned.append((word, opposite))
+        elif not word.is_light:
+            missing.append(word)
+    absent, rounded = [], []
+    for quantity in claim.quantities:
+        weight += _NUMBER
+        how = max((fit(quantity, part, scales) for window in windows for part in window.parts), default=0)
+        if how:
+            found += _NUMBER if how == 2 else _NUMBER * 0.8
+            if how == 1 and not quantity.number.hedged:
+                rounded.append(quantity)
+        else:
+            absent.append(quantity)
+    coverage = found / weight if weight else 0.0
+    conflicts = list(conflicts_of(claim, windows, turned))
+    return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(rounded), tuple(conflicts))
+
+
+def stands_in(quantity: Quantity, source: Source) -> bool:
+    return fit(quantity, source.whole, source.scales) > 0
+
+
+def _holds(window: Window, word: Word) -> float:
+    if word.stem in window.keys:
+        return 1.0
+    if word.keys & window.keys:
+        return _OTHER_WORD
+    kindred = not word.is_name and len(word.stem) >= 5 and any(_kindred(word.stem, key) for key in window.keys)
+    return _OTHER_WORD if kindred else 0.0
+
+
+def _kindred(one: str, other: str) -> bool:
+    """electric, electrician: the same beginning, and little else."""
+    short = min(len(one), len(other))
+    return short >= 5 and one[:5] == other[:5] and abs(len(one) - len(other)) <= 4 and one[:short] == other[:short]
+
+
+def _opposite_in(windows: Sequence[Window], word: Word) -> str:
+    for window in windows:
+        for part in window.parts:
+            for other in part.words:
+                if are_opposite(word.stem, other.stem):
+                    return other.text
+    return ""
