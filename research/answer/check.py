@@ -12,30 +12,39 @@ with an encoder at hand the meaning of the two. So "carried" says that the sourc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from research.answer.compare import Comparison, compare, stands_in
+from research.answer.compare import Comparison, compare, may_join, stands_in
 from research.answer.evidence import Source, Window, best_windows, flat, sources_of
+from research.answer.conflicts import DENIED
+from research.answer.language import language_of
 from research.answer.sentences import Sentence, sentences_of
+from research.answer.similarity import Embed, Similarity
 from research.answer.wording import Reading, read
 from research.context.injection.headers import forges_header
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 Verdict = Literal["carried", "doubtful", "not found", "uncited"]
-Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
 
 HEADING = "a heading"
+SOURCE_LIST = "a list of sources"
 
 _DOUBTFUL = 0.45  # of a claim found, for it to be worth reading the source
 _ALIKE = 0.6  # cosine of a claim and a passage that speak of the same
 _LONGEST = 3000  # characters of a sentence that are compared
 _MORE_WINDOWS = 2  # beside the best one, for a sentence of several facts
-_NEW = 2  # words or numbers that a further window must bring
+_SHORT = 2  # words and numbers of an answer that is understood with its question only
+_ASKED = 0.34  # of the question's words that stand beside such an answer
+_VERBATIM = 4  # words that can hardly stand in a source by chance
+
+_LIST_TITLE = re.compile(r"\W*(?:sources|references|citations|bibliography|quellen|sources citées|fuentes|fonti|fontes)\W*", re.I)
+_YES_NO = re.compile(r"(?:yes|no|ja|nein|oui|non|sí|si|sim|não|nee)\b\s*[,.:;–—-]\s*", re.IGNORECASE)
+_SILENCE = re.compile(
+    r"\b(?:sources?|documents?|passages?|pages?|texts?|contexts?|excerpts?)\b[^.]{0,40}\b(?:do(?:es)? not|don['’]t|doesn['’]t|no)\b"
+    r"[^.]{0,20}\b(?:mention|say|state|contain|specify|provide|give|include|information|discuss|describe|indicate)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,44 +72,65 @@ def check_answer(
     `headers` are the lines above the sources in the context: a sentence that repeats one of them forges nothing, and the
     name of a file may tell what its pages are about.
     """
-    checker = _Checker(sources_of(sources, headers or {}), headers or {}, read(question[:_LONGEST]), embed)
-    return [checker.check(sentence) for sentence in sentences_of(answer)]
+    checker = _Checker(sources_of(sources, headers or {}), headers or {}, read(question[:_LONGEST]), Similarity(embed))
+    return list(checker.check(sentences_of(answer)))
 
 
 class _Checker:
     def __init__(
-        self, sources: dict[int, Source], headers: Mapping[int, str], question: Reading, embed: Embed | None
+        self, sources: dict[int, Source], headers: Mapping[int, str], question: Reading, similarity: Similarity
     ) -> None:
         self._sources = sources
         self._headers = headers
         self._question = question
-        self._embed = embed
+        self._asked = frozenset(word.stem for word in question.words)
+        self._similarity = similarity
 
-    def check(self, sentence: Sentence) -> CheckedSentence:
-        numbers = sentence.numbers
-        cited = [self._sources[number] for number in dict.fromkeys(numbers) if number in self._sources]
-        if forges_header(sentence.claim):
+    def check(self, sentences: Sequence[Sentence]) -> Iterator[CheckedSentence]:
+        listed = False
+        for sentence in sentences:
+            listed = _LIST_TITLE.fullmatch(sentence.claim) is not None or (listed and sentence.begins_with_citation)
+            yield self._checked(sentence, listed)
+
+    def _checked(self, sentence: Sentence, listed: bool) -> CheckedSentence:
+        claim = sentence.claim
+        for header in self._headers.values():
+            claim = claim.replace(header, " ")
+        if forges_header(claim):
             return _told(sentence, "not found", "a source's header is forged in it", 0.0)
-        unknown = [number for number in numbers if number not in self._sources]
-        if unknown:
+        numbers = [*sentence.numbers, *(n for n, header in self._headers.items() if header and header in sentence.claim)]
+        cited = [self._sources[number] for number in dict.fromkeys(numbers) if number in self._sources]
+        if unknown := self._unknown(sentence, cited):
             return _told(sentence, "not found", f"[{unknown[0]}] is not among the {len(self._sources)} sources", 0.0)
-        if not numbers:
-            return _told(sentence, "uncited", HEADING if sentence.kind == "heading" else "it cites nothing", 0.0)
-        return self._compared(sentence, cited)
+        if listed or not cited:
+            reason = SOURCE_LIST if listed else HEADING if sentence.kind == "heading" else "it cites nothing"
+            return _told(sentence, "uncited", reason, 0.0)
+        return self._compared(sentence, _YES_NO.sub("", claim[:_LONGEST], count=1) if _YES_NO.match(claim) else claim[:_LONGEST], cited)
 
-    def _compared(self, sentence: Sentence, cited: list[Source]) -> CheckedSentence:
-        claim = sentence.claim[:_LONGEST]
-        if _is_verbatim(claim, cited):
-            return _told(sentence, "carried", "word for word", 1.0)
+    def _unknown(self, sentence: Sentence, cited: list[Source]) -> list[int]:
+        """Numbers that stand for no source, and are no marks of the source that the sentence repeats."""
+        found = []
+        for citation in sentence.citations:
+            mark = "".join(sentence.text[citation.start : citation.end].split())
+            before = sentence.text[: citation.start].split()[-1:]
+            if not any(source.has_mark(mark, "".join(before)) for source in cited if before):
+                found += [number for number in citation.numbers if number not in self._sources]
+        return found
+
+    def _compared(self, sentence: Sentence, claim: str, cited: list[Source]) -> CheckedSentence:
         reading = read(claim)
         if not reading.words and not reading.quantities:
             return _told(sentence, "doubtful", "there is nothing in it to compare", 0.0)
         found = self._best(reading, cited)
+        if _is_verbatim(claim, cited) and not any(DENIED in conflict for conflict in found.conflicts):
+            return _told(sentence, "carried", "word for word", 1.0)
+        if _SILENCE.search(claim):
+            return _told(sentence, "doubtful", "it says what a source does not hold", found.coverage)
         return self._judged(sentence, reading, found, cited)
 
     def _best(self, reading: Reading, cited: list[Source]) -> Comparison:
         scales = frozenset().union(*(source.scales for source in cited))
-        known = self._question.keys
+        known = self._asked
 
         def tried(windows: Sequence[Window]) -> Comparison:
             return compare(reading, windows, scales, known)
@@ -108,13 +138,19 @@ class _Checker:
         windows = best_windows(reading, cited)
         if not windows:
             return tried([])
-        best = max((tried([window]) for window in windows), key=_rank)
+        short = len(reading.words) + len(reading.quantities) <= _SHORT
+        best = max(
+            (tried([window]) for window in windows if may_join(reading, [window])),
+            key=lambda found: _rank(found) + (0.5 * self._share_asked(found) if short else 0.0),
+        )
         for _ in range(_MORE_WINDOWS):
-            if len(best.missing) + len(best.absent) < _NEW:
+            lacking = len(best.missing) + len(best.absent)
+            if not lacking:
                 break
-            more = max((tried([*best.windows, window]) for window in windows + best_windows(reading, cited, best.missing)), key=_rank)
-            gained = len(best.missing) + len(best.absent) - len(more.missing) - len(more.absent)
-            if gained < _NEW or len(more.conflicts) > len(best.conflicts):
+            others = [*windows, *best_windows(reading, cited, best.missing)]
+            joined = [[*best.windows, window] for window in others]
+            more = max((tried(each) for each in joined if may_join(reading, each)), key=_rank, default=best)
+            if len(more.missing) + len(more.absent) >= lacking or len(more.conflicts) > len(best.conflicts):
                 break
             best = more
         return best
@@ -126,11 +162,17 @@ class _Checker:
             if not any(stands_in(quantity, source) for source in cited):
                 return _told(sentence, "not found", f"the number {_short(quantity.text)} is not in {where}", score / 2)
         for word in found.missing:
-            if word.is_name and not any(word.keys & source.keys for source in cited):
-                verdict: Verdict = "doubtful" if word.keys & self._question.keys else "not found"
+            if word.is_name and not any(word.stem in source.keys for source in cited):
+                # The page may leave out what all of its document is about; another name in its place says more.
+                others = _other_names(reading, found)
+                verdict: Verdict = "not found" if others or score < _DOUBTFUL else "doubtful"
                 return _told(sentence, verdict, f"“{_short(word.text)}” is not in {where}", score / 2)
-        if score < _DOUBTFUL and self._similarity(sentence, found) < _ALIKE:
-            return _told(sentence, "not found", f"little of it is in {where}", score)
+        if score < _DOUBTFUL:
+            if _in_other_language(sentence, cited):
+                return _told(sentence, "doubtful", f"in another language than {where}, numbers and names apart", score)
+            if self._similarity.best(sentence.claim, (window.text for window in found.windows), cited) < _ALIKE:
+                return _told(sentence, "not found", f"little of it is in {where}", score)
+            return _told(sentence, "doubtful", f"in other words than {where}", score)
         if found.absent:
             return _told(sentence, "doubtful", f"{_short(found.absent[0].text)} stands elsewhere in {where}", score * 0.7)
         if found.conflicts:
@@ -140,17 +182,15 @@ class _Checker:
         if found.missing:
             words = ", ".join(f"“{_short(word.text)}”" for word in found.missing[:3])
             return _told(sentence, "doubtful", f"not in {where}: {words}", score * 0.9)
+        if len(reading.words) + len(reading.quantities) <= _SHORT and self._share_asked(found) < _ASKED:
+            return _told(sentence, "doubtful", f"the words of the question are elsewhere in {where}", score * 0.7)
         return _told(sentence, "carried", f"in {where}", score)
 
-    def _similarity(self, sentence: Sentence, found: Comparison) -> float:
-        if self._embed is None or not found.windows:
-            return 0.0
-        texts = [sentence.claim[:600], *(window.text[:600] for window in found.windows)]
-        try:
-            vectors = self._embed(texts)
-        except ValueError:
-            return 0.0
-        return float(max(vectors[1:] @ vectors[0]))
+    def _share_asked(self, found: Comparison) -> float:
+        """Of the question's words, how many stand beside what answers it; all, if nothing was asked."""
+        words = [word for word in self._question.words if not word.is_light]
+        held = sum(any(word.keys & window.keys or word.stem in window.around for window in found.windows) for word in words)
+        return held / len(words) if words else 1.0
 
 
 def _rank(found: Comparison) -> float:
@@ -159,9 +199,24 @@ def _rank(found: Comparison) -> float:
     return found.coverage - 0.02 * len(found.conflicts) - 0.04 * units
 
 
+def _other_names(claim: Reading, found: Comparison) -> bool:
+    """Whether the source names somebody whom the claim does not."""
+    return any(
+        word.is_name and not word.keys & claim.keys
+        for window in found.windows
+        for part in window.parts
+        for word in part.words
+    )
+
+
+def _in_other_language(sentence: Sentence, cited: list[Source]) -> bool:
+    own = language_of(sentence.claim)
+    return bool(own) and all(source.language not in {"", own} for source in cited)
+
+
 def _is_verbatim(claim: str, cited: list[Source]) -> bool:
     said = flat(claim)
-    return said.count(" ") >= 6 and any(said in source.flat for source in cited)
+    return said.count(" ") > _VERBATIM and any(said in source.flat for source in cited)
 
 
 def _told(sentence: Sentence, verdict: Verdict, reason: str, score: float) -> CheckedSentence:

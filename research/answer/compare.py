@@ -16,6 +16,7 @@ from research.answer.quantities import fit
 from research.answer.wording import Quantity, Reading, Word, are_opposite
 
 _BY_CONTEXT = 0.7  # what a word counts that stands in the headings or in the question only
+_NEW = 2  # words or numbers that a further sentence must bring
 _OTHER_WORD = 0.9  # one that is known to mean the same
 _NAME, _NUMBER, _LIGHT = 2.0, 2.0, 0.25  # beside 1 for any other word
 
@@ -33,16 +34,16 @@ class Comparison:
 
 
 def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float], known: frozenset[str]) -> Comparison:
-    """`known` are the keys of the question's words: to repeat them claims nothing."""
+    """`known` are the stems of the question's words: to repeat them claims nothing."""
     missing, turned, found, weight = [], [], 0.0, 0.0
     for word in claim.words:
         worth = _NAME if word.is_name else _LIGHT if word.is_light else 1.0
         weight += worth
         if held := max((_holds(window, word) for window in windows), default=0.0):
             found += worth * held
-        elif any(word.keys & window.around for window in windows) or (not word.is_name and word.keys & known):
+        elif any(word.stem in window.around for window in windows) or (not word.is_name and word.stem in known):
             found += worth * _BY_CONTEXT
-        elif opposite := _opposite_in(windows, word):
+        elif opposite := _opposite_in(windows, word, claim):
             turned.append((word, opposite))
         elif not word.is_light:
             missing.append(word)
@@ -61,6 +62,30 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
     return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(rounded), tuple(conflicts))
 
 
+def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
+    """Whether a claim may be made of several sentences: each brings some of it, or one goes on about "it".
+
+    A claim of one clause is said in one sentence. What a neighbour adds as a single word is more likely wrong there.
+    """
+    parts = [part for window in windows for part in window.parts]
+    if len(parts) == 1 or (len(windows) == 1 and not windows[0].is_prose):
+        return True
+    held = [_items(claim, part) for part in parts]
+    first = max(range(len(parts)), key=lambda n: len(held[n]))
+    if first and parts[first].has_pronoun and len(parts) == 2:
+        return True
+    if not claim.joints:
+        return False
+    others = [held[n] - held[first] for n in range(len(parts)) if n != first]
+    return all(len(other) >= _NEW for other in others)
+
+
+def _items(claim: Reading, part: Reading) -> set[int]:
+    """The places of what a claim says that stand in a sentence."""
+    words = {word.place for word in claim.words if not word.is_light and word.keys & part.keys}
+    return words | {quantity.place for quantity in claim.quantities if fit(quantity, part, frozenset())}
+
+
 def stands_in(quantity: Quantity, source: Source) -> bool:
     return fit(quantity, source.whole, source.scales) > 0
 
@@ -68,7 +93,7 @@ def stands_in(quantity: Quantity, source: Source) -> bool:
 def _holds(window: Window, word: Word) -> float:
     if word.stem in window.keys:
         return 1.0
-    if word.keys & window.keys:
+    if not word.is_name and word.keys & window.keys:
         return _OTHER_WORD
     kindred = not word.is_name and len(word.stem) >= 5 and any(_kindred(word.stem, key) for key in window.keys)
     return _OTHER_WORD if kindred else 0.0
@@ -80,10 +105,11 @@ def _kindred(one: str, other: str) -> bool:
     return short >= 5 and one[:5] == other[:5] and abs(len(one) - len(other)) <= 4 and one[:short] == other[:short]
 
 
-def _opposite_in(windows: Sequence[Window], word: Word) -> str:
+def _opposite_in(windows: Sequence[Window], word: Word, claim: Reading) -> str:
+    """The word that says the contrary, unless the claim says that as well ("opens at seven and closes at ten")."""
     for window in windows:
         for part in window.parts:
             for other in part.words:
-                if are_opposite(word.stem, other.stem):
+                if are_opposite(word.stem, other.stem) and other.stem not in claim.keys:
                     return other.text
     return ""

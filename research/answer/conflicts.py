@@ -10,7 +10,11 @@ from research.answer.evidence import Window
 from research.answer.quantities import fit, is_same
 from research.answer.wording import COMPARISONS, Quantity, Reading, Word, read
 
+DENIED = "it says “no” to this"
+
 _NEGATED = 3  # words after a "no" that it speaks of
+_BOUNDS = {"≤": "at most", "≥": "at least", "<": "less than", ">": "more than"}
+_NEAR = 4  # places beside a name or number, for what it is said of
 _SPEAKS_OF = 0.4  # of the words beside a number
 _SAME_BREATH = 4  # places that a "no" may have moved
 
@@ -24,9 +28,14 @@ def conflicts_of(claim: Reading, windows: Sequence[Window], turned: list[tuple[W
     for word, opposite in turned[cancelled:]:
         yield f"it says “{opposite}”, not “{word.text}”"
     yield from _other_bounds(claim, parts)
+    particles = frozenset().union(*(part.particles for part in parts))
+    for one, other in (("on", "off"), ("off", "on"), ("up", "down"), ("down", "up")):
+        if one in claim.particles - particles and other in particles - claim.particles:
+            yield f"it says “{other}”, not “{one}”"
     if claim.modals != (said := frozenset().union(*(part.modals for part in parts))) and len(claim.modals) == len(said) == 1:
         if not claim.negations:
             yield f"it says “{min(said)}”, not “{min(claim.modals)}”"
+    yield from _plans(claim, parts)
     yield from _torn(claim, parts)
     yield from _swapped(claim, parts)
     for window in windows:
@@ -52,9 +61,9 @@ def _denials(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
             yield "it does not say “no” to this"
     for other, (part, cue) in enumerate(there):
         words = _scope(part, cue)
-        held = sum(bool(word.keys & claim.keys) for word in words)
-        if other not in paired.values() and 2 * held > len(words):
-            yield "it says “no” to this"
+        held = [bool(word.keys & claim.keys) for word in words]
+        if other not in paired.values() and any(held[:1]) and (held[1:2] != [False] or 2 * sum(held) > len(held)):
+            yield DENIED
 
 
 def _distance(claim: Reading, cue: tuple[int, int], part: Reading, theirs: tuple[int, int]) -> int:
@@ -86,8 +95,20 @@ def _other_bounds(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
                 stated = next((q for q in part.quantities if at <= q.place <= at + 3), None)
                 same = number is None or stated is None or number.number.values & stated.number.values
                 if same and other in COMPARISONS[sign]:
-                    yield f"it says “{other}”, not “{sign}”"
+                    yield f"it says “{_BOUNDS[other]}”, not “{_BOUNDS[sign]}”"
                     return
+
+
+def _plans(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
+    """What is planned or expected there is a fact in the claim."""
+    if claim.plans or claim.modals:
+        return
+    for part in parts:
+        for cue in part.plans:
+            words = _scope(part, cue)
+            if words and all(word.keys & claim.keys for word in words):
+                yield "it is planned or expected there"
+                return
 
 
 def _torn(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
@@ -103,7 +124,7 @@ def _torn(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
             for other in part.quantities
             if is_same(quantity, other) and (len(parts) == 1 or _is_of(claim, quantity, part))
         }
-        fitting = [place for place, words in there.items() if not near or not words or near & words]
+        fitting = [place for place, words in there.items() if not near or not words or _common(near, words)]
         free = [place for place in fitting if place not in used]
         if free:
             used.add(free[0])
@@ -113,12 +134,7 @@ def _torn(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
 
 def _is_of(claim: Reading, quantity: Quantity, part: Reading) -> bool:
     """Whether a sentence among several that holds a number also speaks of what the claim counts with it."""
-    places = [other.place for other in claim.quantities]
-    own = [
-        word
-        for word in claim.words
-        if not word.is_light and min(places, key=lambda place: abs(place - word.place)) == quantity.place
-    ]
+    own = [word for word in _cells(claim, [other.place for other in claim.quantities])[quantity.place] if not word.is_light]
     return _SPEAKS_OF * len(own) <= sum(bool(word.keys & part.keys) for word in own)
 
 
@@ -136,7 +152,7 @@ def _swapped(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
         anchors = _anchors(claim, part)[:8]
         for n, one in enumerate(anchors):
             for two in anchors[n + 1 :]:
-                if _changed_places(claim, part, one, two, anchors):
+                if one.is_name == two.is_name and _changed_places(claim, part, one, two, anchors):
                     yield "names or numbers have changed places"
                     return
 
@@ -174,9 +190,10 @@ def _changed_places(claim: Reading, part: Reading, one: _Anchor, two: _Anchor, a
         return not inverted  # "Bob was paid by Anna" is "Anna paid Bob"
     if not inverted or (_linked(claim, one.place, two.place) and _linked(part, low, high)):
         return False
-    here, there = _cells(claim, [anchor.place for anchor in anchors]), _cells(part, [a.there for a in anchors])
-    same = len(here[one.place] & there[one.there]) + len(here[two.place] & there[two.there])
-    crossed = len(here[one.place] & there[two.there]) + len(here[two.place] & there[one.there])
+    here = _cells(claim, [anchor.place for anchor in anchors], _NEAR)
+    there = _cells(part, [anchor.there for anchor in anchors], _NEAR)
+    same = _common(here[one.place], there[one.there]) + _common(here[two.place], there[two.there])
+    crossed = _common(here[one.place], there[two.there]) + _common(here[two.place], there[one.there])
     return crossed > same
 
 
@@ -185,13 +202,18 @@ def _linked(reading: Reading, low: int, high: int) -> bool:
     return high - low == 1 or (high - low == 2 and low + 1 in reading.links)
 
 
-def _cells(reading: Reading, places: list[int]) -> dict[int, frozenset[str]]:
+def _cells(reading: Reading, places: list[int], reach: int = 1000) -> dict[int, list[Word]]:
     """The words that are nearest to each of the places."""
-    cells: dict[int, set[str]] = {place: set() for place in places}
+    cells: dict[int, list[Word]] = {place: [] for place in places}
     for word in reading.words if places else ():
-        if word.place not in cells:
-            cells[min(places, key=lambda place: (abs(place - word.place), place))] |= word.keys
-    return {place: frozenset(keys) for place, keys in cells.items()}
+        nearest = min(places, key=lambda place: (abs(place - word.place), place))
+        if 0 < abs(nearest - word.place) <= reach:
+            cells[nearest].append(word)
+    return cells
+
+
+def _common(ones: list[Word], others: list[Word]) -> int:
+    return sum(any(one.keys & other.keys for other in others) for one in ones)
 
 
 def _other_column(claim: Reading, window: Window) -> Iterator[str]:

@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from research.answer.language import language_of
 from research.answer.numbers import SCALES
-from research.answer.wording import Reading, Word, keys_of, read
+from research.answer.wording import Reading, Word, keys_of, read, stem
 from research.context.units import Unit, split
 from research.store.fulltext.analyzer import analyze_name, normalize
 
 _LOOKED_AT = 8  # units, the best by the words they share, that windows are made around
 _HEADINGS = 3  # above a unit, that say what it is about
+_TITLE = 100  # characters of a first line that may be the page's title
 _LONGEST = 1600  # characters of a unit that are read
 _MOST_UNITS = 20_000  # of a source; a context of a million tokens has fewer
 _TERM = re.compile(r"[^\W_]+")
@@ -27,13 +29,14 @@ _FLAT = re.compile(r"[^\W_]+(?:[.,:]\d+)*|[%$€£]")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One unit of a source or two neighbours. `keys` are those of their words, `around` those of what stands above."""
+    """One unit of a source or two neighbours. `keys` are those of their words, `around` the stems of what stands above."""
 
     source: int
     first: int
     last: int
     text: str
     parts: tuple[Reading, ...]  # a reading a unit
+    is_prose: bool  # sentences and entries of lists, no labels with their values
     keys: frozenset[str]
     around: frozenset[str]
     row: str = ""  # a row of a table, and its header
@@ -46,7 +49,7 @@ class Source:
     def __init__(self, number: int, text: str, header: str = "") -> None:
         self.number = number
         self._text = text
-        self._named = frozenset(key for word in analyze_name(header) for key in keys_of(word))
+        self._named = frozenset(stem(word) for word in analyze_name(header))
         self._readings: dict[int, Reading] = {}
 
     @cached_property
@@ -99,6 +102,24 @@ class Source:
                 found.setdefault(normalize(short), frozenset(long))
         return found
 
+    def passages(self, most: int) -> list[str]:
+        """Its first sentences, entries and rows."""
+        kinds = {"sentence", "item", "row"}
+        numbers = [number for number, unit in enumerate(self.units) if unit.kind in kinds]
+        return [self._shown(number) for number in numbers[:most]]
+
+    @cached_property
+    def language(self) -> str:
+        return language_of(self._text)
+
+    def has_mark(self, mark: str, before: str) -> bool:
+        """Whether it holds a mark such as "[12]" of its own, after the same word."""
+        return f"{before}{mark}" in self._unspaced
+
+    @cached_property
+    def _unspaced(self) -> str:
+        return "".join(self._text.split())
+
     def may_join(self, first: int, last: int) -> bool:
         """Whether two units say something together. Two lines with figures do not: each has its own label."""
         pair = [self.units[first], self.units[last]]
@@ -123,6 +144,7 @@ class Source:
             last,
             self._shown(first) if first == last else f"{self._shown(first)}\n{self._shown(last)}",
             parts,
+            all(self.units[number].kind in {"sentence", "item"} for number in range(first, last + 1)),
             frozenset(keys),
             self._around(first),
             self._text[unit.start : unit.end] if is_row else "",
@@ -141,8 +163,10 @@ class Source:
 
     def _around(self, number: int) -> frozenset[str]:
         at = bisect_right(self._headings, number)
-        above = {*self._headings[max(0, at - _HEADINGS) : at], *self._headings[:1], 0}
-        return self._named.union(*(self._reading(n).keys for n in above))
+        above = {*self._headings[max(0, at - _HEADINGS) : at], *self._headings[:1]}
+        if self.units[0].end - self.units[0].start <= _TITLE:
+            above.add(0)
+        return self._named.union(*({word.stem for word in self._reading(n).words} for n in above))
 
     def _terms(self, text: str) -> set[str]:
         found: set[str] = set()

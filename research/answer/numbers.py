@@ -68,7 +68,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"(?<![\w.:])(?:(?P<h>[01]?\d|2[0-4])[:.](?P<m>[0-5]\d)(?![\d.:%])(?:\s?(?P<half>[ap])\.?m\b\.?)?"
+    r"(?<![\w.:])(?:(?P<h>[01]?\d|2[0-4])[:.](?P<m>[0-5]\d)(?!\d|[.:]\d|%)(?:\s?(?P<half>[ap])\.?m\b\.?)?"
     r"|(?P<h2>1[0-2]|[1-9])\s?(?P<half2>[ap])\.?m\b\.?)",
     re.IGNORECASE,
 )
@@ -78,6 +78,8 @@ _FIGURE = re.compile(
     r"(?:\s?(?P<scale>[^\W\d_]{1,10})(?![\w²³]))?",
     re.IGNORECASE,
 )
+_ONE_AND_A_HALF = re.compile(r"\ban? [^\W\d_]+ (and a half)\b")
+_AND_A_HALF = re.compile(r" and a half\b")
 _WORD = re.compile(r"[^\W\d_]+")
 _HEDGE = re.compile(
     r"\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|circa|ca\.?|rund|etwa|environ|unos|over|more than"
@@ -186,14 +188,14 @@ def _spelt(text: str) -> Iterator[Number]:
         counts = value is not None and not (word == "one" and match.start() in skipped)
         if start >= 0 and not (joined and (counts or scale)):
             if not (word == "and" and joined and current >= 100):
-                yield _number(start, end, total + current)
+                yield _number(text, start, end, total + current)
                 start, total, current = -1, 0.0, 0.0
             else:
                 end = match.end()
                 continue
         if counts and value is not None:
             if start >= 0 and not _adds(current, value):
-                yield _number(start, end, total + current)
+                yield _number(text, start, end, total + current)
                 start, total, current = -1, 0.0, 0.0
             start = match.start() if start < 0 else start
             current += value
@@ -204,7 +206,9 @@ def _spelt(text: str) -> Iterator[Number]:
                 total, current = total + current, 0.0
             end = match.end()
     if start >= 0:
-        yield _number(start, end, total + current)
+        yield _number(text, start, end, total + current)
+    for match in _ONE_AND_A_HALF.finditer(text):
+        yield Number(match.start(1), match.end(1), frozenset({1.5}), 2)
 
 
 def _adds(current: float, value: int) -> bool:
@@ -214,5 +218,6 @@ def _adds(current: float, value: int) -> bool:
     return (current % 100 == 0 and value < 100) or (current % 10 == 0 and current % 100 >= 20 and value < 10)
 
 
-def _number(start: int, end: int, value: float) -> Number:
-    return Number(start, end, frozenset({value}), 9)
+def _number(text: str, start: int, end: int, value: float) -> Number:
+    half = _AND_A_HALF.match(text, end)
+    return Number(start, half.end(), frozenset({value + 0.5}), 9) if half else Number(start, end, frozenset({value}), 9)

@@ -25,6 +25,10 @@ class Sentence:
     citations: tuple[Citation, ...]  # their places are those in `text`
 
     @property
+    def begins_with_citation(self) -> bool:
+        return bool(self.citations) and not any(map(str.isalnum, _ENTRY.sub("", self.text[: self.citations[0].start])))
+
+    @property
     def numbers(self) -> tuple[int, ...]:
         return tuple(number for citation in self.citations for number in citation.numbers)
 

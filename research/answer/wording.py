@@ -13,14 +13,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from research.answer.numbers import MONTHS, Number, numbers_in
-from research.store.fulltext.analyzer import SIGNS, STOP_WORDS, normalize, stem
+from research.store.fulltext.analyzer import SIGNS, STOP_WORDS, normalize, stem as plain_stem
 from research.text import UNSPACED
 
 TABLE = Path(__file__).with_name("wording.toml")
 
 # Function words that nevertheless decide what is said.
 _TELLING = frozenset(
-    "above after against all before below both down few more most off once only other over same under until up".split()  # noqa: SIM905
+    "above after against all before below both few more most once only other over same under until".split()  # noqa: SIM905
 )
 _STOP = (STOP_WORDS - _TELLING) | frozenset(
     "shall much many one ones us whose whereby thereby therein upon per via among amongst toward towards since although though "
@@ -34,13 +34,20 @@ _PHRASES = tuple(
     (re.compile(pattern, re.IGNORECASE), sign)
     for pattern, sign in (
         (r"\bnot only\b|\bwhether or not\b|\bno doubt\b|\bnot just\b|\bnot least\b|\bif not\b", " "),
-        (r"\b(?:no|not) (?:more|longer|greater|higher|larger) than\b|\bnot (?:to )?exceed(?:ing)?\b|\bat (?:the )?most\b"
+        (r"\bfree of charge\b|\b(?:at no|without|no) (?:extra |additional )?(?:cost|charge)s?\b|\bfor free\b", " gratis "),
+        (r"\b(\w+)-free\b", r" no \1 "),
+        (r"\b(?:wen?t|go|goes|going|gone|is|are|was|were|been) up\b(?= (?:by )?\W?\d| from)", " increased "),
+        (r"\b(?:wen?t|go|goes|going|gone|is|are|was|were|been) down\b(?= (?:by )?\W?\d| from)", " decreased "),
+        (r"\b(?:can(?:not| not)|(?:may|must|shall|should|will|could) not) (?:be )?(?:more|longer|greater|higher|larger) than\b"
+         r"|\b(?:can(?:not| not)|(?:may|must|shall|should|will|could) not) exceed\b"
+         r"|\b(?:no|not) (?:more|longer|greater|higher|larger) than\b|\bnot (?:to )?exceed(?:ing)?\b|\bat (?:the )?most\b"
          r"|\bup to(?= (?:\S{1,3} )?\W?\w)|\bmaximum of\b|\bmax\.|\bno later than\b|\b(?:höchstens|maximal|au plus|como máximo)\b", " ≤ "),
         (r"\b(?:no|not) (?:less|fewer|shorter|lower|smaller|earlier) than\b|\bat (?:the )?(?:very )?least\b|\bminimum of\b"
          r"|\b(?:mindestens|wenigstens|au moins|al menos|como mínimo)\b", " ≥ "),
-        (r"\b(?:more|greater|longer|higher|larger|later|older) than\b|\bin excess of\b|\b(?:over|above|exceed(?:s|ed|ing)?)"
-         r"(?= (?:\w+ ){0,2}?[$€£¥]?\s?\d)", " > "),
-        (r"\b(?:less|fewer|shorter|lower|smaller|earlier|younger) than\b|\b(?:under|below)(?= [$€£¥]?\s?\d)", " < "),
+        (r"\bmore (\w+) than\b", r" > \1 "),
+        (r"\bless (\w+) than\b", r" < \1 "),
+        (r"\b(?:less|fewer|(?:short|low|small|earli|young|cool|cold|cheap|slow|weak|light)er) than\b|\b(?:under|below)(?= [$€£¥]?\s?\d)", " < "),
+        (r"\b(?:more|\w+er) than\b|\bin excess of\b|\b(?:over|above|exceed(?:s|ed|ing)?)(?= (?:\w+ ){0,2}?[$€£¥]?\s?\d)", " > "),
         (r"\bno\.(?=\s?\d)|\bno(?=\.? ?\d)|\bnos?\.\s(?=\d)", "number "),
         (r"\bpercentage points?\b", " percentpoint "),
         (r"\bper ?cent\b|\bpct\b|%|％|\bprozent\b|\bpour ?cent\b|\bpor ciento\b|\bper cento\b", " percent "),
@@ -90,7 +97,11 @@ class Reading:
     comparisons: tuple[tuple[str, int], ...]  # "≤", "≥", "<", ">" and the place
     passives: tuple[int, ...]  # places of a "by" after a form of "be"
     links: frozenset[int]  # places of "and" and "or"
+    joints: int  # commas and words that tie clauses together
+    plans: tuple[tuple[int, int], ...]  # place and clause of "plan", "expect", "perhaps"
+    has_pronoun: bool  # "it", "she" among the first words
     modals: frozenset[str]  # "must", "may"
+    particles: frozenset[str]  # "on", "off", "up", "down"
     keys: frozenset[str]
 
 
@@ -105,7 +116,11 @@ def read(text: str) -> Reading:
 
 _GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|ein|eine|von|mit|den|dem|des|für|sind|wird|werden|zu)\b")
 _MODALS = {"must": "must", "shall": "must", "required": "must", "may": "may", "can": "may", "could": "may", "might": "may"}
+_JOINTS = frozenset("and but while whereas which who that because when if so as where since although though und aber et mais y pero".split())  # noqa: SIM905, E501
+_PRONOUNS = frozenset("it they this these those she he her his its their both such".split())  # noqa: SIM905
+_PLANS = frozenset("plan intend propos hope aim expect might perhaps possibl probabl likely may could would should will".split())  # noqa: SIM905
 _LINKS = frozenset({"and", "or", "und", "oder", "et", "y"})
+_PARTICLES = frozenset({"on", "off", "up", "down"})
 _BE = frozenset("is are was were be been being gets got".split())  # noqa: SIM905
 
 
@@ -123,7 +138,11 @@ class _Reader:
         self._comparisons: list[tuple[str, int]] = []
         self._passives: list[int] = []
         self._links: set[int] = set()
+        self._joints = 0
+        self._plans: list[tuple[int, int]] = []
+        self._pronoun = False
         self._modals: set[str] = set()
+        self._particles: set[str] = set()
 
     def reading(self) -> Reading:
         waiting = iter(self._numbers)
@@ -144,7 +163,7 @@ class _Reader:
                 self._clause += 1
                 first = True
             elif kind == "comma":
-                pass
+                self._joints += 1
             elif kind == "unspaced":
                 self._unspaced(token)
             elif kind == "sign":
@@ -161,7 +180,11 @@ class _Reader:
                     self._clause += 1
                 elif lowered in _LINKS:
                     self._links.add(self._place)
-                elif lowered in _MODALS and not (lowered == "may" and token[0].isupper() and not first):
+                self._joints += lowered in _JOINTS
+                self._pronoun |= self._place <= 3 and lowered in _PRONOUNS
+                if lowered in _PLANS or stem(lowered) in _PLANS:
+                    self._plans.append((self._place, self._clause))
+                if lowered in _MODALS and not (lowered == "may" and token[0].isupper() and not first):
                     self._modals.add(_MODALS[lowered])
                 self._word(token, lowered, match.end(), first)
                 first = False
@@ -173,7 +196,11 @@ class _Reader:
             tuple(self._comparisons),
             tuple(self._passives),
             frozenset(self._links),
+            self._joints,
+            tuple(self._plans),
+            self._pronoun,
             frozenset(self._modals),
+            frozenset(self._particles),
             keys,
         )
 
@@ -185,6 +212,13 @@ class _Reader:
         if lowered in _table().negations:
             self._negations.append((self._place, self._clause))
             return
+        follows = bool(self._quantities) and self._quantities[-1].place == self._place - 1
+        unit = _table().units.get(lowered) if follows and (len(token) > 1 or token in "mglhstpVAWKC") else None
+        if unit:
+            self._add(keys_of(unit), token)
+            return
+        if lowered in _PARTICLES:
+            self._particles.add(lowered)
         if lowered in _STOP or (len(lowered) == 1 and not token.isupper() and not token.isdigit()):
             return
         is_name = self._is_name(token, end, first)
@@ -220,10 +254,19 @@ class _Reader:
         self._words.append(Word(keys, stemmed, text, self._place, self._clause, is_name, is_light))
 
 
+@lru_cache(maxsize=50_000)
+def stem(lowered: str) -> str:
+    """As full-text search has it, and the plain form of a verb for those that change within: fell is fall."""
+    stemmed = plain_stem(lowered)
+    return _table().forms.get(lowered) or _table().forms.get(stemmed, stemmed)
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
+    forms: dict[str, str]
     groups: dict[str, tuple[str, ...]]  # stem → names of the lines it stands in
     opposites: dict[str, frozenset[str]]  # stem → stems that say the contrary
+    units: dict[str, str]
     negations: frozenset[str]
     light: frozenset[str]
 
@@ -231,22 +274,34 @@ class _Table:
 @cache
 def _table() -> _Table:
     data = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    forms: dict[str, str] = {}
+    for line in data["forms"]:
+        first, *others = line.split()
+        for word in others:
+            forms.setdefault(word, plain_stem(first))
+            forms.setdefault(plain_stem(word), plain_stem(first))
+
+    def stemmed(word: str) -> str:
+        return forms.get(word) or forms.get(plain_stem(normalize(word)), plain_stem(normalize(word)))
+
     groups: dict[str, list[str]] = {}
     for number, line in enumerate(data["same"]):
         for word in line.split():
-            groups.setdefault(stem(normalize(word)), []).append(f"={number}")
+            groups.setdefault(stemmed(word), []).append(f"={number}")
     opposites: dict[str, set[str]] = {}
     for line in data["opposite"]:
-        sides = [{stem(normalize(word)) for word in side.split()} for side in line.split("/")]
+        sides = [{stemmed(word) for word in side.split()} for side in line.split("/")]
         for side, other in (sides, sides[::-1]):
             for word in side:
                 opposites.setdefault(word, set()).update(other)
     light = frozenset(data["light"].split())
     return _Table(
+        forms,
         {word: tuple(names) for word, names in groups.items()},
         {word: frozenset(words) for word, words in opposites.items()},
+        dict(line.split() for line in data["units"]),
         frozenset(normalize(word) for word in data["negations"].split()),
-        light | {stem(word) for word in light},
+        frozenset(map(stemmed, light)),
     )
 
 

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from research.answer.check import CheckedSentence, Embed, check_answer
+from research.answer.check import CheckedSentence, check_answer
+from research.answer.similarity import Embed
 from research.context.units import split
 
 TRUE = ("verbatim", "reworded")
