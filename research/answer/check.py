@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from research.answer.compare import Comparison, compare, may_join, stands_in
+from research.answer.compare import Comparison, compare, may_join, other_names, stands_in
 from research.answer.evidence import Source, Window, best_windows, flat, sources_of
 from research.answer.conflicts import DENIED
 from research.answer.language import language_of
@@ -39,7 +39,7 @@ _ASKED = 0.34  # of the question's words that stand beside such an answer
 _VERBATIM = 4  # words that can hardly stand in a source by chance
 
 _LIST_TITLE = re.compile(r"\W*(?:sources|references|citations|bibliography|quellen|sources citées|fuentes|fonti|fontes)\W*", re.I)
-_YES_NO = re.compile(r"(?:yes|no|ja|nein|oui|non|sí|si|sim|não|nee)\b\s*[,.:;–—-]\s*", re.IGNORECASE)
+_YES_NO = re.compile(r"(?:yes|no|ja|nein|oui|non|sí|si|sim|não|nee)(?:[,.:;]\s+|\s+[–—-]\s+)", re.IGNORECASE)
 _SILENCE = re.compile(
     r"\b(?:sources?|documents?|passages?|pages?|texts?|contexts?|excerpts?)\b[^.]{0,40}\b(?:do(?:es)? not|don['’]t|doesn['’]t|no)\b"
     r"[^.]{0,20}\b(?:mention|say|state|contain|specify|provide|give|include|information|discuss|describe|indicate)",
@@ -162,9 +162,9 @@ class _Checker:
             if not any(stands_in(quantity, source) for source in cited):
                 return _told(sentence, "not found", f"the number {_short(quantity.text)} is not in {where}", score / 2)
         for word in found.missing:
-            if word.is_name and not any(word.stem in source.keys for source in cited):
+            if word.is_name and not any(word.keys & source.keys for source in cited):
                 # The page may leave out what all of its document is about; another name in its place says more.
-                others = _other_names(reading, found)
+                others = other_names(reading, found.windows)
                 verdict: Verdict = "not found" if others or score < _DOUBTFUL else "doubtful"
                 return _told(sentence, verdict, f"“{_short(word.text)}” is not in {where}", score / 2)
         if score < _DOUBTFUL:
@@ -177,8 +177,8 @@ class _Checker:
             return _told(sentence, "doubtful", f"{_short(found.absent[0].text)} stands elsewhere in {where}", score * 0.7)
         if found.conflicts:
             return _told(sentence, "doubtful", f"{where}: {found.conflicts[0]}", score * 0.6)
-        if found.rounded:
-            return _told(sentence, "doubtful", f"{_short(found.rounded[0].text)} is rounded", score * 0.9)
+        if found.inexact:
+            return _told(sentence, "doubtful", found.inexact[0], score * 0.9)
         if found.missing:
             words = ", ".join(f"“{_short(word.text)}”" for word in found.missing[:3])
             return _told(sentence, "doubtful", f"not in {where}: {words}", score * 0.9)
@@ -197,16 +197,6 @@ def _rank(found: Comparison) -> float:
     """What says all of it in one sentence goes before what needs two, even if that speaks against it."""
     units = sum(len(window.parts) for window in found.windows)
     return found.coverage - 0.02 * len(found.conflicts) - 0.04 * units
-
-
-def _other_names(claim: Reading, found: Comparison) -> bool:
-    """Whether the source names somebody whom the claim does not."""
-    return any(
-        word.is_name and not word.keys & claim.keys
-        for window in found.windows
-        for part in window.parts
-        for word in part.words
-    )
 
 
 def _in_other_language(sentence: Sentence, cited: list[Source]) -> bool:

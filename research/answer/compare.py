@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from research.answer.conflicts import conflicts_of
 from research.answer.evidence import Source, Window
-from research.answer.quantities import fit
+from research.answer.quantities import Fit, fit
 from research.answer.wording import Quantity, Reading, Word, are_opposite
 
 _BY_CONTEXT = 0.7  # what a word counts that stands in the headings or in the question only
 _NEW = 2  # words or numbers that a further sentence must bring
 _OTHER_WORD = 0.9  # one that is known to mean the same
+_WORTH = {Fit.NONE: 0.0, Fit.UNSCALED: 0.7, Fit.ROUNDED: 0.8, Fit.SAME: 1.0}
 _NAME, _NUMBER, _LIGHT = 2.0, 2.0, 0.25  # beside 1 for any other word
 
 
@@ -29,37 +30,46 @@ class Comparison:
     coverage: float
     missing: tuple[Word, ...]
     absent: tuple[Quantity, ...]
-    rounded: tuple[Quantity, ...]
+    inexact: tuple[str, ...]  # reasons, too
     conflicts: tuple[str, ...]
 
 
 def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float], known: frozenset[str]) -> Comparison:
     """`known` are the stems of the question's words: to repeat them claims nothing."""
     missing, turned, found, weight = [], [], 0.0, 0.0
+    others_named = other_names(claim, windows)
     for word in claim.words:
         worth = _NAME if word.is_name else _LIGHT if word.is_light else 1.0
         weight += worth
         if held := max((_holds(window, word) for window in windows), default=0.0):
             found += worth * held
+        elif word.is_name and others_named:
+            missing.append(word)  # the heading may name it, the sentence names another
         elif any(word.stem in window.around for window in windows) or (not word.is_name and word.stem in known):
             found += worth * _BY_CONTEXT
         elif opposite := _opposite_in(windows, word, claim):
             turned.append((word, opposite))
         elif not word.is_light:
             missing.append(word)
-    absent, rounded = [], []
+    absent, inexact = [], []
     for quantity in claim.quantities:
         weight += _NUMBER
-        how = max((fit(quantity, part, scales) for window in windows for part in window.parts), default=0)
-        if how:
-            found += _NUMBER if how == 2 else _NUMBER * 0.8
-            if how == 1 and not quantity.number.hedged:
-                rounded.append(quantity)
-        else:
+        how = max((fit(quantity, part, scales) for window in windows for part in window.parts), default=Fit.NONE)
+        found += _NUMBER * _WORTH[how]
+        if how == Fit.NONE:
             absent.append(quantity)
+        elif how == Fit.UNSCALED or (how == Fit.ROUNDED and not quantity.number.hedged):
+            told = "is rounded" if how == Fit.ROUNDED else "is written without its scale there"
+            inexact.append(f"{quantity.text} {told}")
     coverage = found / weight if weight else 0.0
-    conflicts = list(conflicts_of(claim, windows, turned))
-    return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(rounded), tuple(conflicts))
+    conflicts = tuple(conflicts_of(claim, windows, turned))
+    return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(inexact), conflicts)
+
+
+def other_names(claim: Reading, windows: Sequence[Window]) -> bool:
+    """Whether the source names somebody or something whom the claim does not."""
+    words = (word for window in windows for part in window.parts for word in part.words)
+    return any(word.is_name and not word.keys & claim.keys for word in words)
 
 
 def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
@@ -87,7 +97,7 @@ def _items(claim: Reading, part: Reading) -> set[int]:
 
 
 def stands_in(quantity: Quantity, source: Source) -> bool:
-    return fit(quantity, source.whole, source.scales) > 0
+    return fit(quantity, source.whole, source.scales) != Fit.NONE
 
 
 def _holds(window: Window, word: Word) -> float:

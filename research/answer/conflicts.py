@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from research.answer.evidence import Window
 from research.answer.quantities import fit, is_same
@@ -14,6 +15,7 @@ DENIED = "it says “no” to this"
 
 _NEGATED = 3  # words after a "no" that it speaks of
 _BOUNDS = {"≤": "at most", "≥": "at least", "<": "less than", ">": "more than"}
+_BESIDE = 2  # places on both sides of a number, whatever else stands near
 _NEAR = 4  # places beside a name or number, for what it is said of
 _SPEAKS_OF = 0.4  # of the words beside a number
 _SAME_BREATH = 4  # places that a "no" may have moved
@@ -62,7 +64,9 @@ def _denials(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     for other, (part, cue) in enumerate(there):
         words = _scope(part, cue)
         held = [bool(word.keys & claim.keys) for word in words]
-        if other not in paired.values() and any(held[:1]) and (held[1:2] != [False] or 2 * sum(held) > len(held)):
+        joined = [True, *(two.place - one.place == 2 and one.place + 1 in part.links for one, two in pairwise(words))]
+        spoken = any(is_held and is_joined for is_held, is_joined in zip(held, joined, strict=False))
+        if other not in paired.values() and (spoken or 2 * sum(held) > len(held)):
             yield DENIED
 
 
@@ -119,7 +123,10 @@ def _torn(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     for quantity in claim.quantities:
         near = here[quantity.place]
         there = {
-            (number, other.place): cells[number][other.place]
+            (number, other.place): [
+                *cells[number][other.place],
+                *(word for word in part.words if abs(word.place - other.place) <= _BESIDE),
+            ]
             for number, part in enumerate(parts)
             for other in part.quantities
             if is_same(quantity, other) and (len(parts) == 1 or _is_of(claim, quantity, part))
@@ -150,11 +157,18 @@ class _Anchor:
 def _swapped(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     for part in parts:
         anchors = _anchors(claim, part)[:8]
+        if (claim.is_respective or part.is_respective) and len({_are_inverted(anchors, names) for names in (True, False)}) > 1:
+            yield "names and numbers belong together in another way there"
+            return
         for n, one in enumerate(anchors):
             for two in anchors[n + 1 :]:
                 if one.is_name == two.is_name and _changed_places(claim, part, one, two, anchors):
                     yield "names or numbers have changed places"
                     return
+
+
+def _are_inverted(anchors: list[_Anchor], names: bool) -> bool:
+    return any(one.there > two.there for one, two in pairwise(anchor for anchor in anchors if anchor.is_name == names))
 
 
 def _anchors(claim: Reading, part: Reading) -> list[_Anchor]:

@@ -20,6 +20,7 @@ class Number:
     values: frozenset[float]
     precision: int = 0  # significant digits as written
     hedged: bool = False  # "about", or a scale word: it may be rounded
+    scaled: bool = False  # "million"
     dates: frozenset[tuple[int, int, int]] = frozenset()  # year, month, day; 0 for what is not said
 
 
@@ -155,7 +156,7 @@ def _figures(text: str) -> Iterator[Number]:
             values = readings
         digits = figure.lstrip("0.,").replace(".", "").replace(",", "")
         hedged = bool(factor or (unsure and values)) or _HEDGE.search(text, max(0, match.start() - 24), match.start()) is not None
-        yield Number(match.start(), end, frozenset(values), len([c for c in digits if c.isdigit()]), hedged)
+        yield Number(match.start(), end, frozenset(values), len([c for c in digits if c.isdigit()]), hedged, bool(factor))
 
 
 def _readings(figure: str) -> set[float]:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 
 from research.answer.numbers import Number
 from research.answer.wording import Quantity, Reading
 
 
-def fit(quantity: Quantity, reading: Reading, scales: frozenset[float]) -> int:
-    """2 if the reading states the same number or date, 1 if a longer one that is rounded to it, 0 if neither."""
-    number, best = quantity.number, 0
+class Fit(IntEnum):
+    NONE = 0
+    UNSCALED = 1  # "1,469 million" for "1,469": the page may say "in millions" elsewhere, or not
+    ROUNDED = 2
+    SAME = 3
+
+
+def fit(quantity: Quantity, reading: Reading, scales: frozenset[float]) -> Fit:
+    """How well the number or date that fits best does. `scales` are what the figures of tables are multiplied with."""
+    number, best = quantity.number, Fit.NONE
     for other in reading.quantities:
         if number.dates:
             same = any(_same_date(one, two) for one in number.dates for two in other.number.dates)
-            best = max(best, 2 if same else 0)
+            best = Fit.SAME if same else best
         elif other.number.dates:
             parts = {float(part) for date in other.number.dates for part in (date[0], date[2]) if part}
-            best = max(best, 2 if parts & number.values else 0)
+            best = Fit.SAME if parts & number.values else best
         else:
             best = max(best, _same_number(number, other.number, scales))
-        if best == 2:
-            return 2
-    if number.dates and _date_in_parts(number, reading):
-        return 2
-    return best
+        if best == Fit.SAME:
+            return best
+    return Fit.SAME if number.dates and _date_in_parts(number, reading) else best
 
 
 def _same_date(one: tuple[int, int, int], two: tuple[int, int, int]) -> bool:
@@ -41,15 +47,18 @@ def _date_in_parts(number: Number, reading: Reading) -> bool:
     )
 
 
-def _same_number(number: Number, other: Number, scales: frozenset[float]) -> int:
+def _same_number(number: Number, other: Number, scales: frozenset[float]) -> Fit:
+    best = Fit.NONE
     for value in number.values:
         for stated in other.values:
             for scale in (1.0, *scales):
                 if math.isclose(value, stated * scale, rel_tol=1e-9):
-                    return 2
+                    return Fit.SAME
                 if other.precision > number.precision >= 2 and _rounds_to(stated * scale, value, number.precision):
-                    return 1
-    return 0
+                    best = Fit.ROUNDED
+            if number.scaled and any(math.isclose(value, stated * scale, rel_tol=1e-9) for scale in (1e3, 1e6, 1e9)):
+                best = max(best, Fit.UNSCALED)
+    return best
 
 
 def _rounds_to(stated: float, value: float, precision: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -34,7 +34,7 @@ _PHRASES = tuple(
     (re.compile(pattern, re.IGNORECASE), sign)
     for pattern, sign in (
         (r"\bnot only\b|\bwhether or not\b|\bno doubt\b|\bnot just\b|\bnot least\b|\bif not\b", " "),
-        (r"\bfree of charge\b|\b(?:at no|without|no) (?:extra |additional )?(?:cost|charge)s?\b|\bfor free\b", " gratis "),
+        (r"\bfree of charge\b|\b(?:at no|without|no) (?:extra |additional )?(?:cost|charge)s?\b|\bfor free\b", " no cost "),
         (r"\b(\w+)-free\b", r" no \1 "),
         (r"\b(?:wen?t|go|goes|going|gone|is|are|was|were|been) up\b(?= (?:by )?\W?\d| from)", " increased "),
         (r"\b(?:wen?t|go|goes|going|gone|is|are|was|were|been) down\b(?= (?:by )?\W?\d| from)", " decreased "),
@@ -102,6 +102,7 @@ class Reading:
     has_pronoun: bool  # "it", "she" among the first words
     modals: frozenset[str]  # "must", "may"
     particles: frozenset[str]  # "on", "off", "up", "down"
+    is_respective: bool  # "7 and 2, respectively": what is first belongs to what is first
     keys: frozenset[str]
 
 
@@ -118,7 +119,8 @@ _GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|ein|eine|von|mit|den|dem|d
 _MODALS = {"must": "must", "shall": "must", "required": "must", "may": "may", "can": "may", "could": "may", "might": "may"}
 _JOINTS = frozenset("and but while whereas which who that because when if so as where since although though und aber et mais y pero".split())  # noqa: SIM905, E501
 _PRONOUNS = frozenset("it they this these those she he her his its their both such".split())  # noqa: SIM905
-_PLANS = frozenset("plan intend propos hope aim expect might perhaps possibl probabl likely may could would should will".split())  # noqa: SIM905
+_PLANS = frozenset("plan intend propos hope aim expect".split())  # noqa: SIM905
+_UNSURE = frozenset("might perhaps possibly probably likely".split())  # noqa: SIM905
 _LINKS = frozenset({"and", "or", "und", "oder", "et", "y"})
 _PARTICLES = frozenset({"on", "off", "up", "down"})
 _BE = frozenset("is are was were be been being gets got".split())  # noqa: SIM905
@@ -182,8 +184,9 @@ class _Reader:
                     self._links.add(self._place)
                 self._joints += lowered in _JOINTS
                 self._pronoun |= self._place <= 3 and lowered in _PRONOUNS
-                if lowered in _PLANS or stem(lowered) in _PLANS:
+                if lowered in _UNSURE or stem(lowered) in _PLANS:
                     self._plans.append((self._place, self._clause))
+                self._idiom(lowered)
                 if lowered in _MODALS and not (lowered == "may" and token[0].isupper() and not first):
                     self._modals.add(_MODALS[lowered])
                 self._word(token, lowered, match.end(), first)
@@ -201,6 +204,7 @@ class _Reader:
             self._pronoun,
             frozenset(self._modals),
             frozenset(self._particles),
+            "respectively" in self._text,
             keys,
         )
 
@@ -227,6 +231,14 @@ class _Reader:
             is_light = self._text[end : end + 2].strip().isdigit()
             is_name = not is_light
         self._add(keys_of(lowered), token, is_name, is_light)
+
+    def _idiom(self, lowered: str) -> None:
+        """A verb with its particle ("thrown away") also has the keys of the word for both."""
+        if self._words and self._place - self._words[-1].place <= 3:
+            last = self._words[-1]
+            meant = _table().idioms.get((last.stem, lowered))
+            if meant:
+                self._words[-1] = replace(last, keys=last.keys | keys_of(meant))
 
     def _is_name(self, token: str, end: int, first: bool) -> bool:
         if any(map(str.isdigit, token)) or (len(token) > 1 and token.isupper()):
@@ -267,6 +279,7 @@ class _Table:
     groups: dict[str, tuple[str, ...]]  # stem → names of the lines it stands in
     opposites: dict[str, frozenset[str]]  # stem → stems that say the contrary
     units: dict[str, str]
+    idioms: dict[tuple[str, str], str]  # a verb's stem and its particle → the word for both
     negations: frozenset[str]
     light: frozenset[str]
 
@@ -300,6 +313,7 @@ def _table() -> _Table:
         {word: tuple(names) for word, names in groups.items()},
         {word: frozenset(words) for word, words in opposites.items()},
         dict(line.split() for line in data["units"]),
+        {(stemmed(verb), particle): meant for verb, particle, meant in map(str.split, data["idioms"])},
         frozenset(normalize(word) for word in data["negations"].split()),
         frozenset(map(stemmed, light)),
     )
