@@ -1,5 +1,5 @@
-"""The citations that a model writes: `[1]`, `[1][2]`, `[1, 2]`, `[1-3]`, `[Document 2]`, `【3】`, `[^1]`, and `(1)` in an
-answer that uses no other. Every pattern goes over a text once, whatever the text is."""
+"""The citations that a model writes: `[1]`, `[1][2]`, `[1, 2]`, `[1-3]`, `[Document 2]`, `[^1]`, wide brackets, and
+`(1)` in an answer that uses no other. Every pattern goes over a text once, whatever the text is."""
 
 from __future__ import annotations
 

@@ -36,7 +36,9 @@ class Sentence:
 _FENCED = re.compile(r"^ {0,3}(?:```|~~~).*?(?:^ {0,3}(?:```|~~~)[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
 _ENTRY = re.compile(r"[ \t]*(?:[-*+•◦▪‣·–][ \t]+|\(?(?:\d{1,2}|[A-Za-z]|[ivx]{1,5})[.)][ \t]+)")
 _ENDS = ".!?…。！？"
-_MARKS = re.compile(r"^\s*(?:>\s*)*(?:#{1,6}\s+|[-*+•◦▪‣·–]\s+|\(?\d{1,2}[.)]\s+)?|\*{1,3}|__|~~|`+|</?\w{1,10}>")
+_MARKS = re.compile(
+    r"^\s*(?:>\s*)*(?:#{1,6}\s+|[-*+•◦▪‣·–]\s+|\(?\d{1,2}[.)]\s+)?|(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|~~|`+|</?\w{1,10}>"
+)
 _SOURCE_LINE = re.compile(r"\W*(?:sources?|quellen?|fuentes?|fontes?|refs?|references?)?\W*", re.IGNORECASE)
 
 
@@ -48,7 +50,8 @@ def sentences_of(answer: str) -> list[Sentence]:
     if not starts:
         return []
     ends = [start for start, _ in starts[1:]] + [len(answer)]
-    found, at = [], 0
+    found: list[Sentence] = []
+    at = 0
     for (start, kind), end in zip(starts, ends, strict=True):
         own: list[Citation] = []
         while at < len(citations) and citations[at].start < end:

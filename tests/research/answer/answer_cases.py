@@ -1,7 +1,8 @@
-"""Cases for the check of an answer, made by a seed from real pages: true sentences, verbatim and reworded by rules that keep
-their meaning, and false ones: a number changed, a name swapped, negated, cited from another source, made up of two halves.
+"""Cases for the check of an answer, made by a seed from real pages: true sentences, verbatim and reworded by rules that
+keep their meaning, and false ones: a number changed, a name swapped, negated, cited from another source, made up of two
+halves.
 
-A case has three sources, one of which holds the sentence. The words that rewording puts in are this file's own.
+A case has three sources, one of which holds the sentence.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from research.answer.check import CheckedSentence, check_answer
-from research.answer.similarity import Embed
+from research.answer.claims.similarity import Embed
 from research.context.units import split
+from tests.research.answer.rewordings import NUMBER, REWORDINGS, SPELT, SPELT_NUMBER
 
 TRUE = ("verbatim", "reworded")
 FALSE = ("number", "name", "negated", "moved", "invented")
@@ -65,9 +67,6 @@ def cases_from(documents: Mapping[str, Sequence[str]], seed: int, count: int) ->
 
 _SENTENCE = re.compile(r"[A-Z][^|\n\[\]]{35,260}[.!]$")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}(?: (?:van |de )?[A-Z][a-z]+)*")
-_NUMBER = re.compile(r"(?<![\w.,:-])\d[\d,]*(?:\.\d+)?(?![\w:-]|\.\d)")
-_SPELT = "one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
-_SPELT_NUMBER = re.compile(rf"(?<!-)\b(?:{'|'.join(_SPELT[1:])})\b(?! (?:hundred|thousand|million))")
 
 
 class _Maker:
@@ -100,7 +99,7 @@ class _Maker:
 
     def reworded(self, sentence: str, page: str, document: str) -> str | None:
         """Two or more of the changes below."""
-        changes = [*_REWORDINGS]
+        changes = [*REWORDINGS]
         self._chance.shuffle(changes)
         done = 0
         said = sentence
@@ -113,13 +112,13 @@ class _Maker:
         return said if done >= 2 else None
 
     def other_number(self, sentence: str, page: str, document: str) -> str | None:
-        found = [*_NUMBER.finditer(sentence), *_SPELT_NUMBER.finditer(sentence)]
+        found = [*NUMBER.finditer(sentence), *SPELT_NUMBER.finditer(sentence)]
         if not found:
             return None
         match = self._chance.choice(found)
         old = match.group()
         if old.isalpha():
-            new = self._chance.choice([word for word in _SPELT[1:] if word != old])
+            new = self._chance.choice([word for word in SPELT[1:] if word != old])
         else:
             digits = [place for place, char in enumerate(old) if char.isdigit()]
             place = self._chance.choice(digits)
@@ -149,7 +148,10 @@ class _Maker:
             (r"\b[Nn]obody\b", "everybody"),
             (r"\b(is|are|was|were|may|can|must|should|will|would|could) (?!not\b)", r"\1 not "),
             (r"\b(has|have|had) (?=\w+(?:ed|en)\b)", r"\1 not "),
-            (r" (rose|fell|grew|increased|decreased|runs|covers|includes|provides|requires|needs|reports) ", r" never \1 "),
+            (
+                r" (rose|fell|grew|increased|decreased|runs|covers|includes|provides|requires|needs|reports) ",
+                r" never \1 ",
+            ),
         ]
         for pattern, new in ways[: self._chance.choice((0, 6, 10))] + ways:
             said = re.sub(pattern, new, sentence, count=1)
@@ -173,100 +175,14 @@ def _sentences(page: str) -> Iterator[str]:
         if unit.kind == "item":
             text = re.sub(r"^(?:[-*•]|\d{1,2}[.)])\s+", "", text)
         is_one = len(split(text)) == 1
-        if unit.kind in {"sentence", "item"} and is_one and _SENTENCE.match(text) and sum(map(str.isalpha, text)) > 0.6 * len(text):
+        if (
+            unit.kind in {"sentence", "item"}
+            and is_one
+            and _SENTENCE.match(text)
+            and sum(map(str.isalpha, text)) > 0.6 * len(text)
+        ):
             yield text
 
 
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
-
-
-# Words that may be put for others in nearly any sentence.
-_OTHER_WORDS = {
-    "about": "roughly", "also": "in addition", "began": "started", "begins": "starts", "bought": "purchased", "buy": "purchase",
-    "company": "firm", "costs": "expenses", "employees": "workers", "every": "each", "fell": "dropped", "get": "receive",
-    "gets": "receives", "help": "assist", "kept": "retained", "large": "big", "may": "can", "must": "has to", "need": "require",
-    "needs": "requires", "often": "frequently", "paid": "remunerated", "rose": "went up", "show": "demonstrate", "shows": "demonstrates",
-    "small": "little", "used": "employed", "within": "inside", "yearly": "annual", "because": "since",
-    "before": "prior to", "after": "following", "nobody": "no one", "only": "solely", "stands": "is located", "whole": "entire",
-    "increase": "rise", "increased": "rose", "decreased": "declined", "provide": "supply", "provides": "supplies", "such as": "like",
-    "customers": "clients", "additional": "extra", "obtain": "get", "ensure": "make sure", "approximately": "around", "include": "comprise",
-    "includes": "comprises", "required": "needed", "receive": "get", "choose": "select", "chosen": "selected", "checked": "verified",
-    "replaced": "exchanged", "telephone": "phone", "people": "persons", "told": "informed", "due to": "owing to", "in order to": "to",
-}  # fmt: skip
-_MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
-
-
-def _other_word(sentence: str, chance: random.Random) -> str:
-    known = [word for word in _OTHER_WORDS if re.search(rf"\b{word}\b", sentence)]
-    for word in chance.sample(known, min(2, len(known))):
-        sentence = re.sub(rf"\b{word}\b", _OTHER_WORDS[word], sentence, count=1)
-    return sentence
-
-
-def _other_form_of_number(sentence: str, chance: random.Random) -> str:
-    def other(match: re.Match[str]) -> str:
-        text = match.group()
-        if "," in text:
-            return text.replace(",", "")
-        if text.isdigit() and 2 <= int(text) <= 12:
-            return _SPELT[int(text) - 1]
-        return text
-
-    said = _NUMBER.sub(other, sentence)
-    said = re.sub(r"(?<=\d) ?%", " percent", said) if "%" in said else said.replace(" per cent", "%")
-    if said == sentence:
-        said = _SPELT_NUMBER.sub(lambda match: str(_SPELT.index(match.group()) + 1), sentence)
-    return said
-
-
-def _other_date(sentence: str, chance: random.Random) -> str:
-    months = "|".join(_MONTHS)
-    said = re.sub(rf"\b(\d{{1,2}}) ({months})\b( \d{{4}})?", lambda m: f"{m[2]} {m[1]}{',' + m[3] if m[3] else ''}", sentence)
-    if said == sentence:
-        said = re.sub(rf"\b({months}) (\d{{1,2}}), (\d{{4}})\b", r"\2 \1 \3", sentence)
-    return said
-
-
-def _contracted(sentence: str, chance: random.Random) -> str:
-    said = re.sub(r"\b(is|are|was|were|does|do|did|should|would|could) not\b", r"\1n't", sentence)
-    said = re.sub(r"\bcannot\b", "can't", said)
-    return re.sub(r"\b([Ww]e|[Tt]hey|[Yy]ou) are\b", r"\1're", said)
-
-
-def _other_order(sentence: str, chance: random.Random) -> str:
-    """A clause before the main one goes behind it, or the other way round."""
-    match = re.fullmatch(r"((?:When|If|After|Before|In|At|On|During|Since|For|Because|Although|While|Under) [^,;:]{8,90}), ([^;:]{12,})\.", sentence)
-    if match:
-        lead = match[1][0].lower() + match[1][1:]
-        first = match[2][0].upper() + match[2][1:]
-        return f"{first} {lead}."
-    match = re.fullmatch(r"([A-Z][^;:,]{15,}) ((?:when|if|because|although|unless|until) [^;:,]{10,})\.", sentence)
-    if match and match[1].split()[0] in {"The", "A", "An", "This", "These", "It", "They", "We", "You", "All", "Most", "Each", "Every"}:
-        return f"{match[2][0].upper()}{match[2][1:]}, {match[1][0].lower()}{match[1][1:]}."
-    return sentence
-
-
-def _attributed(sentence: str, chance: random.Random) -> str:
-    first = sentence.split()[0]
-    if first not in {"The", "A", "An", "This", "These", "It", "They", "We", "You", "All", "Most", "Each", "Every", "In", "If", "No"}:
-        return sentence
-    lead = chance.choice(["According to the document,", "The source states that", "It is reported that", "As the text says,"])
-    return f"{lead} {first.lower()}{sentence[len(first) :]}"
-
-
-def _without_adverb(sentence: str, chance: random.Random) -> str:
-    return re.sub(r" (?:also|very|quite|often|usually|generally|typically|always|carefully|directly|significantly) (?=[a-z])", " ", sentence, count=1)
-
-
-def _active(sentence: str, chance: random.Random) -> str:
-    match = re.fullmatch(r"((?:The|A|An|Our|Your|This|These) [\w -]{3,40}) (is|are|was|were) (\w+ed) by ((?:the|a|an|our) [\w -]{3,40})\.", sentence)
-    if not match:
-        return sentence
-    what = match[1][0].lower() + match[1][1:]
-    return f"{match[4][0].upper()}{match[4][1:]} {match[3]} {what}."
-
-
-_REWORDINGS = (
-    _other_word, _other_word, _other_form_of_number, _other_date, _contracted, _other_order, _attributed, _without_adverb, _active
-)  # fmt: skip

@@ -24,48 +24,55 @@ class Number:
     dates: frozenset[tuple[int, int, int]] = frozenset()  # year, month, day; 0 for what is not said
 
 
-_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"  # noqa: E501
+# From one on, in the languages that are read most; a dash where the word means something else in English.
+_COUNTED = """
+one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+- zwei drei vier fünf sechs sieben acht neun zehn elf zwölf
+- deux trois quatre cinq - sept huit neuf dix onze douze
+- dos tres cuatro cinco - siete ocho nueve diez - doce
+"""
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_WORDS: dict[str, int] = {
-    **{word: value for value, word in enumerate(_UNITS.split())},
-    **{word: 10 * value for value, word in enumerate(_TENS.split(), start=2)},
+_WORDS = {
+    **{word: n for line in _COUNTED.splitlines() for n, word in enumerate(line.split(), start=1) if word != "-"},
+    **{word: 10 * n for n, word in enumerate(_TENS.split(), start=2)},
+    "zero": 0,
+    "nineteen": 19,
     "dozen": 12,
-    **dict(zip("zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split(), range(2, 13), strict=True)),
-    **dict(zip("deux trois quatre cinq sept huit neuf dix onze douze".split(), (2, 3, 4, 5, 7, 8, 9, 10, 11, 12), strict=True)),  # noqa: E501
-    **dict(zip("dos tres cuatro cinco siete ocho nueve diez".split(), (2, 3, 4, 5, 7, 8, 9, 10), strict=True)),
-}  # fmt: skip
+}
 SCALES: dict[str, float] = {
     "hundred": 1e2, "thousand": 1e3, "thousands": 1e3, "million": 1e6, "millions": 1e6, "billion": 1e9, "billions": 1e9,
-    "trillion": 1e12, "mn": 1e6, "mm": 1e6, "mio": 1e6, "bn": 1e9, "mrd": 1e9, "tn": 1e12, "lakh": 1e5, "crore": 1e7,
+    "trillion": 1e12, "mn": 1e6, "mio": 1e6, "bn": 1e9, "mrd": 1e9, "tn": 1e12, "lakh": 1e5, "crore": 1e7,
     "tausend": 1e3, "millionen": 1e6, "milliarde": 1e9, "milliarden": 1e9, "milliard": 1e9, "milliards": 1e9,
     "mille": 1e3, "mil": 1e3, "millón": 1e6, "millones": 1e6, "milioni": 1e6, "miliardi": 1e9,
     "千": 1e3, "万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8,
 }  # fmt: skip
-_UNSURE = {"k": 1e3, "m": 1e6, "b": 1e9}  # also kilo-, metres, a letter
-MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan januar janvier enero gennaio januari", "february feb februar février febrero febbraio februari",
-            "march mar märz mars marzo maart", "april apr avril abril aprile", "may mai mayo maggio mei",
-            "june jun juni juin junio giugno", "july jul juli juillet julio luglio",
-            "august aug août agosto augustus", "september sep sept septembre septiembre settembre",
-            "october oct oktober okt octobre octubre ottobre", "november nov novembre noviembre",
-            "december dec dezember dez décembre diciembre dicembre",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}  # fmt: skip
+_UNSURE = {"k": 1e3, "m": 1e6, "mm": 1e6, "b": 1e9}  # also kilo-, metres, a letter
+_MONTH_NAMES = """
+january jan januar janvier enero gennaio januari
+february feb februar février febrero febbraio februari
+march mar märz mars marzo maart
+april apr avril abril aprile
+may mai mayo maggio mei
+june jun juni juin junio giugno
+july jul juli juillet julio luglio
+august aug août agosto augustus
+september sep sept septembre septiembre settembre
+october oct oktober okt octobre octubre ottobre
+november nov novembre noviembre
+december dec dezember dez décembre diciembre dicembre
+"""
+MONTHS = {name: number for number, line in enumerate(_MONTH_NAMES.split("\n")) for name in line.split()}
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY = r"(?P<{}>\d{{1,2}})(?:st|nd|rd|th|\.|er)?"
+_YEAR = r"(?P<{}>(?:1[6-9]|20)\d\d)\b"
+_GAP = r"\s{1,3}"
 _DATE = re.compile(
     r"(?<![\w.,/-])(?=\w)(?:"
     r"(?P<y1>\d{4})-(?P<m1>\d\d)-(?P<d1>\d\d)(?!\d)"
     r"|(?P<a2>\d{1,2})[/.](?P<b2>\d{1,2})[/.](?P<y2>(?:\d\d)?\d\d)(?!\d)"
-    rf"|{_DAY.format('d3')}\s{{1,3}}(?:of |de )?(?P<m3>{_MONTH})\b\.?(?:,?\s{{1,3}}(?:de )?(?P<y3>(?:1[6-9]|20)\d\d)\b)?"
-    rf"|(?P<m4>{_MONTH})\b\.?\s{{1,3}}{_DAY.format('d4')}\b(?!\s{{0,3}}(?:%|per\b))(?:,?\s{{1,3}}(?P<y4>(?:1[6-9]|20)\d\d)\b)?"
-    rf"|(?P<m5>{_MONTH})\b\.?,?\s{{1,3}}(?:of |de )?(?P<y5>(?:1[6-9]|20)\d\d)\b)",
+    rf"|{_DAY.format('d3')}{_GAP}(?:of |de )?(?P<m3>{_MONTH})\b\.?(?:,?{_GAP}(?:de )?{_YEAR.format('y3')})?"
+    rf"|(?P<m4>{_MONTH})\b\.?{_GAP}{_DAY.format('d4')}\b(?!\s{{0,3}}(?:%|per\b))(?:,?{_GAP}{_YEAR.format('y4')})?"
+    rf"|(?P<m5>{_MONTH})\b\.?,?{_GAP}(?:of |de )?{_YEAR.format('y5')})",
     re.IGNORECASE,
 )
 _TIME = re.compile(
@@ -74,7 +81,8 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _FIGURE = re.compile(
-    r"(?<![\d.,])(?:(?<![^\W\d_])|(?<=fy)|(?<=[a-z][-–]))(?P<figure>\d+(?:(?:[ \u00a0\u2009\u202f'’]|,)\d{3}(?!\d))+(?:\.\d+)?"
+    r"(?<![\d.,])(?:(?<![^\W\d_])|(?<=fy)|(?<=[a-z][-–]))"
+    r"(?P<figure>\d+(?:(?:[ \u00a0\u2009\u202f'’]|,)\d{3}(?!\d))+(?:\.\d+)?"
     r"|\d+(?:\.\d{3}){2,}(?:,\d+)?|\d+\.\d{3},\d+|\d+(?:[.,]\d+)?)"
     r"(?:\s?(?P<scale>[^\W\d_]{1,10})(?![\w²³]))?",
     re.IGNORECASE,
@@ -83,13 +91,13 @@ _ONE_AND_A_HALF = re.compile(r"\ban? [^\W\d_]+ (and a half)\b")
 _AND_A_HALF = re.compile(r" and a half\b")
 _WORD = re.compile(r"[^\W\d_]+")
 _HEDGE = re.compile(
-    r"\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|circa|ca\.?|rund|etwa|environ|unos|over|more than"
-    r"|just (?:over|under)|close to)\s+(?:[$€£¥]\s?)?$|[~≈]\s?(?:[$€£¥]\s?)?$",
+    r"(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|circa|ca\.?|rund|etwa|environ|unos|over"
+    r"|just (?:over|under)|close to)\s+|[~≈<>]\s?)(?:[$€£¥]\s?)?$",
     re.IGNORECASE,
 )
 _PRONOUN_ONE = re.compile(
-    r"\b(?:no|the|any|every|each|this|that|which|some)[ -]one\b|\bone(?:s|self|['’]s)?\s+(?:of|another|can|may|must|might"
-    r"|should|would|could|has|is|who|which|that|cannot)\b|\bone-(?!\w+ (?:of|in) )",
+    r"\b(?:no|the|any|every|each|this|that|which|some)[ -]one\b"
+    r"|\bone(?:s|self|['’]s)?\s+(?:of|another|can|may|must|might|should|would|could|has|is|who|which|that|cannot)\b|\bone-(?!\w+ (?:of|in) )",
     re.IGNORECASE,
 )
 
@@ -135,7 +143,9 @@ def _times(text: str) -> Iterator[Number]:
             continue  # a decimal
         hour, minute = int(match["h"] or match["h2"]), int(match["m"] or 0)
         hours = {hour} if not half else {hour % 12 + (12 if half == "p" else 0)}
-        yield Number(match.start(), match.end(), frozenset(-(60.0 * h + minute) - 1 for h in hours))
+        values = {-(60.0 * h + minute) - 1 for h in hours}
+        plain = set() if match["m"] else {float(hour)}  # 6 pm is "six in the evening"
+        yield Number(match.start(), match.end(), frozenset(values | plain))
 
 
 def _figures(text: str) -> Iterator[Number]:
@@ -155,8 +165,13 @@ def _figures(text: str) -> Iterator[Number]:
         else:
             values = readings
         digits = figure.lstrip("0.,").replace(".", "").replace(",", "")
-        hedged = bool(factor or (unsure and values)) or _HEDGE.search(text, max(0, match.start() - 24), match.start()) is not None
-        yield Number(match.start(), end, frozenset(values), len([c for c in digits if c.isdigit()]), hedged, bool(factor))
+        hedged = (
+            bool(factor or (unsure and values))
+            or _HEDGE.search(text, max(0, match.start() - 24), match.start()) is not None
+        )
+        yield Number(
+            match.start(), end, frozenset(values), len([c for c in digits if c.isdigit()]), hedged, bool(factor)
+        )
 
 
 def _readings(figure: str) -> set[float]:

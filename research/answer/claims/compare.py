@@ -6,16 +6,18 @@ claim; a "no" must be on both sides; two names or numbers must not have changed 
 
 from __future__ import annotations
 
-import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from research.answer.conflicts import conflicts_of
-from research.answer.evidence import Source, Window
-from research.answer.quantities import Fit, fit
-from research.answer.wording import Quantity, Reading, Word, are_opposite
+from research.answer.claims.conflicts import conflicts_of
+from research.answer.claims.evidence import Source, Window
+from research.answer.claims.quantities import Fit, fit
+from research.answer.claims.reading import Quantity, Reading, Word
+from research.answer.claims.thesaurus import are_opposite
 
 _BY_CONTEXT = 0.7  # what a word counts that stands in the headings or in the question only
+_MOST_OF_IT = 0.6  # of a clause, that a further sentence must hold
 _NEW = 2  # words or numbers that a further sentence must bring
 _OTHER_WORD = 0.9  # one that is known to mean the same
 _WORTH = {Fit.NONE: 0.0, Fit.UNSCALED: 0.7, Fit.ROUNDED: 0.8, Fit.SAME: 1.0}
@@ -38,6 +40,7 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
     """`known` are the stems of the question's words: to repeat them claims nothing."""
     missing, turned, found, weight = [], [], 0.0, 0.0
     others_named = other_names(claim, windows)
+    same_subject = any(_shares_subject(claim, window) for window in windows)
     for word in claim.words:
         worth = _NAME if word.is_name else _LIGHT if word.is_light else 1.0
         weight += worth
@@ -45,7 +48,9 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
             found += worth * held
         elif word.is_name and others_named:
             missing.append(word)  # the heading may name it, the sentence names another
-        elif any(word.stem in window.around for window in windows) or (not word.is_name and word.stem in known):
+        elif same_subject and (
+            any(word.stem in window.around for window in windows) or (not word.is_name and word.stem in known)
+        ):
             found += worth * _BY_CONTEXT
         elif opposite := _opposite_in(windows, word, claim):
             turned.append((word, opposite))
@@ -66,6 +71,12 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
     return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(inexact), conflicts)
 
 
+def _shares_subject(claim: Reading, window: Window) -> bool:
+    """Whether the claim has what the source speaks of first. If not, it must not take its subject from a heading."""
+    first = next((word for word in window.parts[0].words if not word.is_light), None)
+    return first is None or window.parts[0].has_pronoun or not window.is_prose or bool(first.keys & claim.keys)
+
+
 def other_names(claim: Reading, windows: Sequence[Window]) -> bool:
     """Whether the source names somebody or something whom the claim does not."""
     words = (word for window in windows for part in window.parts for word in part.words)
@@ -73,7 +84,7 @@ def other_names(claim: Reading, windows: Sequence[Window]) -> bool:
 
 
 def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
-    """Whether a claim may be made of several sentences: each brings some of it, or one goes on about "it".
+    """Whether a claim may be made of several sentences: each says a part of it, or one goes on about "it".
 
     A claim of one clause is said in one sentence. What a neighbour adds as a single word is more likely wrong there.
     """
@@ -86,8 +97,21 @@ def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
         return True
     if not claim.joints:
         return False
-    others = [held[n] - held[first] for n in range(len(parts)) if n != first]
-    return all(len(other) >= _NEW for other in others)
+    pieces = _pieces(claim)
+    others = [(held[n], held[n] - held[first]) for n in range(len(parts)) if n != first]
+    return all(
+        len(new) >= _NEW and any(new & piece and len(own & piece) >= _MOST_OF_IT * len(piece) for piece in pieces)
+        for own, new in others
+    )
+
+
+def _pieces(claim: Reading) -> list[set[int]]:
+    """The places of what a claim says, by the commas and joining words between."""
+    places = [word.place for word in claim.words if not word.is_light] + [q.place for q in claim.quantities]
+    found: dict[int, set[int]] = {}
+    for place in places:
+        found.setdefault(bisect_right(claim.joints, place), set()).add(place)
+    return list(found.values())
 
 
 def _items(claim: Reading, part: Reading) -> set[int]:

@@ -1,5 +1,5 @@
-"""What speaks against a claim in the text that it cites, in a few plain words each: a "no" on one side only, another bound,
-names or numbers that have changed places, a number of another column."""
+"""Whether what a claim puts together stands together in the text that it cites: numbers beside their words, names and
+numbers in their roles, values under their column."""
 
 from __future__ import annotations
 
@@ -7,112 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from research.answer.evidence import Window
-from research.answer.quantities import fit, is_same
-from research.answer.wording import COMPARISONS, Quantity, Reading, Word, read
+from research.answer.claims.evidence import Window
+from research.answer.claims.quantities import fit, is_same
+from research.answer.claims.reading import Quantity, Reading, Word, read
 
-DENIED = "it says “no” to this"
-
-_NEGATED = 3  # words after a "no" that it speaks of
-_BOUNDS = {"≤": "at most", "≥": "at least", "<": "less than", ">": "more than"}
 _BESIDE = 2  # places on both sides of a number, whatever else stands near
 _NEAR = 4  # places beside a name or number, for what it is said of
 _SPEAKS_OF = 0.4  # of the words beside a number
-_SAME_BREATH = 4  # places that a "no" may have moved
 
 
-def conflicts_of(claim: Reading, windows: Sequence[Window], turned: list[tuple[Word, str]]) -> Iterator[str]:
+def bindings_of(claim: Reading, windows: Sequence[Window]) -> Iterator[str]:
+    """What does not stand together there, in a few words each."""
     parts = [part for window in windows for part in window.parts]
-    denied = list(_denials(claim, parts))
-    # "not safe" for "unsafe": what is turned round twice is as it was.
-    cancelled = min(len(denied), len(turned))
-    yield from denied[cancelled:]
-    for word, opposite in turned[cancelled:]:
-        yield f"it says “{opposite}”, not “{word.text}”"
-    yield from _other_bounds(claim, parts)
-    particles = frozenset().union(*(part.particles for part in parts))
-    for one, other in (("on", "off"), ("off", "on"), ("up", "down"), ("down", "up")):
-        if one in claim.particles - particles and other in particles - claim.particles:
-            yield f"it says “{other}”, not “{one}”"
-    if claim.modals != (said := frozenset().union(*(part.modals for part in parts))) and len(claim.modals) == len(said) == 1:
-        if not claim.negations:
-            yield f"it says “{min(said)}”, not “{min(claim.modals)}”"
-    yield from _plans(claim, parts)
     yield from _torn(claim, parts)
+    for part in parts:
+        yield from _borrowed(claim, part)
     yield from _swapped(claim, parts)
     for window in windows:
         if window.row:
             yield from _other_column(claim, window)
-
-
-def _denials(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
-    """A "no" of one side that has none on the other. Each stands for one: "No opinion is not needed" has one too many."""
-    there = [(part, cue) for part in parts for cue in part.negations]
-    distances = sorted(
-        (distance, here, other)
-        for here, cue in enumerate(claim.negations)
-        for other, (part, theirs) in enumerate(there)
-        if (distance := _distance(claim, cue, part, theirs)) <= _SAME_BREATH
-    )
-    paired: dict[int, int] = {}
-    for _, here, other in distances:
-        if here not in paired and other not in paired.values():
-            paired[here] = other
-    for here in range(len(claim.negations)):
-        if here not in paired:
-            yield "it does not say “no” to this"
-    for other, (part, cue) in enumerate(there):
-        words = _scope(part, cue)
-        held = [bool(word.keys & claim.keys) for word in words]
-        joined = [True, *(two.place - one.place == 2 and one.place + 1 in part.links for one, two in pairwise(words))]
-        spoken = any(is_held and is_joined for is_held, is_joined in zip(held, joined, strict=False))
-        if other not in paired.values() and (spoken or 2 * sum(held) > len(held)):
-            yield DENIED
-
-
-def _distance(claim: Reading, cue: tuple[int, int], part: Reading, theirs: tuple[int, int]) -> int:
-    """How much nearer to the same word one of two "no" stands."""
-    near = [word for word in claim.words if word.clause == cue[1] and abs(word.place - cue[0]) <= _SAME_BREATH]
-    return min(
-        (
-            abs((word.place - cue[0]) - (other.place - theirs[0]))
-            for word in near
-            for other in part.words
-            if word.keys & other.keys and abs(other.place - theirs[0]) <= 2 * _SAME_BREATH
-        ),
-        default=99,
-    )
-
-
-def _scope(reading: Reading, cue: tuple[int, int]) -> list[Word]:
-    same = [word for word in reading.words if word.clause == cue[1]]
-    after = [word for word in same if word.place > cue[0]]
-    return after[:_NEGATED] or same[-_NEGATED:]
-
-
-def _other_bounds(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
-    """"at most" for "at least", "more than" for "less than", of the same number."""
-    for sign, place in claim.comparisons:
-        number = next((q for q in claim.quantities if place <= q.place <= place + 3), None)
-        for part in parts:
-            for other, at in part.comparisons:
-                stated = next((q for q in part.quantities if at <= q.place <= at + 3), None)
-                same = number is None or stated is None or number.number.values & stated.number.values
-                if same and other in COMPARISONS[sign]:
-                    yield f"it says “{_BOUNDS[other]}”, not “{_BOUNDS[sign]}”"
-                    return
-
-
-def _plans(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
-    """What is planned or expected there is a fact in the claim."""
-    if claim.plans or claim.modals:
-        return
-    for part in parts:
-        for cue in part.plans:
-            words = _scope(part, cue)
-            if words and all(word.keys & claim.keys for word in words):
-                yield "it is planned or expected there"
-                return
 
 
 def _torn(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
@@ -123,10 +36,7 @@ def _torn(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     for quantity in claim.quantities:
         near = here[quantity.place]
         there = {
-            (number, other.place): [
-                *cells[number][other.place],
-                *(word for word in part.words if abs(word.place - other.place) <= _BESIDE),
-            ]
+            (number, other.place): [*cells[number][other.place], *_beside(part, other.place)]
             for number, part in enumerate(parts)
             for other in part.quantities
             if is_same(quantity, other) and (len(parts) == 1 or _is_of(claim, quantity, part))
@@ -136,13 +46,39 @@ def _torn(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
         if free:
             used.add(free[0])
         elif any(is_same(quantity, other) for part in parts for other in part.quantities):
-            yield f"{quantity.text} stands beside other words there"
+            yield f"has {quantity.text} beside other words"
+
+
+def _borrowed(claim: Reading, part: Reading) -> Iterator[str]:
+    """A number with words that the source says of another one: "60 months from purchase", of "36 months from purchase,
+    and 60 months if you register"."""
+    here = _cells(claim, [quantity.place for quantity in claim.quantities])
+    there = _cells(part, [quantity.place for quantity in part.quantities])
+    others = [other for other in part.quantities if not any(is_same(quantity, other) for quantity in claim.quantities)]
+    for quantity in claim.quantities:
+        own = [other for other in part.quantities if is_same(quantity, other)]
+        if len(own) != 1:
+            continue
+        words = [*there[own[0].place], *_beside(part, own[0].place)]
+        left_out = [word for word in there[own[0].place] if not word.is_light and not word.keys & claim.keys]
+        lent = [
+            word
+            for word in here[quantity.place]
+            if not word.is_light and not _common([word], words) and any(_common([word], there[o.place]) for o in others)
+        ]
+        if lent and left_out:
+            yield f"says “{lent[0].text}” of another number"
+
+
+def _beside(reading: Reading, place: int) -> list[Word]:
+    return [word for word in reading.words if abs(word.place - place) <= _BESIDE]
 
 
 def _is_of(claim: Reading, quantity: Quantity, part: Reading) -> bool:
     """Whether a sentence among several that holds a number also speaks of what the claim counts with it."""
-    own = [word for word in _cells(claim, [other.place for other in claim.quantities])[quantity.place] if not word.is_light]
-    return _SPEAKS_OF * len(own) <= sum(bool(word.keys & part.keys) for word in own)
+    near = _cells(claim, [other.place for other in claim.quantities])[quantity.place]
+    own = [word for word in near if not word.is_light]
+    return sum(bool(word.keys & part.keys) for word in own) >= _SPEAKS_OF * len(own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,17 +93,18 @@ class _Anchor:
 def _swapped(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     for part in parts:
         anchors = _anchors(claim, part)[:8]
-        if (claim.is_respective or part.is_respective) and len({_are_inverted(anchors, names) for names in (True, False)}) > 1:
-            yield "names and numbers belong together in another way there"
+        respective = claim.is_respective or part.is_respective
+        if respective and _are_inverted(anchors, names=True) != _are_inverted(anchors, names=False):
+            yield "puts names and numbers together otherwise"
             return
         for n, one in enumerate(anchors):
             for two in anchors[n + 1 :]:
                 if one.is_name == two.is_name and _changed_places(claim, part, one, two, anchors):
-                    yield "names or numbers have changed places"
+                    yield "has names or numbers in other places"
                     return
 
 
-def _are_inverted(anchors: list[_Anchor], names: bool) -> bool:
+def _are_inverted(anchors: list[_Anchor], *, names: bool) -> bool:
     return any(one.there > two.there for one, two in pairwise(anchor for anchor in anchors if anchor.is_name == names))
 
 
@@ -237,7 +174,9 @@ def _other_column(claim: Reading, window: Window) -> Iterator[str]:
         return
     heads = [head for head, _ in columns]
     own = [head - frozenset().union(*(heads[:n] + heads[n + 1 :])) for n, head in enumerate(heads)]
-    named = [n for term, _ in sorted(_placed(claim), key=lambda entry: entry[1]) for n, head in enumerate(own) if term in head]
+    numeric = [n for n, (_, value) in enumerate(columns) if value.quantities]
+    terms = sorted(_placed(claim), key=lambda entry: entry[1])
+    named = [n for term, _ in terms for n in numeric if term in own[n]]
     stated = [
         n
         for quantity in claim.quantities
@@ -247,9 +186,9 @@ def _other_column(claim: Reading, window: Window) -> Iterator[str]:
     order = list(dict.fromkeys(named))
     values = [n for n in dict.fromkeys(stated) if n in order]
     if order and stated and not values:
-        yield "the number stands in another column"
+        yield "has the number in another column"
     elif len(values) > 1 and values != [n for n in order if n in values]:
-        yield "the numbers stand in other columns"
+        yield "has the numbers in other columns"
 
 
 def _columns(window: Window) -> list[tuple[frozenset[str], Reading]]:

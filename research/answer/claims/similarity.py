@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from research.answer.evidence import Source
+from research.answer.claims.evidence import Source
 from research.errors import CtxError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Similarity:
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
     def best(self, claim: str, first: Iterable[str], sources: Iterable[Source]) -> float:
-        """The highest cosine of a claim and a passage: `first` those, then others of the sources; 0 without an encoder."""
+        """The highest cosine of a claim and a passage, `first` or others of the sources; 0 without an encoder."""
         if self._embed is None:
             return 0.0
         passages = dict.fromkeys(text[:_LONGEST] for text in first)

@@ -1,4 +1,5 @@
-"""Which language a text is in, as far as its script and commonest words tell: an answer may be in another than its sources."""
+"""Which language a text is in, as far as its script and commonest words tell: an answer may be in another one than its
+sources."""
 
 from __future__ import annotations
 
@@ -14,7 +15,11 @@ _COMMONEST = {
     "nl": "de het een van en is in op te dat voor met zijn niet aan door ook worden bij of naar",
     "pt": "o os as e do da dos das em um uma para com não que por é são no na ao mais ou",
 }
-_WORDS = {word: [name for name, words in _COMMONEST.items() if word in words.split()] for words in _COMMONEST.values() for word in words.split()}
+_WORDS = {
+    word: [name for name, words in _COMMONEST.items() if word in words.split()]
+    for words in _COMMONEST.values()
+    for word in words.split()
+}
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SCRIPTS = (
     ("cjk", re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")),

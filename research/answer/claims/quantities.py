@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 
-from research.answer.numbers import Number
-from research.answer.wording import Quantity, Reading
+from research.answer.claims.numbers import Number
+from research.answer.claims.reading import Quantity, Reading
 
 
 class Fit(IntEnum):

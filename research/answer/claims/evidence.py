@@ -5,35 +5,40 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
-from research.answer.language import language_of
-from research.answer.numbers import SCALES
-from research.answer.wording import Reading, Word, keys_of, read, stem
+from research.answer.claims.language import language_of
+from research.answer.claims.numbers import SCALES
+from research.answer.claims.reading import Reading, Word, read
+from research.answer.claims.thesaurus import keys_of, stem
 from research.context.units import Unit, split
 from research.store.fulltext.analyzer import analyze_name, normalize
 
 _LOOKED_AT = 8  # units, the best by the words they share, that windows are made around
+_RARE, _COMMON = 3, 500  # the rarest words are always looked up, others only if they stand in so few units
 _HEADINGS = 3  # above a unit, that say what it is about
+_CLAUSE = 4  # words of the shortest sentence that a semicolon ends; of less it is a list
 _TITLE = 100  # characters of a first line that may be the page's title
 _LONGEST = 1600  # characters of a unit that are read
 _MOST_UNITS = 20_000  # of a source; a context of a million tokens has fewer
+_MOST_ACRONYMS = 200
+_PROSE = frozenset({"sentence", "item"})
+_SEMICOLON = re.compile(r";\s*(?=\S)")
 _TERM = re.compile(r"[^\W_]+")
 _ACRONYM = re.compile(r"\b[A-Z][A-Z&]{1,5}\b")
-_SCALE = re.compile(r"(?<![\d ]) ?\b(thousands?|millions?|billions?|mm|mn|bn)\b", re.IGNORECASE)
+_SCALE = re.compile(r"(?<![\d ]) ?\b(thousands?|millions?|billions?|mn|bn)\b", re.IGNORECASE)
 _FLAT = re.compile(r"[^\W_]+(?:[.,:]\d+)*|[%$€£]")
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One unit of a source or two neighbours. `keys` are those of their words, `around` the stems of what stands above."""
+    """One unit of a source or two neighbours: the keys of their words, and the stems of what stands above them."""
 
     source: int
-    first: int
-    last: int
     text: str
     parts: tuple[Reading, ...]  # a reading a unit
     is_prose: bool  # sentences and entries of lists, no labels with their values
@@ -54,7 +59,7 @@ class Source:
 
     @cached_property
     def units(self) -> list[Unit]:
-        return split(self._text)[:_MOST_UNITS]
+        return [part for unit in split(self._text)[:_MOST_UNITS] for part in _clauses(self._text, unit)]
 
     @cached_property
     def _headings(self) -> list[int]:
@@ -90,6 +95,10 @@ class Source:
         return flat(self._text)
 
     @cached_property
+    def flat_units(self) -> frozenset[str]:
+        return frozenset(flat(self._text[unit.start : unit.end]) for unit in split(self._text)[:_MOST_UNITS])
+
+    @cached_property
     def acronyms(self) -> dict[str, frozenset[str]]:
         """Key of a short form → those of the words it stands for, where the page has both side by side."""
         words = [(match.group(), match.start()) for match in _TERM.finditer(self._text)]
@@ -97,6 +106,8 @@ class Source:
         found: dict[str, frozenset[str]] = {}
         for match in _ACRONYM.finditer(self._text):
             short = match.group()
+            if len(found) == _MOST_ACRONYMS:
+                break
             at = bisect_right(places, match.start()) - 1
             for long in _spelt_out(short, [word for word, _ in words[max(0, at - 9) : at + 9]]):
                 found.setdefault(normalize(short), frozenset(long))
@@ -104,17 +115,16 @@ class Source:
 
     def passages(self, most: int) -> list[str]:
         """Its first sentences, entries and rows."""
-        kinds = {"sentence", "item", "row"}
-        numbers = [number for number, unit in enumerate(self.units) if unit.kind in kinds]
+        numbers = [number for number, unit in enumerate(self.units) if unit.kind in _PROSE or unit.kind == "row"]
         return [self._shown(number) for number in numbers[:most]]
 
     @cached_property
     def language(self) -> str:
         return language_of(self._text)
 
-    def has_mark(self, mark: str, before: str) -> bool:
-        """Whether it holds a mark such as "[12]" of its own, after the same word."""
-        return f"{before}{mark}" in self._unspaced
+    def has_mark(self, mark: str) -> bool:
+        """Whether it holds a mark of its own, given with the word before it: "shown[12]"."""
+        return mark in self._unspaced
 
     @cached_property
     def _unspaced(self) -> str:
@@ -123,7 +133,7 @@ class Source:
     def may_join(self, first: int, last: int) -> bool:
         """Whether two units say something together. Two lines with figures do not: each has its own label."""
         pair = [self.units[first], self.units[last]]
-        if first == last or all(unit.kind in {"sentence", "item"} for unit in pair):
+        if first == last or all(unit.kind in _PROSE for unit in pair):
             return True
         figures = [any(map(str.isdigit, self._text[unit.start : unit.end])) for unit in pair]
         return not all(figures) and not all(unit.kind == "row" for unit in pair)
@@ -139,16 +149,14 @@ class Source:
         unit = self.units[first]
         is_row = first == last and unit.kind == "row" and unit.header is not None
         return Window(
-            self.number,
-            first,
-            last,
-            self._shown(first) if first == last else f"{self._shown(first)}\n{self._shown(last)}",
-            parts,
-            all(self.units[number].kind in {"sentence", "item"} for number in range(first, last + 1)),
-            frozenset(keys),
-            self._around(first),
-            self._text[unit.start : unit.end] if is_row else "",
-            self._text[slice(*unit.header)] if is_row and unit.header else "",
+            source=self.number,
+            text="\n".join(dict.fromkeys((self._shown(first), self._shown(last)))),
+            parts=parts,
+            is_prose=all(self.units[number].kind in _PROSE for number in (first, last)),
+            keys=frozenset(keys),
+            around=self._around(first),
+            row=self._text[unit.start : unit.end] if is_row else "",
+            header=self._text[slice(*unit.header)] if is_row and unit.header else "",
         )
 
     def _reading(self, number: int) -> Reading:
@@ -178,6 +186,16 @@ class Source:
         return found
 
 
+def _clauses(text: str, unit: Unit) -> list[Unit]:
+    """A sentence whose semicolons part sentences, as those; one that lists things stays whole."""
+    if unit.kind != "sentence" or ";" not in text[unit.start : unit.end]:
+        return [unit]
+    places = [unit.start, *(match.end() for match in _SEMICOLON.finditer(text, unit.start, unit.end)), unit.end]
+    if any(len(_TERM.findall(text, first, last)) < _CLAUSE for first, last in pairwise(places)):
+        return [unit]
+    return [replace(unit, start=first, end=last) for first, last in pairwise(places)]
+
+
 def flat(text: str) -> str:
     return f" {' '.join(_FLAT.findall(normalize(text)))} "
 
@@ -193,27 +211,25 @@ def _spelt_out(short: str, near: list[str]) -> Iterator[set[str]]:
 
 def best_windows(claim: Reading, sources: Sequence[Source], wanted: Iterable[Word] = ()) -> list[Window]:
     """The windows that share most with a claim: the best units, alone and with the unit before or after them."""
-    scores: Counter[tuple[int, int]] = Counter()
+    scores: defaultdict[tuple[int, int], float] = defaultdict(float)
     terms = [(word.keys, 2.0 if word.is_name else 0.3 if word.is_light else 1.0) for word in (wanted or claim.words)]
     for quantity in claim.quantities:
         digits = _TERM.findall(normalize(quantity.text))
         terms.append((frozenset(key for term in digits for key in keys_of(term)), 1.5))
     for position, source in enumerate(sources):
-        for keys, weight in terms:
-            units = {unit for key in keys for unit in source.postings.get(key, ())}
-            rarity = weight / (1 + 0.1 * len(units) ** 0.5)
+        found = [({unit for key in keys for unit in source.postings.get(key, ())}, weight) for keys, weight in terms]
+        found.sort(key=lambda entry: len(entry[0]))
+        for rank, (units, weight) in enumerate(found):
+            if rank >= _RARE and len(units) > _COMMON:
+                break  # hostile or huge: words of every line tell nothing
             for unit in units:
-                scores[position, unit] += rarity  # type: ignore[assignment]
+                scores[position, unit] += weight / (1 + 0.1 * len(units) ** 0.5)
     # The first of equals, so that the same answer always gets the same verdict.
     best = sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))[:_LOOKED_AT]
     spans: dict[tuple[int, int, int], None] = {}
     for (position, unit), _ in best:
         last = len(sources[position].units) - 1
         for first, end in ((unit, unit), (unit - 1, unit), (unit, unit + 1)):
-            if 0 <= first and end <= last and sources[position].may_join(first, end):
+            if first >= 0 and end <= last and sources[position].may_join(first, end):
                 spans[position, first, end] = None
     return [sources[position].window(first, last) for position, first, last in spans]
-
-
-def sources_of(texts: Mapping[int, str], headers: Mapping[int, str]) -> dict[int, Source]:
-    return {number: Source(number, text, headers.get(number, "")) for number, text in texts.items()}
