@@ -54,7 +54,7 @@ def analyze(text: str) -> list[str]:
         kind = match.lastgroup
         if kind == "word":
             if token not in STOP_WORDS:
-                found.append(_stem(token))
+                found.append(stem(token))
         elif kind == "number":
             found.append(_number(token))
         elif len(token) == 1:
@@ -110,7 +110,8 @@ def version() -> str:
 
 
 @lru_cache(maxsize=100_000)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """The stem of a word that is folded already."""
     return str(_stemmer().stemWord(word))
 
 

@@ -1,0 +1,149 @@
+"""A claim beside the windows that may carry it: which of its words and numbers stand there, and what speaks against it.
+
+Nothing here understands a sentence. Words are found or not; a number must stand beside the words that it has in the
+claim; a "no" must be on both sides; two names or numbers must not have changed places.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from research.answer.claims.conflicts import conflicts_of
+from research.answer.claims.evidence import Source, Window
+from research.answer.claims.quantities import Fit, fit
+from research.answer.claims.reading import Quantity, Reading, Word
+from research.answer.claims.thesaurus import are_opposite
+
+_BY_CONTEXT = 0.7  # what a word counts that stands in the headings or in the question only
+_MOST_OF_IT = 0.6  # of a clause, that a further sentence must hold
+_NEW = 2  # words or numbers that a further sentence must bring
+_OTHER_WORD = 0.9  # one that is known to mean the same
+_WORTH = {Fit.NONE: 0.0, Fit.UNSCALED: 0.7, Fit.ROUNDED: 0.8, Fit.SAME: 1.0}
+_NAME, _NUMBER, _LIGHT = 2.0, 2.0, 0.25  # beside 1 for any other word
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`coverage` is the share of what the claim says that was found, 0 to 1. `conflicts` are reasons in plain words."""
+
+    windows: tuple[Window, ...]
+    coverage: float
+    missing: tuple[Word, ...]
+    absent: tuple[Quantity, ...]
+    inexact: tuple[str, ...]  # reasons, too
+    conflicts: tuple[str, ...]
+
+
+def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float], known: frozenset[str]) -> Comparison:
+    """`known` are the stems of the question's words: to repeat them claims nothing."""
+    missing, turned, found, weight = [], [], 0.0, 0.0
+    others_named = other_names(claim, windows)
+    same_subject = any(_shares_subject(claim, window) for window in windows)
+    for word in claim.words:
+        worth = _NAME if word.is_name else _LIGHT if word.is_light else 1.0
+        weight += worth
+        if held := max((_holds(window, word) for window in windows), default=0.0):
+            found += worth * held
+        elif word.is_name and others_named:
+            missing.append(word)  # the heading may name it, the sentence names another
+        elif same_subject and (
+            any(word.stem in window.around for window in windows) or (not word.is_name and word.stem in known)
+        ):
+            found += worth * _BY_CONTEXT
+        elif opposite := _opposite_in(windows, word, claim):
+            turned.append((word, opposite))
+        elif not word.is_light:
+            missing.append(word)
+    absent, inexact = [], []
+    for quantity in claim.quantities:
+        weight += _NUMBER
+        how = max((fit(quantity, part, scales) for window in windows for part in window.parts), default=Fit.NONE)
+        found += _NUMBER * _WORTH[how]
+        if how == Fit.NONE:
+            absent.append(quantity)
+        elif how == Fit.UNSCALED or (how == Fit.ROUNDED and not quantity.number.hedged):
+            told = "is rounded" if how == Fit.ROUNDED else "is written without its scale there"
+            inexact.append(f"{quantity.text} {told}")
+    coverage = found / weight if weight else 0.0
+    conflicts = tuple(conflicts_of(claim, windows, turned))
+    return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(inexact), conflicts)
+
+
+def _shares_subject(claim: Reading, window: Window) -> bool:
+    """Whether the claim has what the source speaks of first. If not, it must not take its subject from a heading."""
+    first = next((word for word in window.parts[0].words if not word.is_light), None)
+    return first is None or window.parts[0].has_pronoun or not window.is_prose or bool(first.keys & claim.keys)
+
+
+def other_names(claim: Reading, windows: Sequence[Window]) -> bool:
+    """Whether the source names somebody or something whom the claim does not."""
+    words = (word for window in windows for part in window.parts for word in part.words)
+    return any(word.is_name and not word.keys & claim.keys for word in words)
+
+
+def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
+    """Whether a claim may be made of several sentences: each says a part of it, or one goes on about "it".
+
+    A claim of one clause is said in one sentence. What a neighbour adds as a single word is more likely wrong there.
+    """
+    parts = [part for window in windows for part in window.parts]
+    if len(parts) == 1 or (len(windows) == 1 and not windows[0].is_prose):
+        return True
+    held = [_items(claim, part) for part in parts]
+    first = max(range(len(parts)), key=lambda n: len(held[n]))
+    if first and parts[first].has_pronoun and len(parts) == 2:
+        return True
+    if not claim.joints:
+        return False
+    pieces = _pieces(claim)
+    others = [(held[n], held[n] - held[first]) for n in range(len(parts)) if n != first]
+    return all(
+        len(new) >= _NEW and any(new & piece and len(own & piece) >= _MOST_OF_IT * len(piece) for piece in pieces)
+        for own, new in others
+    )
+
+
+def _pieces(claim: Reading) -> list[set[int]]:
+    """The places of what a claim says, by the commas and joining words between."""
+    places = [word.place for word in claim.words if not word.is_light] + [q.place for q in claim.quantities]
+    found: dict[int, set[int]] = {}
+    for place in places:
+        found.setdefault(bisect_right(claim.joints, place), set()).add(place)
+    return list(found.values())
+
+
+def _items(claim: Reading, part: Reading) -> set[int]:
+    """The places of what a claim says that stand in a sentence."""
+    words = {word.place for word in claim.words if not word.is_light and word.keys & part.keys}
+    return words | {quantity.place for quantity in claim.quantities if fit(quantity, part, frozenset())}
+
+
+def stands_in(quantity: Quantity, source: Source) -> bool:
+    return fit(quantity, source.whole, source.scales) != Fit.NONE
+
+
+def _holds(window: Window, word: Word) -> float:
+    if word.stem in window.keys:
+        return 1.0
+    if not word.is_name and word.keys & window.keys:
+        return _OTHER_WORD
+    kindred = not word.is_name and len(word.stem) >= 5 and any(_kindred(word.stem, key) for key in window.keys)
+    return _OTHER_WORD if kindred else 0.0
+
+
+def _kindred(one: str, other: str) -> bool:
+    """electric, electrician: the same beginning, and little else."""
+    short = min(len(one), len(other))
+    return short >= 5 and one[:5] == other[:5] and abs(len(one) - len(other)) <= 4 and one[:short] == other[:short]
+
+
+def _opposite_in(windows: Sequence[Window], word: Word, claim: Reading) -> str:
+    """The word that says the contrary, unless the claim says that as well ("opens at seven and closes at ten")."""
+    for window in windows:
+        for part in window.parts:
+            for other in part.words:
+                if are_opposite(word.stem, other.stem) and other.stem not in claim.keys:
+                    return other.text
+    return ""

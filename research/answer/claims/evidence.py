@@ -1,0 +1,235 @@
+"""The sources that an answer cites, as windows: the units of a page that a sentence is compared with, alone and with
+their neighbour, with the header of their table and the headings above them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+from research.answer.claims.language import language_of
+from research.answer.claims.numbers import SCALES
+from research.answer.claims.reading import Reading, Word, read
+from research.answer.claims.thesaurus import keys_of, stem
+from research.context.units import Unit, split
+from research.store.fulltext.analyzer import analyze_name, normalize
+
+_LOOKED_AT = 8  # units, the best by the words they share, that windows are made around
+_RARE, _COMMON = 3, 500  # the rarest words are always looked up, others only if they stand in so few units
+_HEADINGS = 3  # above a unit, that say what it is about
+_CLAUSE = 4  # words of the shortest sentence that a semicolon ends; of less it is a list
+_TITLE = 100  # characters of a first line that may be the page's title
+_LONGEST = 1600  # characters of a unit that are read
+_MOST_UNITS = 20_000  # of a source; a context of a million tokens has fewer
+_MOST_ACRONYMS = 200
+_PROSE = frozenset({"sentence", "item"})
+_SEMICOLON = re.compile(r";\s*(?=\S)")
+_TERM = re.compile(r"[^\W_]+")
+_ACRONYM = re.compile(r"\b[A-Z][A-Z&]{1,5}\b")
+_SCALE = re.compile(r"(?<![\d ]) ?\b(thousands?|millions?|billions?|mn|bn)\b", re.IGNORECASE)
+_FLAT = re.compile(r"[^\W_]+(?:[.,:]\d+)*|[%$€£]")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One unit of a source or two neighbours: the keys of their words, and the stems of what stands above them."""
+
+    source: int
+    text: str
+    parts: tuple[Reading, ...]  # a reading a unit
+    is_prose: bool  # sentences and entries of lists, no labels with their values
+    keys: frozenset[str]
+    around: frozenset[str]
+    row: str = ""  # a row of a table, and its header
+    header: str = ""
+
+
+class Source:
+    """One cited text. It is read as far as sentences ask for it, and each unit once."""
+
+    def __init__(self, number: int, text: str, header: str = "") -> None:
+        self.number = number
+        self._text = text
+        self._named = frozenset(stem(word) for word in analyze_name(header))
+        self._readings: dict[int, Reading] = {}
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        return [part for unit in split(self._text)[:_MOST_UNITS] for part in _clauses(self._text, unit)]
+
+    @cached_property
+    def _headings(self) -> list[int]:
+        return [number for number, unit in enumerate(self.units) if unit.kind == "heading"]
+
+    @cached_property
+    def postings(self) -> dict[str, list[int]]:
+        """Key of a word, or figure → the units that hold it."""
+        found: dict[str, list[int]] = {}
+        for number in range(len(self.units)):
+            for key in self._terms(self._shown(number)):
+                found.setdefault(key, []).append(number)
+        return found
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """Of all its words, and of the name of its file."""
+        return frozenset(self.postings) | self._named
+
+    @cached_property
+    def whole(self) -> Reading:
+        """All of it: for numbers and names that stand anywhere."""
+        return read(self._text[: _LONGEST * 100])
+
+    @cached_property
+    def scales(self) -> frozenset[float]:
+        """What the figures of its tables are to be multiplied with: "£ thousand", "in millions"."""
+        return frozenset(SCALES[match[1].lower()] for match in _SCALE.finditer(self._text))
+
+    @cached_property
+    def flat(self) -> str:
+        """Its words and figures, a blank between: what is said verbatim is a part of it."""
+        return flat(self._text)
+
+    @cached_property
+    def flat_units(self) -> frozenset[str]:
+        return frozenset(flat(self._text[unit.start : unit.end]) for unit in split(self._text)[:_MOST_UNITS])
+
+    @cached_property
+    def acronyms(self) -> dict[str, frozenset[str]]:
+        """Key of a short form → those of the words it stands for, where the page has both side by side."""
+        words = [(match.group(), match.start()) for match in _TERM.finditer(self._text)]
+        places = [start for _, start in words]
+        found: dict[str, frozenset[str]] = {}
+        for match in _ACRONYM.finditer(self._text):
+            short = match.group()
+            if len(found) == _MOST_ACRONYMS:
+                break
+            at = bisect_right(places, match.start()) - 1
+            for long in _spelt_out(short, [word for word, _ in words[max(0, at - 9) : at + 9]]):
+                found.setdefault(normalize(short), frozenset(long))
+        return found
+
+    def passages(self, most: int) -> list[str]:
+        """Its first sentences, entries and rows."""
+        numbers = [number for number, unit in enumerate(self.units) if unit.kind in _PROSE or unit.kind == "row"]
+        return [self._shown(number) for number in numbers[:most]]
+
+    @cached_property
+    def language(self) -> str:
+        return language_of(self._text)
+
+    def has_mark(self, mark: str) -> bool:
+        """Whether it holds a mark of its own, given with the word before it: "shown[12]"."""
+        return mark in self._unspaced
+
+    @cached_property
+    def _unspaced(self) -> str:
+        return "".join(self._text.split())
+
+    def may_join(self, first: int, last: int) -> bool:
+        """Whether two units say something together. Two lines with figures do not: each has its own label."""
+        pair = [self.units[first], self.units[last]]
+        if first == last or all(unit.kind in _PROSE for unit in pair):
+            return True
+        figures = [any(map(str.isdigit, self._text[unit.start : unit.end])) for unit in pair]
+        return not all(figures) and not all(unit.kind == "row" for unit in pair)
+
+    def window(self, first: int, last: int) -> Window:
+        parts = tuple(self._reading(number) for number in range(first, last + 1))
+        keys = {key for part in parts for key in part.keys}
+        for short, long in self.acronyms.items():
+            if short in keys:
+                keys |= {key for word in long for key in keys_of(word)}
+            elif all(keys_of(word) & keys for word in long):
+                keys.add(short)
+        unit = self.units[first]
+        is_row = first == last and unit.kind == "row" and unit.header is not None
+        return Window(
+            source=self.number,
+            text="\n".join(dict.fromkeys((self._shown(first), self._shown(last)))),
+            parts=parts,
+            is_prose=all(self.units[number].kind in _PROSE for number in (first, last)),
+            keys=frozenset(keys),
+            around=self._around(first),
+            row=self._text[unit.start : unit.end] if is_row else "",
+            header=self._text[slice(*unit.header)] if is_row and unit.header else "",
+        )
+
+    def _reading(self, number: int) -> Reading:
+        if number not in self._readings:
+            self._readings[number] = read(self._shown(number)[:_LONGEST])
+        return self._readings[number]
+
+    def _shown(self, number: int) -> str:
+        unit = self.units[number]
+        own = self._text[unit.start : unit.end]
+        return f"{self._text[slice(*unit.header)]}\n{own}" if unit.header else own
+
+    def _around(self, number: int) -> frozenset[str]:
+        at = bisect_right(self._headings, number)
+        above = {*self._headings[max(0, at - _HEADINGS) : at], *self._headings[:1]}
+        if self.units[0].end - self.units[0].start <= _TITLE:
+            above.add(0)
+        return self._named.union(*({word.stem for word in self._reading(n).words} for n in above))
+
+    def _terms(self, text: str) -> set[str]:
+        found: set[str] = set()
+        for match in _TERM.finditer(normalize(text)):
+            term = match.group()
+            if term.isascii() or term.isalpha():
+                found |= keys_of(term)
+            found.update(term[i : i + 2] for i in range(len(term) - 1) if not term.isascii())
+        return found
+
+
+def _clauses(text: str, unit: Unit) -> list[Unit]:
+    """A sentence whose semicolons part sentences, as those; one that lists things stays whole."""
+    if unit.kind != "sentence" or ";" not in text[unit.start : unit.end]:
+        return [unit]
+    places = [unit.start, *(match.end() for match in _SEMICOLON.finditer(text, unit.start, unit.end)), unit.end]
+    if any(len(_TERM.findall(text, first, last)) < _CLAUSE for first, last in pairwise(places)):
+        return [unit]
+    return [replace(unit, start=first, end=last) for first, last in pairwise(places)]
+
+
+def flat(text: str) -> str:
+    return f" {' '.join(_FLAT.findall(normalize(text)))} "
+
+
+def _spelt_out(short: str, near: list[str]) -> Iterator[set[str]]:
+    """The words beside a short form whose first letters it is made of."""
+    letters = [letter for letter in short.lower() if letter.isalpha()]
+    for first in range(len(near) - len(letters) + 1):
+        words = near[first : first + len(letters)]
+        if [word[0].lower() for word in words] == letters and short not in words:
+            yield {normalize(word) for word in words}
+
+
+def best_windows(claim: Reading, sources: Sequence[Source], wanted: Iterable[Word] = ()) -> list[Window]:
+    """The windows that share most with a claim: the best units, alone and with the unit before or after them."""
+    scores: defaultdict[tuple[int, int], float] = defaultdict(float)
+    terms = [(word.keys, 2.0 if word.is_name else 0.3 if word.is_light else 1.0) for word in (wanted or claim.words)]
+    for quantity in claim.quantities:
+        digits = _TERM.findall(normalize(quantity.text))
+        terms.append((frozenset(key for term in digits for key in keys_of(term)), 1.5))
+    for position, source in enumerate(sources):
+        found = [({unit for key in keys for unit in source.postings.get(key, ())}, weight) for keys, weight in terms]
+        found.sort(key=lambda entry: len(entry[0]))
+        for rank, (units, weight) in enumerate(found):
+            if rank >= _RARE and len(units) > _COMMON:
+                break  # hostile or huge: words of every line tell nothing
+            for unit in units:
+                scores[position, unit] += weight / (1 + 0.1 * len(units) ** 0.5)
+    # The first of equals, so that the same answer always gets the same verdict.
+    best = sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))[:_LOOKED_AT]
+    spans: dict[tuple[int, int, int], None] = {}
+    for (position, unit), _ in best:
+        last = len(sources[position].units) - 1
+        for first, end in ((unit, unit), (unit - 1, unit), (unit, unit + 1)):
+            if first >= 0 and end <= last and sources[position].may_join(first, end):
+                spans[position, first, end] = None
+    return [sources[position].window(first, last) for position, first, last in spans]

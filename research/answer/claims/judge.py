@@ -1,0 +1,162 @@
+"""The verdict on one claim beside the sources it cites, with its reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from research.answer.claims.compare import Comparison, compare, may_join, other_names, stands_in
+from research.answer.claims.conflicts import DENIED
+from research.answer.claims.evidence import Source, Window, best_windows, flat
+from research.answer.claims.language import language_of
+from research.answer.claims.reading import Reading, read
+from research.answer.claims.similarity import Embed, Similarity
+
+Verdict = Literal["carried", "doubtful", "not found", "uncited"]
+
+_DOUBTFUL = 0.4  # of a claim found, for it to be worth reading the source
+_ALIKE = 0.6  # cosine of a claim and a passage that speak of the same
+_MORE_WINDOWS = 2  # beside the best one, for a sentence of several facts
+_SHORT = 2  # words and numbers of an answer that is understood with its question only
+_ASKED = 0.34  # of the question's words that stand beside such an answer
+_VERBATIM = 4  # words that can hardly stand in a source by chance
+
+_YES_NO = re.compile(r"(?:yes|no|ja|nein|oui|non|sí|si|sim|não|nee)(?:[,.:;]\s+|\s+[–—-]\s+)", re.IGNORECASE)
+_SILENCE = re.compile(
+    r"\b(?:sources?|documents?|passages?|pages?|texts?|contexts?|excerpts?)\b[^.]{0,40}"
+    r"\b(?:do(?:es)? not|don['’]t|doesn['’]t|no)\b[^.]{0,20}"
+    r"\b(?:mention|say|state|contain|specify|provide|give|include|information|discuss|describe|indicate)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    verdict: Verdict
+    reason: str
+    score: float
+
+
+class Judge:
+    """For the answer to one question. What the question says already, a sentence need not find in its source."""
+
+    def __init__(self, question: str, embed: Embed | None) -> None:
+        self._question = read(question)
+        self._asked = frozenset(word.stem for word in self._question.words)
+        self._similarity = Similarity(embed)
+
+    def judge(self, claim: str, cited: Sequence[Source]) -> Judgement:
+        if match := _YES_NO.match(claim):
+            claim = claim[match.end() :]
+        reading = read(claim)
+        if not reading.words and not reading.quantities:
+            return Judgement("doubtful", "there is nothing in it to compare", 0.0)
+        said = flat(claim)
+        is_quote = said.count(" ") > _VERBATIM and any(said in source.flat for source in cited)
+        if is_quote and any(said in source.flat_units for source in cited):
+            return Judgement("carried", "word for word", 1.0)
+        found = self._best(reading, cited)
+        if is_quote and DENIED not in found.conflicts:  # what is cut out of a sentence may have lost its "no"
+            return Judgement("carried", "word for word", 1.0)
+        if _SILENCE.search(claim):
+            return Judgement("doubtful", "it says what a source does not hold", found.coverage)
+        where = " and ".join(f"[{source.number}]" for source in cited[:3])
+        return (
+            _nowhere(reading, found, cited, where)
+            or self._little(claim, found, cited, where)
+            or _against(found, where)
+            or self._beside_the_question(reading, found, where)
+            or Judgement("carried", f"in {where}", found.coverage)
+        )
+
+    def _best(self, reading: Reading, cited: Sequence[Source]) -> Comparison:
+        """The window that says most of a claim, and others for what it lacks."""
+        scales = frozenset().union(*(source.scales for source in cited))
+
+        def tried(windows: Sequence[Window]) -> Comparison:
+            return compare(reading, windows, scales, self._asked)
+
+        def rank(found: Comparison) -> float:
+            return _rank(found) + (0.5 * self._share_asked(found) if _is_short(reading) else 0.0)
+
+        windows = best_windows(reading, cited)
+        alone = [tried([window]) for window in windows if may_join(reading, [window])]
+        best = max(alone, key=rank, default=tried([]))
+        for _ in range(_MORE_WINDOWS):
+            lacking = len(best.missing) + len(best.absent)
+            if not lacking:
+                break
+            joined = [[*best.windows, window] for window in (*windows, *best_windows(reading, cited, best.missing))]
+            more = max((tried(each) for each in joined if may_join(reading, each)), key=_rank, default=best)
+            if len(more.missing) + len(more.absent) >= lacking or len(more.conflicts) > len(best.conflicts):
+                break
+            best = more
+        return best
+
+    def _little(self, claim: str, found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
+        """Too few of its words are there: it may be in another language, or in other words."""
+        if found.coverage >= _DOUBTFUL:
+            return None
+        own = language_of(claim)
+        if own and all(source.language not in {"", own} for source in cited):
+            return Judgement("doubtful", f"in another language than {where}", found.coverage)
+        if self._similarity.best(claim, (window.text for window in found.windows), cited) >= _ALIKE:
+            return Judgement("doubtful", f"in other words than {where}", found.coverage)
+        return Judgement("not found", f"little of it is in {where}", found.coverage)
+
+    def _beside_the_question(self, reading: Reading, found: Comparison, where: str) -> Judgement | None:
+        if not _is_short(reading) or self._share_asked(found) >= _ASKED:
+            return None
+        return Judgement("doubtful", f"the words of the question are elsewhere in {where}", 0.7 * found.coverage)
+
+    def _share_asked(self, found: Comparison) -> float:
+        """Of the question's words, how many stand beside what answers it; all, if nothing was asked."""
+        words = [word for word in self._question.words if not word.is_light]
+        held = [any(word.keys & each.keys or word.stem in each.around for each in found.windows) for word in words]
+        return sum(held) / len(words) if words else 1.0
+
+
+def _is_short(reading: Reading) -> bool:
+    return len(reading.words) + len(reading.quantities) <= _SHORT
+
+
+def _rank(found: Comparison) -> float:
+    """What says all of it in one sentence goes before what needs two, even if that speaks against it."""
+    units = sum(len(window.parts) for window in found.windows)
+    return found.coverage - 0.02 * len(found.conflicts) - 0.04 * units
+
+
+def _nowhere(reading: Reading, found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
+    """A number or a name that the sources do not have at all."""
+    score = found.coverage / 2
+    for quantity in found.absent:
+        if not any(stands_in(quantity, source) for source in cited):
+            return Judgement("not found", f"the number {_short(quantity.text)} is not in {where}", score)
+    for word in found.missing:
+        if word.is_name and not any(word.keys & source.keys for source in cited):
+            # The page may leave out what all of its document is about; another name in its place says more.
+            replaced = other_names(reading, found.windows) or found.coverage < _DOUBTFUL
+            return Judgement("not found" if replaced else "doubtful", f"“{_short(word.text)}” is not in {where}", score)
+    return None
+
+
+def _against(found: Comparison, where: str) -> Judgement | None:
+    if found.absent:
+        reason = f"{_short(found.absent[0].text)} stands elsewhere in {where}"
+        return Judgement("doubtful", reason, 0.7 * found.coverage)
+    if found.conflicts:
+        reason = f"[{found.windows[0].source}] {found.conflicts[0]}" if found.windows else found.conflicts[0]
+        return Judgement("doubtful", reason, 0.6 * found.coverage)
+    if found.inexact:
+        return Judgement("doubtful", found.inexact[0], 0.9 * found.coverage)
+    if found.missing:
+        words = ", ".join(f"“{_short(word.text)}”" for word in found.missing[:3])
+        return Judgement("doubtful", f"not in {where}: {words}", 0.9 * found.coverage)
+    return None
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= 40 else f"{plain[:39]}…"

@@ -1,0 +1,251 @@
+"""What a sentence says, as far as words tell: its content words, numbers and names, and where it says no.
+
+A word is compared by its keys (`thesaurus`): "purchased" and "bought" share one, "May" and "may" do not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from research.answer.claims.numbers import MONTHS, Number, numbers_in
+from research.answer.claims.phrases import CONTRARY, in_one_way
+from research.answer.claims.thesaurus import keys_of, stem, thesaurus
+from research.store.fulltext.analyzer import SIGNS, STOP_WORDS, normalize
+from research.text import UNSPACED
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A content word. `place` counts all words of the text, `clause` its parts."""
+
+    keys: frozenset[str]
+    stem: str
+    text: str
+    place: int
+    clause: int
+    is_name: bool = False
+    is_light: bool = False  # says nothing of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number or date at its place among the words."""
+
+    number: Number
+    text: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """A word that changes what is said of those beside it."""
+
+    place: int
+    clause: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    words: tuple[Word, ...]
+    quantities: tuple[Quantity, ...]
+    keys: frozenset[str]  # of all words
+    negations: tuple[Cue, ...]
+    plans: tuple[Cue, ...]  # "plan", "expect", "perhaps"
+    bounds: tuple[tuple[str, int], ...]  # "≤", "≥", "<", ">" and the place
+    passives: tuple[int, ...]  # places of a "by" after a form of "be"
+    links: frozenset[int]  # places of "and" and "or"
+    joints: tuple[int, ...]  # places of commas and of words that tie clauses together
+    modals: frozenset[str]  # "must", "may"
+    particles: frozenset[str]  # "on", "off", "up", "down"
+    has_pronoun: bool  # "it", "she" among the first words
+    is_respective: bool  # "7 and 2, respectively": what is first belongs to what is first
+
+
+def read(text: str) -> Reading:
+    """A sentence, or a few. To cut what is longer than some thousand characters is up to the caller."""
+    text = in_one_way(text)
+    return _Reader(text).reading(numbers_in(text))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Function words that nevertheless decide what is said.
+_TELLING = _words("above after against all before below both few more most once only other over same under until")
+_STOP = (STOP_WORDS - _TELLING) | _words(
+    """
+    must whereas otherwise shall much many one ones us whose whereby thereby therein upon per via among amongst toward
+    towards since although though
+    der die das des dem den ein eine einer eines einem einen und oder ist sind war waren im am zum zur von vom mit auf
+    für bei als auch sich werden wird wurde wurden hat haben dass an aus nach über
+    le la les un une des du de et ou est sont dans pour par sur avec que qui il elle au aux ce cette
+    el los las y o es son en del con por para se su al lo gli e di da che i os as um uma em het een van voor op te zijn
+    """
+)
+_CLAUSE_WORDS = _words("but while whereas although though however yet")
+_JOINTS = _CLAUSE_WORDS | _words("and which who that because when if so as where since und aber et mais y pero")
+_LINKS = _words("and or und oder et ou y o")
+_PRONOUNS = _words("it they this these those she he her his its their both such")
+_PLANS = _words("plan intend propos hope aim expect")  # stems
+_UNSURE = _words("might perhaps possibly probably likely")
+_MODALS = dict.fromkeys(("must", "shall", "required"), "must") | dict.fromkeys(("may", "can", "could", "might"), "may")
+_PARTICLES = _words("on off up down")
+_BE = _words("is are was were be been being gets got")
+_MONTHS_TOO = _words("may march mar sep dec mars")  # words of another meaning, at the beginning of a sentence
+_UNIT_LETTERS = "mglhstpVAWKC"
+_SYMBOLS = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "°": "degree", "µ": "micro", "Ω": "ohm"}
+_GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|ein|eine|von|mit|den|dem|des|für|sind|wird|werden|zu)\b")
+_WIDE_NEGATIONS = re.compile("[不没沒未無无非別勿]|ない|なかっ|ません|없|아니")
+_TOKEN = re.compile(
+    rf"(?P<wide>[{UNSPACED}]+)|(?P<word>(?:[^\W_{UNSPACED}][{SIGNS}]*)+(?:\.(?=[a-zA-Z]\b)[a-zA-Z])*)"
+    r"|(?P<sign>[$€£¥°µΩ≤≥<>])|(?P<end>[.;:!?。！？|—\n])|(?P<comma>[,()、，])"
+)
+
+
+class _Reader:
+    """Goes over a text once and gathers what it says."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._all_nouns_capital = len(_GERMAN.findall(text)) >= 2
+        self._place = self._clause = 0
+        self._begins = True  # a sentence
+        self._after_be = False
+        self._words: list[Word] = []
+        self._quantities: list[Quantity] = []
+        self._negations: list[Cue] = []
+        self._plans: list[Cue] = []
+        self._bounds: list[tuple[str, int]] = []
+        self._passives: list[int] = []
+        self._links: set[int] = set()
+        self._joints: list[int] = []
+        self._modals: set[str] = set()
+        self._particles: set[str] = set()
+        self._pronoun = False
+
+    def reading(self, numbers: list[Number]) -> Reading:
+        waiting = iter(numbers)
+        number = next(waiting, None)
+        for match in _TOKEN.finditer(self._text):
+            while number is not None and number.end <= match.start():
+                number = next(waiting, None)
+            if number is None or match.start() < number.start:
+                self._token(match)
+            elif match.start() == number.start:
+                self._place += 1
+                said = self._text[number.start : number.end].strip()
+                self._quantities.append(Quantity(number, said, self._place))
+                self._begins = False
+        return Reading(
+            words=tuple(self._words),
+            quantities=tuple(self._quantities),
+            keys=frozenset(key for word in self._words for key in word.keys),
+            negations=tuple(self._negations),
+            plans=tuple(self._plans),
+            bounds=tuple(self._bounds),
+            passives=tuple(self._passives),
+            links=frozenset(self._links),
+            joints=tuple(self._joints),
+            modals=frozenset(self._modals),
+            particles=frozenset(self._particles),
+            has_pronoun=self._pronoun,
+            is_respective="respectively" in self._text,
+        )
+
+    def _token(self, match: re.Match[str]) -> None:
+        kind, token = match.lastgroup, match.group()
+        if kind == "end":
+            self._clause += 1
+            self._begins = True
+            if token in ";:|":
+                self._joints.append(self._place)
+        elif kind == "comma":
+            self._joints.append(self._place)
+        elif kind == "wide":
+            self._wide(token)
+        elif kind == "sign":
+            if token in CONTRARY:
+                self._bounds.append((token, self._place))
+            else:
+                self._add(keys_of(_SYMBOLS[token]), token)
+        else:
+            self._place += 1
+            lowered = normalize(token)
+            self._function(token, lowered)
+            self._content(token, lowered, match.end())
+            self._begins = False
+
+    def _wide(self, token: str) -> None:
+        """Scripts without blanks: pairs of characters, as full-text search has them."""
+        for match in _WIDE_NEGATIONS.finditer(token):
+            self._negations.append(Cue(self._place + match.start(), self._clause))
+        for pair in [token] if len(token) == 1 else [token[i : i + 2] for i in range(len(token) - 1)]:
+            self._place += 1
+            self._add(frozenset({pair}), pair)
+
+    def _function(self, token: str, lowered: str) -> None:
+        """What a word does to the sentence, whatever it means itself."""
+        if lowered in _BE:
+            self._after_be = True
+        elif lowered == "by" and self._after_be:
+            self._passives.append(self._place)
+            self._after_be = False
+        elif lowered in _LINKS:
+            self._links.add(self._place)
+        if lowered in _CLAUSE_WORDS:
+            self._clause += 1
+        if lowered in _JOINTS:
+            self._joints.append(self._place)
+        if lowered in _MODALS and (self._begins or not token[0].isupper()):
+            self._modals.add(_MODALS[lowered])
+        if lowered in _UNSURE or stem(lowered) in _PLANS:
+            self._plans.append(Cue(self._place, self._clause))
+        if lowered in _PARTICLES:
+            self._particles.add(lowered)
+        if self._place <= 3 and lowered in _PRONOUNS:
+            self._pronoun = True
+        if self._words and self._place - self._words[-1].place <= 3:
+            last = self._words[-1]
+            meant = thesaurus().idioms.get((last.stem, lowered))
+            if meant:  # "thrown away" also has the keys of "discarded"
+                self._words[-1] = replace(last, keys=last.keys | keys_of(meant))
+
+    def _content(self, token: str, lowered: str, end: int) -> None:
+        month = MONTHS.get(lowered) if token[0].isupper() else None
+        if month and not (self._begins and lowered in _MONTHS_TOO):
+            self._add(frozenset({f"month {month}"}), token)
+        elif lowered in thesaurus().negations or stem(lowered) in thesaurus().denying:
+            self._negations.append(Cue(self._place, self._clause))
+        elif unit := self._unit(token, lowered):
+            self._add(keys_of(unit), token)
+        elif len(token) == 1 and token.isupper() and not self._begins:  # Option A, grade B
+            self._add(frozenset({lowered}), token, is_name=True)
+        elif lowered not in _STOP and (len(lowered) > 1 or token.isupper() or token.isdigit()):
+            is_name = self._is_name(token, lowered, end)
+            is_light = stem(lowered) in thesaurus().light
+            if is_name and is_light:  # "Table 1" says little, "States" is a name
+                is_light = self._text[end : end + 2].strip().isdigit()
+                is_name = not is_light
+            self._add(keys_of(lowered), token, is_name=is_name, is_light=is_light)
+
+    def _unit(self, token: str, lowered: str) -> str | None:
+        """What "m" stands for right after a number."""
+        if not self._quantities or self._quantities[-1].place != self._place - 1:
+            return None
+        return thesaurus().units.get(lowered) if len(token) > 1 or token in _UNIT_LETTERS else None
+
+    def _is_name(self, token: str, lowered: str, end: int) -> bool:
+        if any(map(str.isdigit, token)) or (len(token) > 1 and token.isupper()):
+            return True
+        if not token[0].isupper() or self._all_nouns_capital:
+            return False
+        if not self._begins:
+            return True
+        following = self._text[end : end + 2]
+        return lowered not in _TELLING and following[:1] == " " and following[1:].isupper()
+
+    def _add(self, keys: frozenset[str], text: str, *, is_name: bool = False, is_light: bool = False) -> None:
+        stemmed = stem(normalize(text)) if text.isalnum() else min(keys)
+        self._words.append(Word(keys, stemmed, text, self._place, self._clause, is_name, is_light))
