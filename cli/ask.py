@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,15 @@ from cli.filters import (
     UntilOption,
     filters_from,
     given_filters,
+)
+from cli.model_options import (
+    AnswerOption,
+    AnswerTokensOption,
+    ImageOption,
+    ModelOption,
+    ModelUrlOption,
+    ShowPromptOption,
+    Wanted,
 )
 from cli.options import (
     BatchOption,
@@ -45,7 +55,10 @@ if TYPE_CHECKING:
 
     from cli.fields import Shape
     from cli.layout import Marker
+    from cli.options import Common
     from cli.views import Scored
+    from research.answer.answering import AnswerWriter, CheckedAnswer
+    from research.index import Index
     from research.models import Extent, ResearchContext
     from research.settings import Settings
 
@@ -59,6 +72,10 @@ Where nothing that was found seems to answer the question, it says so, shows the
 
 Where the pages found do not all fit into the budget, each gives the passage that fits the question first, then more
 of its page while there is room; […] stands for what is left out.
+
+With a model of your own (--answer, or `model` in your config) it also writes an answer from the sources, and checks
+each sentence beside what it cites: ✓ carried, ? doubtful, ✗ not found there or uncited. The model gets the question and
+the sources, nothing else (--show-prompt); its key is CTX_MODEL_KEY's. If it fails, the quotes are shown all the same.
 """
 
 EPILOG = """
@@ -73,6 +90,7 @@ Examples:
   ctx ask "Is asbestos mentioned?" --min-confidence medium --quiet && echo yes
   ctx ask "Wer haftet?" | llm "Answer from these sources, with citations"
   ctx ask "What is new?" --json | jq -r '.sources[] | "\\(.filename):\\(.page)"'
+  ctx ask "How is the index locked?" --answer --model llama3.2 --model-url http://127.0.0.1:11434
   echo "a question from a file" | ctx ask -
   ctx ask --batch questions.jsonl --fields quotes,sources.ref > answers.jsonl
 """
@@ -110,6 +128,12 @@ def command(
     no_text: NoTextOption = False,
     html: HtmlOption = None,
     force: ForceOption = False,
+    answer: AnswerOption = None,
+    model: ModelOption = None,
+    model_url: ModelUrlOption = None,
+    max_answer_tokens: AnswerTokensOption = None,
+    show_prompt: ShowPromptOption = False,
+    image: ImageOption = False,
 ) -> int:
     from cli.last_answer import remember
     from cli.nothing_found import end, nearest, nothing_found
@@ -119,6 +143,8 @@ def command(
     given = common(ctx)
     shape = _shape(fields, no_text=no_text, as_json=given.as_json or batch is not None)
     _check_html(html, force=force, other="--json" if given.as_json else "--batch" if batch is not None else "")
+    wanted = Wanted(answer, show_prompt, image, alone="--batch" if batch is not None else "--html" if html else "")
+    wanted.check(model)
     asked = read_question(question or (), quiet=given.quiet) if batch is None else _no_question(question)
     filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
     settings = settings_for(
@@ -130,8 +156,11 @@ def command(
         min_score=min_score,
         min_confidence=min_confidence,
         reranker=reranker,
+        model=model,
+        model_url=model_url,
+        max_answer_tokens=max_answer_tokens,
     )
-    with opened(settings) as found:
+    with opened(settings) as found, _writer(found, wanted) as writer:
         if batch is not None:
             from cli.batch import answer_batch
 
@@ -146,11 +175,17 @@ def command(
             highlights=given.as_json or html is not None,
         )
         nothing = nothing_found(found, context.confidence, nearest(context), filtered=bool(filters))
-    check_legs(context.coverage)
+        check_legs(context.coverage)
+        if show_prompt:
+            from cli.written_answer import show_prompt as print_prompt
+
+            return print_prompt(found, wanted, context, given)
+        drawn = on_terminal() and not given.as_json and html is None and bool(context.sources or context.dropped)
+        written = None if writer is None else _written(writer, context, shown=not given.as_json)
     remember(found.root, [source.ref for source in context.sources])
-    drawn = on_terminal() and not given.as_json and html is None and bool(context.sources or context.dropped)
     if given.as_json:
-        write_document("ctx.ask/2", shape.of(context.to_dict()))
+        document = {**context.to_dict(), "answer": None if written is None else written.to_dict()}
+        write_document("ctx.ask/2", shape.of(document))
     elif html is not None:
         from cli.answer_notes import screen_notes
         from cli.html_page import write_page
@@ -158,14 +193,41 @@ def command(
         notes = [note.text for note in screen_notes(context)]
         write_page(html, context, partial(found.matches, question=asked), notes)
     elif drawn:
-        _show(context, partial(found.matches, question=asked), settings, explain=explain, full=full)
+        _show(context, partial(found.matches, question=asked), settings, explain=explain, full=full, answer=written)
     else:
-        _write_plain(context, explain=explain)
+        _write_plain(context, explain=explain, answer=written)
     if not (given.as_json or drawn or given.quiet):
         _warn(context)
     if not drawn and not given.quiet:
         _talk(context)
-    return end(nothing, told=drawn and not full and bool(context.sources))
+    code = end(nothing, told=drawn and not full and bool(context.sources))
+    return code if written is None else _ended(written, code, drawn=drawn, given=given)
+
+
+def _writer(index: Index, wanted: Wanted) -> AbstractContextManager[AnswerWriter | None]:
+    """Nothing of it is loaded where no model is asked."""
+    if not wanted.written(index.settings):
+        return nullcontext()
+    from cli.written_answer import writer_for
+
+    return writer_for(index, wanted)
+
+
+def _written(writer: AnswerWriter, context: ResearchContext, *, shown: bool) -> CheckedAnswer:
+    from cli.written_answer import streamed
+
+    return streamed(writer, context) if shown else writer.write(context)
+
+
+def _ended(answer: CheckedAnswer, code: int, *, drawn: bool, given: Common) -> int:
+    """What is left to say of a written answer, and the exit code: a model that fails costs nothing but its answer."""
+    from cli.written_answer import INTERRUPTED, tell_marks, tell_trouble
+
+    if not (given.as_json or drawn or given.quiet):
+        tell_marks(answer)
+    if code == 0 or answer.written.text:  # else it is told already that nothing was found
+        tell_trouble(answer, quiet=given.quiet)
+    return INTERRUPTED if answer.written.interrupted else code
 
 
 def _check_html(html: str | None, *, force: bool, other: str) -> None:
@@ -197,10 +259,14 @@ def _extent(passages: bool, full: bool) -> Extent:
     return "passages" if passages else "pages" if full else "fit"
 
 
-def _write_plain(context: ResearchContext, *, explain: bool) -> None:
+def _write_plain(context: ResearchContext, *, explain: bool, answer: CheckedAnswer | None) -> None:
     from cli.output import block, say, write
 
-    if context.formatted_text:
+    if answer is not None:
+        from cli.written_answer import write_sources
+
+        write_sources(context, answer)
+    elif context.formatted_text:
         write(block(context.formatted_text) + "\n")
     if explain:
         from cli.views import explain_lines, rewrite_lines
@@ -234,8 +300,17 @@ def _warn(context: ResearchContext) -> None:
         say(f"ctx: note: {note}")
 
 
-def _show(context: ResearchContext, mark: Marker, settings: Settings, *, explain: bool, full: bool) -> None:
-    """On a terminal: one screen, or with `full` the pages in a pager."""
+def _show(
+    context: ResearchContext,
+    mark: Marker,
+    settings: Settings,
+    *,
+    explain: bool,
+    full: bool,
+    answer: CheckedAnswer | None,
+) -> None:
+    """On a terminal: one screen, or with `full` the pages in a pager. A written answer stands above it already, and
+    keeps its place as far as the half of the screen."""
     from cli.answer_notes import screen_notes
     from cli.answer_view import Screen, answer_lines
     from cli.links import has_links
@@ -243,6 +318,11 @@ def _show(context: ResearchContext, mark: Marker, settings: Settings, *, explain
     from cli.pager import page
 
     screen, notes = Screen(*screen_size()), screen_notes(context)
+    if answer is not None:
+        from cli.written_answer import paint_marks, rows
+
+        above = rows(answer, screen.width) + paint_marks(answer)
+        screen = replace(screen, height=max(screen.height - above, screen.height // 2))
     if full:
         from cli.full_view import full_rendering
 

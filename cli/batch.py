@@ -60,7 +60,7 @@ def answer_batch(
         return context
 
     def render(context: ResearchContext) -> dict[str, Any]:
-        return shape.of({"schema": "ctx.ask/2", **context.to_dict()})
+        return shape.of({"schema": "ctx.ask/2", **context.to_dict(), "answer": None})
 
     filters_from(filters)  # what is wrong for all lines is no matter of one
     tell(index.prepare(), given)

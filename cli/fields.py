@@ -15,7 +15,15 @@ from research.errors import UsageError
 
 _TWICE = {"ask": ("sources.markdown_content",)}
 _TEXT = {
-    "ask": ("formatted_text", "sources.markdown_content", "sources.passages.text", "quotes.text", "quotes.header"),
+    "ask": (
+        "formatted_text",
+        "sources.markdown_content",
+        "sources.passages.text",
+        "quotes.text",
+        "quotes.header",
+        "answer.text",
+        "answer.sentences.text",
+    ),
     "search": ("results.snippet",),
 }
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from research.answer.answering import AnswerWriter, CheckedAnswer
     from research.answer.model.client import ModelClient
     from research.answer.model.registry import open_model
     from research.answer.written import WrittenAnswer, write_answer
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AnswerWriter": "research.answer.answering",
     "BusyError": "research.errors",
+    "CheckedAnswer": "research.answer.answering",
     "ChromaClient": "research.store.client",
     "ContextBuilder": "research.contract",
     "ContextTooLongError": "research.errors",
@@ -84,7 +87,9 @@ _HOMES = {
 }
 
 __all__ = [
+    "AnswerWriter",
     "BusyError",
+    "CheckedAnswer",
     "ChromaClient",
     "ContextBuilder",
     "ContextTooLongError",

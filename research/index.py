@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from research.errors import NothingFoundError
+from research.errors import CtxError, NothingFoundError
 from research.models import (
     Coverage,
     DocumentOutline,
@@ -38,6 +38,13 @@ from research.store.fulltext.search import is_outdated
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from research.answer.answering import AnswerWriter, CheckedAnswer
+    from research.answer.prompt import Prompt
     from research.context.pipeline import Least
     from research.context.tokens import TokenCounter
     from research.encoders.base import TextEncoder
@@ -220,6 +227,28 @@ class Index:
         return replace(
             research_context(context, budget.max_tokens), quotes=quotes_from(context.fitted.items, context.found)
         )
+
+    def writer(self, *, with_pictures: bool = False) -> AnswerWriter:
+        """What writes answers from contexts with the model that the settings name, for any number of them.
+        `with_pictures` also sends pictures of the first pages. Raises UsageError if they name none."""
+        from research.answer.answering import AnswerWriter
+
+        counter = self._own_counter()
+        return AnswerWriter(self.settings, embed=self._embed, counter=counter, with_pictures=with_pictures)
+
+    def answer(
+        self, context: ResearchContext, *, on_piece: Callable[[str], object] | None = None, with_pictures: bool = False
+    ) -> CheckedAnswer:
+        """An answer that a model writes from what `ask` gave, each sentence checked. `on_piece` gets it meanwhile. What
+        goes wrong with the model is told in the answer."""
+        with self.writer(with_pictures=with_pictures) as writer:
+            return writer.write(context, on_piece)
+
+    def prompt(self, context: ResearchContext, *, with_pictures: bool = False) -> Prompt:
+        """What a model would get for a context, exactly: also where none is named yet. Nothing is sent."""
+        from research.answer.answering import prompt_for
+
+        return prompt_for(context, self.settings, self._own_counter(), with_pictures=with_pictures)
 
     def search(
         self,
@@ -427,6 +456,16 @@ class Index:
         from research.store.upkeep.restore import restore
 
         return restore(self.paths, file, force=force, wait=wait)
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """By the index's own encoder; not by one at an address, which would hear of what a model wrote."""
+        from research.addresses import is_encoder_address
+
+        with self.catalog.snapshot() as reader:
+            encoder = self.source.encoder(reader)
+        if is_encoder_address(encoder.name):
+            raise CtxError("the encoder is at an address")
+        return encoder.embed(texts)
 
     def _own_counter(self) -> TokenCounter:
         """One for all questions: it remembers the words it has counted."""

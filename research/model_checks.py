@@ -18,7 +18,9 @@ from research.errors import CtxError
 from research.reports import Check, Contact, Status
 from research.settings import Settings
 
-_ENCODER, _RERANKER = "text encoder", "reranker"
+_ENCODER, _RERANKER, _MODEL = "text encoder", "reranker", "model"
+_LOCAL = "local"
+_SHOWN = 5
 _LEAVE_OUT = "leave the setting out, or name another model"
 
 
@@ -30,6 +32,10 @@ def contacts(settings: Settings, status: Status) -> tuple[Contact, ...]:
     found = [Contact(_ENCODER, encoder_address(name).url) for name in encoders if is_encoder_address(name)]
     if is_reranker_address(settings.reranker):
         found.append(Contact(_RERANKER, reranker_address(settings.reranker).url))
+    if settings.model and settings.model != _LOCAL and settings.model_url:
+        from research.address import parse_address
+
+        found.append(Contact(_MODEL, parse_address(settings.model_url).base))
     return tuple(dict.fromkeys(found))
 
 
@@ -41,6 +47,8 @@ def check_models(settings: Settings, of_index: Sequence[Check]) -> list[Check]:
         found += _tried(_ENCODER, lambda: _encoder(settings, of_index))
     if settings.reranker not in ("", "off"):
         found += _tried(_RERANKER, lambda: _reranker(settings))
+    if settings.model:
+        found += _tried(_MODEL, lambda: _model(settings))
     return found
 
 
@@ -67,6 +75,28 @@ def _reranker(settings: Settings) -> Iterator[Check]:
     if is_reranker_address(settings.reranker):
         yield from _in_the_clear(_RERANKER, reranker_address(settings.reranker).url, RERANKER_KEY)
     yield Check(_RERANKER, "ok", describe(settings.reranker, settings.request_timeout))
+
+
+def _model(settings: Settings) -> Iterator[Check]:
+    """It is asked which models it has; nothing is written, for that may cost money."""
+    from research.answer.model.openai import OpenAIModel
+    from research.answer.model.registry import open_model
+
+    with open_model(settings) as client:
+        if not isinstance(client, OpenAIModel):
+            yield Check(_MODEL, "ok", f"{client.host} is installed; it runs here, and nobody is contacted")
+            return
+        if client.key is not None and client.address.base.startswith("http:") and not client.address.loopback:
+            yield Check(_MODEL, "warning", f"the key goes unencrypted to {client.host}", "take an https address")
+        served = client.models()
+    names = [each.name for each in served]
+    window = next((each.window for each in served if each.name == settings.model), 0)
+    if names and not any(name in (settings.model, f"{settings.model}:latest") for name in names):
+        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+        yield Check(_MODEL, "warning", f"{client.host} answers, and has no {settings.model}", f"it has: {shown}")
+        return
+    size = f", {window:,} tokens" if window else ""
+    yield Check(_MODEL, "ok", f"{client.host} answers, with {settings.model}{size}")
 
 
 def _in_the_clear(use: str, url: str, own: str) -> Iterator[Check]:

@@ -114,6 +114,10 @@ class DocumentsSource:
         [page_id] = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}"])
         return self._highlighter().closely(reader, question, item, page_id)
 
+    def encoder(self, reader: Reader) -> TextEncoder:
+        """The one that filled the index."""
+        return self._encoder.encoder(reader)
+
     def _reranker(self, settings: Settings) -> PageOrder | None:
         if settings.reranker in ("", "off"):
             return None

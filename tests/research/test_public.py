@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "cli": {
         "cli",
         "ingest",
+        "research.answer.answering",
         "research.errors",
         "research.evaluation",
         "research.filters",

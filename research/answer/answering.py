@@ -1,0 +1,129 @@
+"""An answer from beginning to end: the model that the settings name writes it, and every sentence is checked.
+
+with index.writer() as writer:
+    answer = writer.write(index.ask("How long is parental leave?"))
+    print(answer.written.text, [sentence.verdict for sentence in answer.sentences])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from research.answer.check import HEADING, SOURCE_LIST, CheckedSentence, check_answer
+from research.answer.model.local import LOCAL, MOST_WINDOW, WINDOW
+from research.answer.model.registry import open_model
+from research.answer.prompt import Prompt, Window, fit_prompt
+from research.answer.written import WrittenAnswer, page_pictures, write_answer
+from research.context.tokens import TokenCounter
+from research.errors import ModelError
+from research.models import ResearchContext
+from research.settings import Settings
+
+if TYPE_CHECKING:
+    from research.answer.claims.similarity import Embed
+    from research.answer.model.client import ModelClient
+
+NOT_ASKED = "not_asked"
+
+_NO_CLAIMS = (HEADING, SOURCE_LIST)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAnswer:
+    """What a model wrote, and what its sources say to each sentence."""
+
+    written: WrittenAnswer
+    sentences: tuple[CheckedSentence, ...] = ()
+
+    @property
+    def claims(self) -> tuple[CheckedSentence, ...]:
+        """Without headings and lists of sources, which say nothing that a source could carry."""
+        return tuple(each for each in self.sentences if each.verdict != "uncited" or each.reason not in _NO_CLAIMS)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.written.to_dict(), "sentences": [asdict(sentence) for sentence in self.sentences]}
+
+
+class AnswerWriter:
+    """Writes with one client. Raises UsageError if the settings name no model or not where it is; what is wrong with
+    the model itself is told in its answers, for there are quotes to show all the same."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        embed: Embed | None = None,
+        counter: TokenCounter | None = None,
+        with_pictures: bool = False,
+    ) -> None:
+        """`embed` gives unit vectors for the check; without it words alone are compared."""
+        self._settings = settings
+        self._embed = embed
+        self._counter = counter or TokenCounter()
+        self._with_pictures = with_pictures
+        self._client: ModelClient | None = None
+        self._problem: ModelError | None = None
+        try:
+            self._client = open_model(settings)
+        except ModelError as error:  # the packages of the local one are missing
+            self._problem = error
+
+    def prepare(self) -> None:
+        """Begin with what takes time, beside the search that comes first. Nobody is contacted."""
+        if self._client is not None:
+            self._client.prepare()
+
+    def write(self, context: ResearchContext, on_piece: Callable[[str], object] | None = None) -> CheckedAnswer:
+        """The answer to the question of a context, checked; `on_piece` gets it while it is written. Where nothing that
+        was found seems to answer, the model is not asked to."""
+        if self._client is None:
+            problem = self._problem or ModelError("there is no model")
+            return CheckedAnswer(self._unwritten(problem.message, problem.hint, problem.code))
+        if not context.sources or (context.confidence is not None and context.confidence.level == "none"):
+            why = "nothing that was found seems to answer this, so the model was not asked"
+            return CheckedAnswer(self._unwritten(why, "", NOT_ASKED))
+        written = write_answer(
+            self._client, context, on_piece=on_piece, counter=self._counter, with_pictures=self._with_pictures
+        )
+        return checked(written, context, self._embed)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _unwritten(self, problem: str, hint: str, code: str) -> WrittenAnswer:
+        host = self._client.host if self._client else ""
+        return WrittenAnswer("", False, self._settings.model, host, problem=problem, hint=hint, code=code)
+
+
+def prompt_for(
+    context: ResearchContext, settings: Settings, counter: TokenCounter, *, with_pictures: bool = False
+) -> Prompt:
+    """What the model of these settings would get, exactly; what any would, if they name none. Nothing is sent."""
+    tokens = settings.model_context
+    if settings.model == LOCAL:
+        tokens = min(tokens or WINDOW, MOST_WINDOW)
+    pictures = page_pictures(context.sources) if with_pictures else ()
+    window = Window(tokens, settings.max_answer_tokens)
+    return fit_prompt(context.query, context.sources, window, counter=counter, pictures=pictures)
+
+
+def checked(answer: WrittenAnswer, context: ResearchContext, embed: Embed | None = None) -> CheckedAnswer:
+    """An answer beside the sources that the model was given: one it did not get cannot carry what it says."""
+    texts = _texts(context, answer.sources)
+    sentences = check_answer(answer.text, texts, embed, question=context.query) if answer.text.strip() else []
+    return CheckedAnswer(answer, tuple(sentences))
+
+
+def _texts(context: ResearchContext, numbers: Sequence[int]) -> dict[int, str]:
+    return {
+        number: source.markdown_content for number, source in context.get_citation_map().items() if number in numbers
+    }
