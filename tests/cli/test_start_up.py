@@ -47,6 +47,9 @@ def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
     assert not loaded & {"cli.log", "research.observe.log"}, "nobody asked for a log"
     # The embedded encoder needs nobody's permission, so none is looked up.
     assert not loaded & {"research.encoders.allowed", "research.encoders.sentence_transformers", "filelock"}
+    # Nobody named a model that writes.
+    assert not [name for name in loaded if name.startswith(("research.answer.model", "research.answer.claims"))]
+    assert not loaded & {"cli.written_answer", "research.answer.answering", "research.address", "research.secret"}
     # Nobody named a model at an address, or one that reranks.
     assert not loaded & {"research.addresses", "research.api_client", "research.search.reranker", "httpx"}
     others = {"cli.ingest", "cli.search", "cli.eval", "cli.show", "cli.list", "cli.remove", "cli.status", "cli.doctor"}
