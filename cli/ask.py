@@ -214,9 +214,12 @@ def _writer(index: Index, wanted: Wanted) -> AbstractContextManager[AnswerWriter
 
 
 def _written(writer: AnswerWriter, context: ResearchContext, *, shown: bool) -> CheckedAnswer:
+    from cli.output import on_terminal, screen_size
     from cli.written_answer import streamed
 
-    return streamed(writer, context) if shown else writer.write(context)
+    if not shown:
+        return writer.write(context)
+    return streamed(writer, context, screen_size()[0] if on_terminal() else 0)
 
 
 def _ended(answer: CheckedAnswer, code: int, *, drawn: bool, given: Common) -> int:

@@ -62,21 +62,29 @@ def show_prompt(index: Index, wanted: Wanted, context: ResearchContext, given: C
     return 0
 
 
-def streamed(writer: AnswerWriter, context: ResearchContext) -> CheckedAnswer:
-    """The answer, shown while it is written. One that is not whole ends in a mark."""
-    answer = writer.write(context, lambda piece: write(block(piece)))
-    text = answer.written.text
-    if text:
-        write(("" if answer.written.finished else f" {UNFINISHED}") + "\n")
+def streamed(writer: AnswerWriter, context: ResearchContext, width: int = 0) -> CheckedAnswer:
+    """The answer, shown while it is written; broken between words for a terminal of this width. One that is not whole
+    ends in a mark."""
+    from cli.word_wrap import WordWrap
+
+    wrap = WordWrap(width)
+    answer = writer.write(context, lambda piece: write(wrap.feed(block(piece)) if width else block(piece)))
+    if answer.written.text:
+        mark = "" if answer.written.finished else f" {UNFINISHED}"
+        write((wrap.feed(mark) + wrap.end() if width else mark) + "\n")
     return answer
 
 
 def rows(answer: CheckedAnswer, width: int) -> int:
     """How much of a screen it has taken."""
     from cli.layout import cells
+    from cli.word_wrap import WordWrap
 
-    lines = block(answer.written.text).split("\n") if answer.written.text else []
-    return sum(max(1, -(-cells(line) // width)) for line in lines)
+    if not answer.written.text:
+        return 0
+    wrap = WordWrap(width)
+    text = wrap.feed(block(answer.written.text)) + wrap.end()
+    return sum(max(1, -(-cells(line) // width)) for line in text.split("\n"))
 
 
 def mark_notes(answer: CheckedAnswer) -> list[Note]:

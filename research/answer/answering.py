@@ -7,7 +7,7 @@ with index.writer() as writer:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +16,7 @@ from research.answer.model.local import LOCAL, MOST_WINDOW, WINDOW
 from research.answer.model.registry import open_model
 from research.answer.prompt import Prompt, Window, fit_prompt
 from research.answer.written import WrittenAnswer, page_pictures, write_answer
+from research.context.render.cited import CitedPages, item_of
 from research.context.tokens import TokenCounter
 from research.errors import ModelError
 from research.models import ResearchContext
@@ -118,12 +119,10 @@ def prompt_for(
 
 def checked(answer: WrittenAnswer, context: ResearchContext, embed: Embed | None = None) -> CheckedAnswer:
     """An answer beside the sources that the model was given: one it did not get cannot carry what it says."""
-    texts = _texts(context, answer.sources)
-    sentences = check_answer(answer.text, texts, embed, question=context.query) if answer.text.strip() else []
+    given = {number: source for number, source in context.get_citation_map().items() if number in answer.sources}
+    texts = {number: source.markdown_content for number, source in given.items()}
+    headers = {number: CitedPages().header(item_of(source), number) for number, source in given.items()}
+    if not answer.text.strip():
+        return CheckedAnswer(answer)
+    sentences = check_answer(answer.text, texts, embed, question=context.query, headers=headers)
     return CheckedAnswer(answer, tuple(sentences))
-
-
-def _texts(context: ResearchContext, numbers: Sequence[int]) -> dict[int, str]:
-    return {
-        number: source.markdown_content for number, source in context.get_citation_map().items() if number in numbers
-    }

@@ -49,7 +49,7 @@ def test_the_document_has_all_fields(call, filled: Path) -> None:
     document = call("ask", "housing", "bubble", "--json", "--index", str(filled)).document
     assert list(document) == [
         "schema", "query", "searched", "rewrites", "answered_by", "confidence", "quotes", "formatted_text", "sources",
-        "total_tokens", "max_tokens", "truncated", "dropped", "coverage", "timings",
+        "total_tokens", "max_tokens", "truncated", "dropped", "coverage", "timings", "answer",
     ]  # fmt: skip
     assert document["query"] == "housing bubble"
     first = document["sources"][0]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
+from cli.word_wrap import WordWrap
 from research.answer.model.local import LocalModel
 from tests.cli.test_schemas import validate
 from tests.in_process import Ran
@@ -283,6 +284,15 @@ def on_screen(*args: str) -> tuple[int, str]:
     return code, b"".join(pieces).decode().replace("\r\n", "\n")
 
 
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_pieces_are_broken_between_words(size: int) -> None:
+    text = "one two three\n\n- a-word-longer-than-a-line  four five six "
+    wrap = WordWrap(10)
+    pieces = [wrap.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    assert "".join([*pieces, wrap.end()]) == "one two\nthree\n\n-\na-word-longer-than-a-line\nfour five\nsix "
+    assert pieces[0] == text[:size] or size > 10, "what comes first is shown at once"
+
+
 def test_on_a_terminal_the_answer_stands_above_the_quotes(
     filled: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -292,7 +302,8 @@ def test_on_a_terminal_the_answer_stands_above_the_quotes(
     code, shown = on_screen("ask", QUESTION, "--index", str(filled), *model_at(server))
     assert code == 0
     lines = shown.splitlines()
-    assert "".join(lines).startswith(TRUE + FALSE)
+    assert " ".join(lines).startswith(TRUE + FALSE), "broken between words"
+    assert max(map(len, lines)) <= 100
     marks = shown.index("checked beside what it cites: ✓ 1 carried, ")
     assert marks < shown.index("✗ “Nobody knows why.” uncited: it cites nothing") < shown.index(f"“{QUOTE}")
     assert "[1] crisis.pdf p. 2" in shown
