@@ -19,7 +19,7 @@ _SPEAKS_OF = 0.4  # of the words beside a number
 
 def bindings_of(claim: Reading, windows: Sequence[Window]) -> Iterator[str]:
     """What does not stand together there, in a few words each."""
-    parts = [part for window in windows for part in window.parts]
+    parts = [part for window in windows if not window.row for part in window.parts]
     yield from _torn(claim, parts)
     for part in parts:
         yield from _borrowed(claim, part)
