@@ -141,5 +141,6 @@ def _claim(text: str, citations: tuple[Citation, ...], kind: str) -> str:
     said = "".join(parts)
     if kind == "code":
         return said
-    lines = [line for line in _MARKS.sub("", said).split("\n") if not _SOURCE_LINE.fullmatch(line)]
-    return " ".join(" ".join(lines).split())
+    lines = _MARKS.sub("", said).split("\n")
+    kept = [line for line in lines if not _SOURCE_LINE.fullmatch(line)]
+    return " ".join(" ".join(kept or lines).split())

@@ -13,12 +13,13 @@ from research.answer.claims.reading import Quantity, Reading, Word, read
 
 _BESIDE = 2  # places on both sides of a number, whatever else stands near
 _NEAR = 4  # places beside a name or number, for what it is said of
+_AGENT = 4  # places after a "by" in which the one who did it is named
 _SPEAKS_OF = 0.4  # of the words beside a number
 
 
 def bindings_of(claim: Reading, windows: Sequence[Window]) -> Iterator[str]:
     """What does not stand together there, in a few words each."""
-    parts = [part for window in windows for part in window.parts]
+    parts = [part for window in windows if not window.row for part in window.parts]
     yield from _torn(claim, parts)
     for part in parts:
         yield from _borrowed(claim, part)
@@ -135,8 +136,8 @@ def _shared(claim: Reading, part: Reading) -> Iterator[tuple[list[int], list[int
 def _changed_places(claim: Reading, part: Reading, one: _Anchor, two: _Anchor, anchors: list[_Anchor]) -> bool:
     inverted = one.there > two.there
     low, high = sorted((one.there, two.there))
-    by = any(one.place < place < two.place for place in claim.passives)
-    by_there = any(low < place < high for place in part.passives)
+    by = any(max(one.place, two.place - _AGENT) < place < two.place for place in claim.passives)
+    by_there = any(max(low, high - _AGENT) < place < high for place in part.passives)
     if one.is_name and two.is_name and by != by_there:
         return not inverted  # "Bob was paid by Anna" is "Anna paid Bob"
     if not inverted or (_linked(claim, one.place, two.place) and _linked(part, low, high)):

@@ -48,9 +48,7 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
             found += worth * held
         elif word.is_name and others_named:
             missing.append(word)  # the heading may name it, the sentence names another
-        elif same_subject and (
-            any(word.stem in window.around for window in windows) or (not word.is_name and word.stem in known)
-        ):
+        elif _is_understood(word, windows, known, same_subject=same_subject):
             found += worth * _BY_CONTEXT
         elif opposite := _opposite_in(windows, word, claim):
             turned.append((word, opposite))
@@ -69,6 +67,14 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
     coverage = found / weight if weight else 0.0
     conflicts = tuple(conflicts_of(claim, windows, turned))
     return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(inexact), conflicts)
+
+
+def _is_understood(word: Word, windows: Sequence[Window], known: frozenset[str], *, same_subject: bool) -> bool:
+    """Whether a word may be left out there: the document is about it, the heading says it, or the question does."""
+    if any(word.stem in window.named for window in windows):
+        return True
+    above = any(word.stem in window.around for window in windows)
+    return same_subject and (above or (not word.is_name and word.stem in known))
 
 
 def _shares_subject(claim: Reading, window: Window) -> bool:

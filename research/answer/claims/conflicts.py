@@ -1,5 +1,5 @@
 """What speaks against a claim in the text that it cites: a "no" on one side only, the opposite of a word, another
-bound, a plan that became a fact; and what `bindings` finds. Each is told in a few words that follow the source's number.
+bound, a plan that became a fact; and what `bindings` finds. Each is told in words that follow the source's number.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ def _distance(claim: Reading, cue: Cue, part: Reading, theirs: Cue) -> int:
         if not said_there and not any(there[0].keys & word.keys for word in here):
             return _FAR
     near = [word for word in claim.words if word.clause == cue.clause and abs(word.place - cue.place) <= _SAME_BREATH]
+    if not near:
+        return _SAME_BREATH  # "Default: None"
     return min(
         (
             abs((word.place - cue.place) - (other.place - theirs.place))

@@ -44,6 +44,7 @@ class Window:
     is_prose: bool  # sentences and entries of lists, no labels with their values
     keys: frozenset[str]
     around: frozenset[str]
+    named: frozenset[str]  # stems of the name of its file
     row: str = ""  # a row of a table, and its header
     header: str = ""
 
@@ -155,6 +156,7 @@ class Source:
             is_prose=all(self.units[number].kind in _PROSE for number in (first, last)),
             keys=frozenset(keys),
             around=self._around(first),
+            named=self._named,
             row=self._text[unit.start : unit.end] if is_row else "",
             header=self._text[slice(*unit.header)] if is_row and unit.header else "",
         )
@@ -174,7 +176,7 @@ class Source:
         above = {*self._headings[max(0, at - _HEADINGS) : at], *self._headings[:1]}
         if self.units[0].end - self.units[0].start <= _TITLE:
             above.add(0)
-        return self._named.union(*({word.stem for word in self._reading(n).words} for n in above))
+        return frozenset().union(*({word.stem for word in self._reading(n).words} for n in above))
 
     def _terms(self, text: str) -> set[str]:
         found: set[str] = set()

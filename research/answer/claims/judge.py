@@ -51,7 +51,7 @@ class Judge:
         if match := _YES_NO.match(claim):
             claim = claim[match.end() :]
         reading = read(claim)
-        if not reading.words and not reading.quantities:
+        if all(word.is_light for word in reading.words) and not reading.quantities:
             return Judgement("doubtful", "there is nothing in it to compare", 0.0)
         said = flat(claim)
         is_quote = said.count(" ") > _VERBATIM and any(said in source.flat for source in cited)
@@ -64,7 +64,9 @@ class Judge:
             return Judgement("doubtful", "it says what a source does not hold", found.coverage)
         where = " and ".join(f"[{source.number}]" for source in cited[:3])
         return (
-            _nowhere(reading, found, cited, where)
+            _no_such_number(found, cited, where)
+            or _other_language(claim, found, cited, where)
+            or _no_such_name(reading, found, cited, where)
             or self._little(claim, found, cited, where)
             or _against(found, where)
             or self._beside_the_question(reading, found, where)
@@ -96,12 +98,9 @@ class Judge:
         return best
 
     def _little(self, claim: str, found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
-        """Too few of its words are there: it may be in another language, or in other words."""
+        """Too few of its words are there: it may say the same in others."""
         if found.coverage >= _DOUBTFUL:
             return None
-        own = language_of(claim)
-        if own and all(source.language not in {"", own} for source in cited):
-            return Judgement("doubtful", f"in another language than {where}", found.coverage)
         if self._similarity.best(claim, (window.text for window in found.windows), cited) >= _ALIKE:
             return Judgement("doubtful", f"in other words than {where}", found.coverage)
         return Judgement("not found", f"little of it is in {where}", found.coverage)
@@ -128,12 +127,24 @@ def _rank(found: Comparison) -> float:
     return found.coverage - 0.02 * len(found.conflicts) - 0.04 * units
 
 
-def _nowhere(reading: Reading, found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
-    """A number or a name that the sources do not have at all."""
-    score = found.coverage / 2
+def _no_such_number(found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
     for quantity in found.absent:
         if not any(stands_in(quantity, source) for source in cited):
-            return Judgement("not found", f"the number {_short(quantity.text)} is not in {where}", score)
+            reason = f"the number {_short(quantity.text)} is not in {where}"
+            return Judgement("not found", reason, found.coverage / 2)
+    return None
+
+
+def _other_language(claim: str, found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
+    """Words of two languages cannot be compared; its numbers are there."""
+    own = language_of(claim) if found.coverage < _DOUBTFUL else ""
+    if not own or any(source.language in {"", own} for source in cited):
+        return None
+    return Judgement("doubtful", f"in another language than {where}", found.coverage)
+
+
+def _no_such_name(reading: Reading, found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
+    score = found.coverage / 2
     for word in found.missing:
         if word.is_name and not any(word.keys & source.keys for source in cited):
             # The page may leave out what all of its document is about; another name in its place says more.

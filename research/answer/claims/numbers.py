@@ -97,7 +97,8 @@ _HEDGE = re.compile(
 )
 _PRONOUN_ONE = re.compile(
     r"\b(?:no|the|any|every|each|this|that|which|some)[ -]one\b"
-    r"|\bone(?:s|self|['’]s)?\s+(?:of|another|can|may|must|might|should|would|could|has|is|who|which|that|cannot)\b|\bone-(?!\w+ (?:of|in) )",
+    r"|\bone(?:s|self|['’]s)?\s+(?:of|another|can|may|must|might|should|would|could|has|is"
+    r"|who|which|that|cannot)\b|\bone-(?!\w+ (?:of|in) )",
     re.IGNORECASE,
 )
 

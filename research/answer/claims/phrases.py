@@ -14,7 +14,10 @@ _CANNOT = r"(?:can(?:not| not)|(?:may|must|shall|should|will|could) not)"
 _MORE = r"(?:more|longer|greater|higher|larger)"
 _LESS = r"(?:less|fewer|shorter|lower|smaller|earlier)"
 _IS = r"(?:went|go|goes|going|gone|is|are|was|were|been)"
-_MONEY = r"[$€£¥]?\s?\d"
+_AMOUNT = (
+    r"(?:[$€£¥]?\s?\d|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty"
+    r"|seventy|eighty|ninety|a hundred|a thousand)\b)"
+)
 
 _PHRASES = [
     (re.compile(pattern, re.IGNORECASE), said)
@@ -46,12 +49,12 @@ _PHRASES = [
         (r"\bless (\w+) than\b", r" < \1 "),
         (
             r"\b(?:less|fewer|(?:short|low|small|earli|young|cool|cold|cheap|slow|weak|light)er) than\b"
-            rf"|\b(?:under|below)(?= {_MONEY})",
+            rf"|\b(?:under|below)(?= {_AMOUNT})",
             " < ",
         ),
         (
             r"\b(?:more|\w+er) than\b|\bin excess of\b"
-            rf"|\b(?:over|above|exceed(?:s|ed|ing)?)(?= (?:\w+ ){{0,2}}?{_MONEY})",
+            rf"|\b(?:over|above)(?= (?:\w+ ){{0,2}}?{_AMOUNT})|\bexceed(?:s|ed|ing)?(?= (?:\w+ ){{0,4}}?{_AMOUNT})",
             " > ",
         ),
         (r"\bnos?\.?(?=\s?\d)", "number "),

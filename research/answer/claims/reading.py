@@ -84,6 +84,7 @@ _STOP = (STOP_WORDS - _TELLING) | _words(
     el los las y o es son en del con por para se su al lo gli e di da che i os as um uma em het een van voor op te zijn
     """
 )
+_OPENERS = _TELLING | _words("unlike despite according during today currently however therefore moreover overall under")
 _CLAUSE_WORDS = _words("but while whereas although though however yet")
 _JOINTS = _CLAUSE_WORDS | _words("and which who that because when if so as where since und aber et mais y pero")
 _LINKS = _words("and or und oder et ou y o")
@@ -244,7 +245,7 @@ class _Reader:
         if not self._begins:
             return True
         following = self._text[end : end + 2]
-        return lowered not in _TELLING and following[:1] == " " and following[1:].isupper()
+        return lowered not in _OPENERS and following[:1] == " " and following[1:].isupper()
 
     def _add(self, keys: frozenset[str], text: str, *, is_name: bool = False, is_light: bool = False) -> None:
         stemmed = stem(normalize(text)) if text.isalnum() else min(keys)
