@@ -161,7 +161,7 @@ def command(
         max_answer_tokens=max_answer_tokens,
     )
     with opened(settings) as found, _writer(found, wanted) as writer:
-        if batch is not None:
+        if batch is not None and shape is not None:
             from cli.batch import answer_batch
 
             extra = {"num_results": num_results, "extent": _extent(passages, full)}
@@ -183,7 +183,7 @@ def command(
         drawn = on_terminal() and not given.as_json and html is None and bool(context.sources or context.dropped)
         written = None if writer is None else _written(writer, context, shown=not given.as_json)
     remember(found.root, [source.ref for source in context.sources])
-    if given.as_json:
+    if shape is not None:
         document = {**context.to_dict(), "answer": None if written is None else written.to_dict()}
         write_document("ctx.ask/2", shape.of(document))
     elif html is not None:
@@ -244,7 +244,9 @@ def _check_html(html: str | None, *, force: bool, other: str) -> None:
     check_place(html, force=force)
 
 
-def _shape(fields: str | None, *, no_text: bool, as_json: bool) -> Shape:
+def _shape(fields: str | None, *, no_text: bool, as_json: bool) -> Shape | None:
+    if fields is None and not no_text and not as_json:
+        return None
     from cli.fields import shape_for
 
     return shape_for("ask", fields, no_text=no_text, as_json=as_json)
@@ -280,27 +282,34 @@ def _write_plain(context: ResearchContext, *, explain: bool, answer: CheckedAnsw
 
 def _talk(context: ResearchContext) -> None:
     """Notes for a reader who does not see the rendering."""
-    from cli.answer_notes import budget_notes
     from cli.options import notes_on
     from cli.output import say
 
-    for note in (*_documents_notes(context), *notes_on(context.coverage), *budget_notes(context)):
+    notes = [*_documents_notes(context), *notes_on(context.coverage)]
+    if context.truncated:
+        from cli.answer_notes import budget_notes
+
+        notes += budget_notes(context)
+    for note in notes:
         say(f"ctx: note: {note}")
 
 
 def _documents_notes(context: ResearchContext) -> list[str]:
+    if context.answered_by != "documents":
+        return []
     from cli.views import documents_note
 
-    return [documents_note(len(context.sources))] if context.answered_by == "documents" else []
+    return [documents_note(len(context.sources))]
 
 
 def _warn(context: ResearchContext) -> None:
     """In a pipe, where nobody sees the marks of the JSON or the rendering."""
-    from cli.answer_notes import suspicions
-    from cli.output import say
+    if any(source.suspicious for source in context.sources):
+        from cli.answer_notes import suspicions
+        from cli.output import say
 
-    for note in suspicions(context):
-        say(f"ctx: note: {note}")
+        for note in suspicions(context):
+            say(f"ctx: note: {note}")
 
 
 def _show(

@@ -21,6 +21,7 @@ from research.settings import check
 
 FILTERS = ("doc", "not_doc", "under", "pages", "since", "until", "tag")
 SETTINGS = ("max_tokens", "max_sources", "num_results", "mode", "min_score", "min_confidence")
+_IN_WORDS = ("mode", "min_confidence")
 KEYS = ("question", "query", "id", *SETTINGS, *FILTERS)
 
 _MOST_BYTES = 1 << 20  # of a line; a longer one is no question
@@ -163,6 +164,6 @@ def _request(fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _setting(name: str, value: Any) -> Any:
-    if isinstance(value, str) and name != "mode":  # which a variable may say, but JSON has numbers for
-        raise UsageError(f"{name} must be a whole number, not {value[:60]!r}", hint=_EXAMPLE)
+    if isinstance(value, str) and name not in _IN_WORDS:  # which a variable may say, but JSON has numbers for
+        raise UsageError(f"{name} must be a number, not {value[:60]!r}", hint=_EXAMPLE)
     return check(name, value, name)

@@ -22,7 +22,16 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from research.answer.question_words import Words, finder, folded, has_misspelt, is_foreign, names_in, words_in
+from research.answer.question_words import (
+    Words,
+    finder,
+    folded,
+    has_misspelt,
+    is_foreign,
+    is_language,
+    names_in,
+    words_in,
+)
 from research.models import CONFIDENCE_LEVELS, Confidence
 from research.store.fulltext.analyzer import analyze_name
 
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
 _PAGES = 10  # that are looked at: more say more about the documents than about the question
 _FIRST = 3  # of them are held against the question's words
 _WORDS = 3  # of a question that must be on one page: fewer may be there by chance, more need not be
+_FEW = 0.5  # of them: a page may say it in other words
 _ALIKE = 0.4  # cosine: one far question in a thousand has it and nothing else
 _LEAST = 0.0001  # of what was found at all
 _NO_NAMES = 0.5  # so that one name of one weighs more than one of many
@@ -46,7 +56,7 @@ class Features:
     lifted: float
     missing: float
     whole: bool = False  # a page holds every word of the question
-    alike: bool = False  # a passage means much the same, in whatever words
+    alike: bool = False  # a passage means much the same, in other words
     foreign: bool = False  # the question is in another language
 
 
@@ -105,17 +115,24 @@ def features_of(searched: str, items: Sequence[Item]) -> Features:
     pages, first = items[:_PAGES], items[:_FIRST]
     words = words_in(searched)
     found = _words_on(first, words)
+    together = _together(words, found)
     # A picture alone cannot be held against words.
     readable = any(page.text.strip() for page in first)
     return Features(
         score=min(1.0, max(page.raw_score for page in pages)),
-        together=_together(words, found) if readable else 1.0,
+        together=together if readable else 1.0,
         lifted=float(any("place" in leg.parts for leg in first[0].legs.values())),
         missing=_missing(names_in(searched), pages, found) if readable else 0.0,
         whole=bool(words) and words in (_words_on(pages, words) if len(words) <= _WORDS else found),
-        alike=any("dense" in page.legs and page.legs["dense"].score >= _ALIKE for page in first),
+        alike=together < _FEW and _is_alike(searched, first),
         foreign=is_foreign(searched, [page.text for page in first]),
     )
+
+
+def _is_alike(searched: str, pages: Sequence[Item]) -> bool:
+    """Whether a passage means much the same. Gibberish lies near to the gibberish of charts."""
+    nearest = max(page.legs["dense"].score if "dense" in page.legs else 0.0 for page in pages)
+    return nearest >= _ALIKE and is_language(searched)
 
 
 def _words_on(pages: Sequence[Item], words: Words) -> list[Words]:

@@ -119,6 +119,14 @@ def folded(text: str) -> str:
     return lower if lower.isascii() or not _BEYOND_ASCII.search(lower) else normalize(text)
 
 
+def is_language(question: str) -> bool:
+    """Whether a question has a word of the language beside its small ones, or is gibberish."""
+    from research.search.rewriters.names import is_a_word
+
+    words = dict.fromkeys(letters(normalize(question[:_MOST_LETTERS])))
+    return any(is_a_word(word) for word in list(words)[:_MOST_WORDS] if word not in STOP_WORDS and len(word) >= _LEAST)
+
+
 def has_misspelt(name: str, text: str) -> bool:
     """Whether a word of a text, as `folded` leaves it, is one slip away from a name: health from "Helth"."""
     if len(name) < _LEAST_SLIP or not name.isalpha():

@@ -7,7 +7,7 @@ attacker (orders to a model, forged citations) is never quoted, and what stands 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from research.context.injection.detector import signals_of
 from research.context.injection.headers import neutralize_headers
@@ -22,27 +22,27 @@ _PAGE = 0.5  # what the score of its page counts beside that of a passage
 def quotes_from(sources: Sequence[Item], whole: Sequence[Item]) -> list[Quote]:
     """Of the sources, in the order of their citations. `whole` are items with all of their text, these among them."""
     texts = {str(item.ref): item.text for item in whole}
-    found = sorted(_quotes([(item, texts[str(item.ref)]) for item in sources]), key=lambda entry: -entry[0])
+    found = [
+        (passage.score + _PAGE * item.score, citation, passage, texts[str(item.ref)])
+        for citation, item in enumerate(sources, start=1)
+        for passage in item.passages
+        if passage.end > passage.start
+    ]
+    found.sort(key=lambda entry: -entry[0])
     chosen: dict[str, Quote] = {}
-    for score, quote in found:
+    for score, citation, passage, text in found:
         if len(chosen) == MOST or score < _AS_GOOD * found[0][0]:
             break
-        said = " ".join(quote.text.split()).casefold()
-        if said not in chosen and _is_sound(quote.text):
-            chosen[said] = quote
+        quoted = text[passage.start : passage.end]  # of this page alone, where a sentence runs on
+        said = " ".join(quoted.split()).casefold()
+        if said not in chosen and _is_sound(quoted):
+            chosen[said] = _quote(sources[citation - 1], passage, citation, text)
     return list(chosen.values())
-
-
-def _quotes(sources: Sequence[tuple[Item, str]]) -> Iterator[tuple[float, Quote]]:
-    for citation, (item, text) in enumerate(sources, start=1):
-        for passage in item.passages:
-            if passage.end > passage.start:
-                yield passage.score + _PAGE * item.score, _quote(item, passage, citation, text)
 
 
 def _quote(item: Item, passage: Passage, citation: int, text: str) -> Quote:
     return Quote(
-        text=text[passage.start : passage.end],  # of this page alone, where a sentence runs on
+        text=text[passage.start : passage.end],
         citation=citation,
         ref=str(item.ref),
         page=int(item.ref.part),

@@ -133,5 +133,5 @@ def test_each_line_of_a_batch_says_how_sure_it_is(call, filled: Path, tmp_path: 
 def test_a_terminal_tells_it_once(on_terminal, filled: Path) -> None:
     ran = on_terminal(["ask", FOREIGN, "--index", str(filled)])
     assert ran.code == 3
-    assert "None of them seems to answer this: 6 pages were searched" in ran.out
+    assert "Nothing seems to answer this: 6 pages were searched" in ran.out
     assert "ctx: error" not in ran.out

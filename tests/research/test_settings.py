@@ -11,6 +11,7 @@ import pytest
 from research.context.tokens import TokenCounter
 from research.errors import CtxError, UsageError
 from research.folders import index_folder, user_config, user_data
+from research.models import CONFIDENCE_LEVELS
 from research.settings import Settings, given_settings, load_settings, misspelt_variables
 
 
@@ -124,6 +125,10 @@ WRONG = [
     ("ocr", "true", "ocr cannot be 'true'", "choose one of: auto, off, force"),
     ("ocr_engine", "best", "ocr_engine cannot be 'best'", "choose one of: auto, tesseract, rapidocr"),
     ("token_encoding", "p50k", "token_encoding cannot be 'p50k'", "choose one of: o200k_base, cl100k_base"),
+    ("min_score", "1.5", "min_score cannot be '1.5'", "a number from 0 to 1"),
+    ("min_score", "nan", "min_score cannot be 'nan'", "a number from 0 to 1"),
+    ("min_confidence", "sure", "min_confidence cannot be 'sure'", "none, low, medium, high, or a number from 0 to 1"),
+    ("min_confidence", "-1", "min_confidence cannot be '-1'", "none, low, medium, high, or a number from 0 to 1"),
     ("images", "maybe", "images cannot be 'maybe'", "choose one of: true, false"),
 ]
 
@@ -148,6 +153,15 @@ def test_bounds_are_the_same_wherever_it_is_said(
     config.unlink()
     with pytest.raises(UsageError, match="^" + name):
         Settings(**{name: value})
+
+
+def test_a_least_confidence_is_a_level_or_a_number(config: Path) -> None:
+    assert Settings().least_confidence == 0
+    assert Settings(min_confidence="high").least_confidence == CONFIDENCE_LEVELS["high"]
+    _write(config, "min_confidence = 0.4\nmin_score = 1")
+    read = load_settings(environment={})
+    assert (read.least_confidence, read.min_score) == (0.4, 1.0)
+    assert load_settings({"min_confidence": "low"}, environment={"CTX_MIN_SCORE": ".25"}).min_score == 0.25
 
 
 @pytest.mark.parametrize("value", ["auto", "cpu", "mps", "cuda", "cuda:1"])

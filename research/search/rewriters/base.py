@@ -52,10 +52,26 @@ COLLECTION_HINTS = (
 )  # fmt: skip
 
 
+# A question that begins so asks for something else.
+_NOT_FOR_DOCUMENTS = (
+    "how ",
+    "why ",
+    "when ",
+    "who ",
+    "wie ",
+    "warum ",
+    "wann ",
+    "wer ",
+    "comment ",
+    "pourquoi ",
+    "hoe ",
+)
+
+
 def may_ask_for_documents(question: str) -> bool:
     """Told quickly, before what reads such questions is loaded."""
     lower = question.lower()
-    return any(hint in lower for hint in COLLECTION_HINTS)
+    return not lower.startswith(_NOT_FOR_DOCUMENTS) and any(hint in lower for hint in COLLECTION_HINTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def as_written(done: Rewrite, reader: Reader, ranked: Sequence[Ranked]) -> Reran
 
 def _name_meant(word: str, reader: Reader) -> str | None:
     """The one word of names and titles that is a slip away from this one."""
-    if _is_a_word(word):
+    if is_a_word(word):
         return None
     from rapidfuzz.distance import OSA
 
@@ -80,7 +80,7 @@ def _candidates(word: str, most: int, reader: Reader) -> Iterator[str]:
                 yield from names
 
 
-def _is_a_word(word: str) -> bool:
+def is_a_word(word: str) -> bool:
     """Whether the vocabulary inside the package has it: some 20,000 words, names among them."""
     from research.encoders.minilm.files import VOCABULARY
 

@@ -146,7 +146,7 @@ def test_a_line_of_ocr_has_a_vector_and_a_box_of_its_own() -> None:
 
 
 def test_the_best_units_of_all_pages_are_worth_a_vector_and_no_more() -> None:
-    wanted = WantedWords("vacation", {"vacat": 1.0})
+    wanted = WantedWords("vacation by the sea", {"vacat": 1.0, "sea": 4.0})
     pages = [PageEvidence(LEAVE, split(LEAVE), wanted) for _ in range(5)]
     best = best_units([(page, 1.0 if n == 3 else 0.0) for n, page in enumerate(pages)], most=2)
     assert [each.page for each in best] == [pages[3]] * 2
@@ -203,3 +203,10 @@ def test_without_an_encoder_passages_are_found_by_words(tmp_path: Path) -> None:
         assert lexical.quotes[0].text.startswith("New employees get 18 days")
         hybrid = index.ask("vacation of new employees")
         assert hybrid.sources[0].passages[0].section_path == "Staff handbook > Vacation"
+
+
+def test_where_words_decide_nothing_is_embedded() -> None:
+    wanted = WantedWords("vacation of new employees", {"vacat": 1.0, "new": 1.0, "employe": 1.0})
+    page = PageEvidence(LEAVE, split(LEAVE), wanted)
+    assert best_units([(page, 0.0)]) == []
+    assert len(best_units([(page, 0.0)], None)) > 2
