@@ -15,6 +15,8 @@ import pytest
 from cli.main import main
 from cli.word_wrap import WordWrap
 from research.answer.model.local import LocalModel
+from research.index import Index
+from research.settings import Settings
 from tests.cli.test_schemas import validate
 from tests.in_process import Ran
 from tests.loopback import Call, Serving, SmallServer
@@ -282,6 +284,28 @@ def on_screen(*args: str) -> tuple[int, str]:
     reader.join()
     os.close(ours)
     return code, b"".join(pieces).decode().replace("\r\n", "\n")
+
+
+def test_pictures_of_pages_are_sent_if_asked_for(
+    call: Callable[..., Ran], sample_index: Path, serving: Serving
+) -> None:
+    server = serving(lambda call: call.reply("18 weeks [1]."))
+    for more in ([], ["--image"]):
+        at = ["--index", str(sample_index), "--max-sources", "2"]
+        assert call("ask", "How long is parental leave?", *at, *more, *model_at(server)).code == 0
+    without, with_pictures = (each.body["messages"][1]["content"] for each in server.calls)
+    assert isinstance(without, str)
+    assert [part["type"] for part in with_pictures] == ["text", "image_url", "image_url"]
+    assert with_pictures[1]["image_url"]["url"].startswith("data:image/")
+
+
+def test_the_library_answers_too(filled: Path, serving: Serving) -> None:
+    server = serving(lambda call: call.reply(TRUE))
+    pieces: list[str] = []
+    with Index.open(filled, Settings(model="m", model_url=server.url)) as index:
+        answer = index.answer(index.ask(QUESTION), on_piece=pieces.append)
+    assert (answer.written.text, pieces) == (TRUE, [TRUE])
+    assert [sentence.verdict for sentence in answer.claims] == ["carried"]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
