@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [half] [beside] [--eval FOLDER] [--beside CHECKOUT]
+                      [quotes] [check] [half] [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from research.telemetry import switch_off
 from tests.bench import (
     beside,
     calibration,
+    check,
     cold,
     growth,
     half_sentences,
@@ -57,6 +58,7 @@ def main() -> int:
         "way": way.run,
         "calibration": lambda: calibration.run(chosen.eval),
         "quotes": lambda: quotes.run(chosen.eval, chosen.keep),
+        "check": lambda: check.run(chosen.keep),
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "beside": lambda: beside.run(chosen.beside),
     }
