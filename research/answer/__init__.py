@@ -1,1 +1,1 @@
-"""Answers: quotes from the sources, and how likely it is that one of them answers."""
+"""Answers: quotes from the sources, and the check of a written answer's citations."""

@@ -1,7 +1,8 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [half] [parts] [batch] [beside] [--eval FOLDER] [--beside CHECKOUT]
+                      [quotes] [confidence] [check] [half] [parts] [batch] [beside] [--eval FOLDER]
+                      [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tests.bench import (
     batch,
     beside,
     calibration,
+    check,
     cold,
     confidence,
     growth,
@@ -62,6 +64,7 @@ def main() -> int:
         "calibration": lambda: calibration.run(chosen.eval),
         "quotes": lambda: quotes.run(chosen.eval, chosen.keep),
         "confidence": lambda: confidence.run(chosen.eval, chosen.keep),
+        "check": lambda: check.run(chosen.keep),
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,

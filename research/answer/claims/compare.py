@@ -14,7 +14,7 @@ from research.answer.claims.conflicts import conflicts_of
 from research.answer.claims.evidence import Source, Window
 from research.answer.claims.quantities import Fit, fit
 from research.answer.claims.reading import Quantity, Reading, Word
-from research.answer.claims.thesaurus import are_opposite
+from research.answer.claims.thesaurus import opposites_of
 
 _BY_CONTEXT = 0.7  # what a word counts that stands in the headings or in the question only
 _MOST_OF_IT = 0.6  # of a clause, that a further sentence must hold
@@ -52,6 +52,7 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
             found += worth * _BY_CONTEXT
         elif opposite := _opposite_in(windows, word, claim):
             turned.append((word, opposite))
+            found += worth * _OTHER_WORD  # it speaks of this, and says the contrary
         elif not word.is_light:
             missing.append(word)
     absent, inexact = [], []
@@ -147,9 +148,11 @@ def _kindred(one: str, other: str) -> bool:
 
 def _opposite_in(windows: Sequence[Window], word: Word, claim: Reading) -> str:
     """The word that says the contrary, unless the claim says that as well ("opens at seven and closes at ten")."""
+    contrary = opposites_of(word.stem) - claim.keys
     for window in windows:
-        for part in window.parts:
-            for other in part.words:
-                if are_opposite(word.stem, other.stem) and other.stem not in claim.keys:
-                    return other.text
+        if contrary & window.keys:
+            for part in window.parts:
+                for other in part.words:
+                    if other.stem in contrary:
+                        return other.text
     return ""

@@ -44,12 +44,17 @@ def keys_of(lowered: str) -> frozenset[str]:
     return frozenset(keys)
 
 
-def are_opposite(one: str, other: str) -> bool:
-    """Whether one stem says the contrary of the other: by the table, or by its first syllable (safe, unsafe)."""
-    if other in thesaurus().opposites.get(one, ()):
-        return True
-    short, long = sorted((one, other), key=len)
-    return len(short) >= 3 and any(long == prefix + short for prefix in _PREFIXES)
+@lru_cache(maxsize=50_000)
+def opposites_of(stemmed: str) -> frozenset[str]:
+    """The stems that say the contrary: by the table, or by their first syllable (safe, unsafe)."""
+    found = set(thesaurus().opposites.get(stemmed, ()))
+    for prefix in _PREFIXES:
+        rest = stemmed.removeprefix(prefix)
+        if rest != stemmed and len(rest) >= 3:
+            found |= {rest, f"{rest}e"}  # stems end as their words do: unsaf, safe
+        if len(stemmed) >= 3:
+            found |= {prefix + stemmed, prefix + stemmed.removesuffix("e")}
+    return frozenset(found)
 
 
 @cache

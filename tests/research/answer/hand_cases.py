@@ -1,10 +1,13 @@
-"""Sentences written by hand about pages of data/, as cases: what their files say is true or false."""
+"""Sentences written by hand about pages of data/, as cases: their files say which are true and which false."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from research.index import Index
+from research.store.catalog.documents import all_documents
+from research.store.catalog.pages import page_markdown
 from tests.research.answer.answer_cases import Case
 
 HERE = Path(__file__).parent
@@ -17,6 +20,15 @@ def no_harm_pages() -> dict[str, list[str]]:
         file.stem: [f"# {page}" for page in file.read_text(encoding="utf-8").split("\n# ")[1:]]
         for file in sorted(NO_HARM.glob("*.txt"))
     }
+
+
+def index_pages(root: Path) -> dict[str, list[str]]:
+    """The pages of an index as their markdown, by the name of their file."""
+    with Index(root) as index, index.catalog.snapshot() as reader:
+        return {
+            info.filename: [page_markdown(reader, info.doc_id, n) or "" for n in range(1, info.num_pages + 1)]
+            for info in sorted(all_documents(reader), key=lambda info: info.filename)
+        }
 
 
 def hand_cases(name: str, documents: Mapping[str, Sequence[str]]) -> Iterator[Case]:
