@@ -165,5 +165,6 @@ def _request(fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def _setting(name: str, value: Any) -> Any:
     if isinstance(value, str) and name not in _IN_WORDS:  # which a variable may say, but JSON has numbers for
-        raise UsageError(f"{name} must be a number, not {value[:60]!r}", hint=_EXAMPLE)
+        kind = "a number" if name == "min_score" else "a whole number"
+        raise UsageError(f"{name} must be {kind}, not {value[:60]!r}", hint=_EXAMPLE)
     return check(name, value, name)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from research.answer.written import WrittenAnswer, write_answer
     from research.contract import ContextBuilder, SearchEngine, SearchResult
     from research.errors import (
+        AddressError,
         BusyError,
         ContextTooLongError,
         CtxError,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AddressError": "research.errors",
     "AnswerWriter": "research.answer.answering",
     "BusyError": "research.errors",
     "CheckedAnswer": "research.answer.answering",
@@ -87,6 +89,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AddressError",
     "AnswerWriter",
     "BusyError",
     "CheckedAnswer",

@@ -74,7 +74,7 @@ class ApiClient:
             except AddressError as error:
                 if wait is None or error.code not in _AGAIN:
                     raise
-                time.sleep(max(wait, error.wait) if isinstance(error, _Busy) else wait)
+                time.sleep(max(wait, error.wait))
         raise AssertionError("the last try returns or raises")
 
     def _ask(self, request: _Request) -> Any:
@@ -132,7 +132,7 @@ class ApiClient:
         if status in _BUSY:
             wait = headers.get("retry-after", "")
             seconds = min(float(wait), _LONGEST_WAIT) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", wait) else 0.0
-            return _Busy(told, seconds)
+            return AddressError(told, code="busy", hint="wait a little and run the same command again", wait=seconds)
         if status in (401, 403):
             return AddressError(told, code="refused", hint=self._about_key(request.key))
         if 300 <= status < 400:
@@ -168,12 +168,6 @@ class ApiClient:
         )
         weakref.finalize(self, client.close)
         return client
-
-
-class _Busy(AddressError):  # noqa: N818  a state, not a failure
-    def __init__(self, message: str, wait: float) -> None:
-        super().__init__(message, code="busy", hint="wait a little and run the same command again")
-        self.wait = wait  # seconds that the server asks for
 
 
 _CHECK = "check the address and the name of the model; ctx doctor tries them"

@@ -109,11 +109,13 @@ class EncoderNotAllowed(EncoderUnavailable):
 
 class AddressError(CtxError):
     """A model that is served at an address did not answer, or answered something else than was asked for. `code` is
-    what callers tell apart: "unreachable", "busy", "timeout", "too_long", "refused" or "nonsense"."""
+    what callers tell apart: "unreachable", "busy", "timeout", "too_long", "refused" or "nonsense"; `wait` how many
+    seconds a busy one asks for."""
 
-    def __init__(self, message: str, *, code: str, hint: str = "") -> None:
+    def __init__(self, message: str, *, code: str, hint: str = "", wait: float = 0.0) -> None:
         super().__init__(message, hint=hint)
         self.code = code
+        self.wait = wait
 
 
 class DocumentError(CtxError):

