@@ -15,7 +15,7 @@ from research.context.units import split
 from research.errors import CtxError, EncoderNotAllowed, EncoderUnavailable
 from research.models import Item, Passage, Question
 from research.search.lexical import terms_of
-from research.search.passages import FINE, PageEvidence, Piece, WantedWords, best_units
+from research.search.passages import PageEvidence, Piece, WantedWords
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
@@ -47,10 +47,11 @@ class Highlighter:
         question: Question,
         items: Sequence[Item],
         page_ids: Sequence[int],
-        fine: int | None = FINE,
+        *,
+        closely: bool = False,
     ) -> list[Item]:
-        """The items with their best passages, best first. `fine`: so many units of all pages are embedded themselves,
-        or every one. Without an encoder, or where the search needs none, passages are found by words alone."""
+        """The items with their best passages, best first. `closely`: each unit is embedded itself. Without an encoder,
+        or where the search needs none, passages are found by words alone."""
         asked: NDArray[np.float32] | None = None
         if question.mode != "lexical":  # what loads no encoder to search needs none for its passages
             with suppress(EncoderNotAllowed, EncoderUnavailable):  # its leg has told why
@@ -62,17 +63,10 @@ class Highlighter:
         for item, page_id in zip(items, page_ids, strict=True):
             units = split(item.text)
             pages.append(PageEvidence(item.text, units, wanted, chunks.get(page_id, ()), lines.get(page_id, ())))
-        if asked is not None:
+        if asked is not None and closely:
             encoder = self._encoder.encoder(reader)
-            worth = [(page, item.score) for page, item in zip(pages, items, strict=True)]
-            best = best_units(worth, fine)
-            try:
-                cosines = _cosines(encoder, [each.text for each in best], asked)
-            except EncoderUnavailable as error:  # at an address: the question's vector came, and the next did not
-                question.notes.append(f"passages are chosen by their chunks alone: {error.message}")
-            else:
-                for candidate, cosine in zip(best, cosines, strict=True):
-                    candidate.page.refine(candidate.index, cosine)
+            for page in pages:
+                page.refine(_cosines(encoder, page.texts(), asked))
         found: list[Item] = []
         for item, page in zip(items, pages, strict=True):
             section = str(item.metadata.get("section_path", ""))
@@ -98,7 +92,7 @@ class Highlighter:
                 return list(seen), ""
         except CtxError as error:
             problem = error.message
-        found = self.passages(reader, question, [item], [page_id], None)[0].passages
+        found = self.passages(reader, question, [item], [page_id], closely=True)[0].passages
         return [each for each in found if each.score >= _AS_GOOD * found[0].score], problem
 
 

@@ -4,12 +4,12 @@
 
 `words` is the share of the question's weight that stands in the passage; a word of many units of the page counts less,
 since it tells them apart no better. Words of the table's header and of the heading above count, but less than its own.
-`cosine` is that of the chunk around it. Of the few best units of all pages it is that of the unit itself, so that what
-is said in other words is found, at the cost of embedding a few sentences (`FINE`); without an encoder it is nothing.
+`cosine` is that of the chunk around it, or of a line of OCR in it; without an encoder it is nothing. Vectors of single
+units cost as much as the whole search and bring nothing measurable here; a picture is marked by them (`refine`).
 
 A passage is one unit or several that follow each other, up to 300 characters: a label with its value, rows of a table,
 a question with its answer. Measured on the pages of mmlongbench-dev that hold the answer (`make bench ONLY=quotes`):
-it stands in one of the three best passages of .60.
+it stands in one of the three best passages of .60, and with vectors of units in no more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from research.store.fulltext.analyzer import analyze
 if TYPE_CHECKING:
     from research.store.catalog.vectors import ComparedChunk
 
-FINE = 4  # units of all pages that are embedded themselves
 _MOST = 3  # passages a page
 _LOOKED_AT = 6  # units of a page, the best by themselves, that a passage is made around
 _AS_GOOD = 0.35  # of the best passage's score, for a further one to be named
@@ -41,7 +40,6 @@ _CONTEXT = 0.6
 _NUMBER = 0.2
 _HEADING = 0.15  # what a heading loses: it names what is asked for, and says nothing of it
 _ROUGH = 0.25  # what a chunk's cosine says less than a unit's own: the best of a chunk is better than the rest of it
-_DECIDED = 0.4  # of the question's weight in one unit: words tell which it is
 _BEST = 2.0 + _NUMBER  # the most that a passage can score
 _OPENS = ":?：？"  # what ends so is answered by what follows
 _DIGITS = 4  # of a box
@@ -94,21 +92,6 @@ def _beginnings(words: Mapping[str, float]) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(starts)})[\w.,'’]*", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A unit that may be a passage, or part of one."""
-
-    page: PageEvidence
-    index: int
-    score: float
-    words: float  # the share of the question's weight that stands in it
-
-    @property
-    def text(self) -> str:
-        unit = self.page.units[self.index]
-        return self.page.text[unit.start : unit.end]
-
-
 class PageEvidence:
     """A page's units and what speaks for each of them."""
 
@@ -134,18 +117,13 @@ class PageEvidence:
         self._cosines = self._rough(chunks)
         self._context = self._above()
 
-    def refine(self, index: int, cosine: float) -> None:
-        """The unit's own cosine, in place of what its chunk has."""
-        self._cosines[index] = cosine
+    def refine(self, cosines: Sequence[float]) -> None:
+        """The units' own cosines, in place of what their chunks have."""
+        self._cosines = list(cosines)
 
-    def candidates(self) -> list[Candidate]:
-        """Every unit but headings, with what it scores by itself."""
-        found = []
-        for index, unit in enumerate(self.units):
-            if unit.kind != "heading":
-                words = sum(map(self._weights.__getitem__, self._words[index]))
-                found.append(Candidate(self, index, self._score(index, index), words))
-        return found
+    def texts(self) -> list[str]:
+        """Of every unit, for those who embed them all."""
+        return [self.text[unit.start : unit.end] for unit in self.units]
 
     def passages(self, section: str = "") -> tuple[Passage, ...]:
         """The best passages that do not overlap, best first. `section`: the headings in force where the page begins."""
@@ -277,15 +255,3 @@ def _lines(text: str, lines: Sequence[Piece]) -> Iterator[_Place]:
         start = text.find(line.text) if line.text else -1
         if start >= 0:
             yield _Place(start, start + len(line.text), line.box, line.cosine)
-
-
-def best_units(pages: Sequence[tuple[PageEvidence, float]], most: int | None = FINE) -> list[Candidate]:
-    """The `most` best units of all pages, or every one: those worth a vector of their own. None are where a unit
-    has nearly all of the question's words. The number beside a page is what speaks for all of it."""
-    found: list[tuple[float, int, Candidate]] = []
-    for order, (page, worth) in enumerate(pages):
-        for candidate in page.candidates():
-            found.append((candidate.score + worth, order, candidate))
-            if most is not None and candidate.words >= _DECIDED:
-                return []
-    return [candidate for _, _, candidate in sorted(found, key=lambda entry: (-entry[0], entry[1]))[:most]]

@@ -16,7 +16,7 @@ from research.index import Index
 from research.models import Passage
 from research.records import Region
 from research.search.numbers_asked import asks_for_number
-from research.search.passages import PageEvidence, Piece, WantedWords, best_units
+from research.search.passages import PageEvidence, Piece, WantedWords
 from research.store.catalog.vectors import ComparedChunk
 from research.store.fulltext.analyzer import analyze
 
@@ -145,15 +145,12 @@ def test_a_line_of_ocr_has_a_vector_and_a_box_of_its_own() -> None:
     assert first.box in {FOOT, (0.1, 0.1, 0.9, 0.9)}
 
 
-def test_the_best_units_of_all_pages_are_worth_a_vector_and_no_more() -> None:
-    wanted = WantedWords("vacation by the sea", {"vacat": 1.0, "sea": 4.0})
-    pages = [PageEvidence(LEAVE, split(LEAVE), wanted) for _ in range(5)]
-    best = best_units([(page, 1.0 if n == 3 else 0.0) for n, page in enumerate(pages)], most=2)
-    assert [each.page for each in best] == [pages[3]] * 2
-    assert "vacation" in best[0].text
-    before = pages[3].passages()[0].score
-    best[0].page.refine(best[0].index, 0.9)
-    assert pages[3].passages()[0].score > before
+def test_units_may_have_vectors_of_their_own() -> None:
+    page = PageEvidence(LEAVE, split(LEAVE), WantedWords("where to leave the automobile", {"automobil": 1.0}))
+    assert page.passages() == ()
+    texts = page.texts()
+    page.refine([0.8 if text.startswith("The car park") else 0.1 for text in texts])
+    assert page.passages()[0].text.startswith("The car park behind")
 
 
 PIECES = [
@@ -203,10 +200,3 @@ def test_without_an_encoder_passages_are_found_by_words(tmp_path: Path) -> None:
         assert lexical.quotes[0].text.startswith("New employees get 18 days")
         hybrid = index.ask("vacation of new employees")
         assert hybrid.sources[0].passages[0].section_path == "Staff handbook > Vacation"
-
-
-def test_where_words_decide_nothing_is_embedded() -> None:
-    wanted = WantedWords("vacation of new employees", {"vacat": 1.0, "new": 1.0, "employe": 1.0})
-    page = PageEvidence(LEAVE, split(LEAVE), wanted)
-    assert best_units([(page, 0.0)]) == []
-    assert len(best_units([(page, 0.0)], None)) > 2
