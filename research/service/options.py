@@ -33,7 +33,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What the command line says of a server. It listens on this machine's loopback or on a socket file, never wider."""
+    """What the command line says of a server. It listens on this machine's loopback or a socket file, never wider."""
 
     port: int = 0  # 0: any free one
     socket: Path | None = None  # instead of a port

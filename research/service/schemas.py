@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from research.filters import Filters
-from research.settings import CONFIDENCE_LEVELS, Mode, Settings
+from research.models import CONFIDENCE_LEVELS
+from research.settings import Mode, Settings
 
 LONGEST_QUESTION = 20_000  # characters; more than a page is no question
 
@@ -39,7 +40,9 @@ def _bounds(name: str) -> Any:
 
 
 Question = Annotated[
-    str, Field(min_length=1, max_length=LONGEST_QUESTION, examples=["How long is parental leave?"]), AfterValidator(_clean)
+    str,
+    Field(min_length=1, max_length=LONGEST_QUESTION, examples=["How long is parental leave?"]),
+    AfterValidator(_clean),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_text)]
 Names = Annotated[list[Name], Field(max_length=1000)]

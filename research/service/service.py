@@ -33,9 +33,7 @@ _SPARE_SECONDS = 30.0  # beyond all that a model may take by its own clock
 class Service:
     """Made where the event loop runs, or before; used from it alone, but for `index`."""
 
-    def __init__(
-        self, index: Index, options: ServeOptions | None = None, *, recorder: Recorder | None = None
-    ) -> None:
+    def __init__(self, index: Index, options: ServeOptions | None = None, *, recorder: Recorder | None = None) -> None:
         self.index = index
         self.options = options or ServeOptions()
         self.recorder = recorder
@@ -120,9 +118,7 @@ class Service:
         )
         return await self.turns.run(partial(self._present, work))
 
-    async def write(
-        self, context: ResearchContext, on_piece: Callable[[str], object] | None = None
-    ) -> CheckedAnswer:
+    async def write(self, context: ResearchContext, on_piece: Callable[[str], object] | None = None) -> CheckedAnswer:
         """What the configured model writes from a context, checked. `on_piece` is called in another thread; it ends the
         answer by raising KeyboardInterrupt, as Ctrl-C would."""
         seconds = self.index.settings.model_timeout * 5 + _SPARE_SECONDS
@@ -131,6 +127,10 @@ class Service:
     async def look(self, work: Callable[[Index], T]) -> T:
         """Something short about the index: a page, a list, a picture."""
         return await self.looking.run(partial(self._present, partial(work, self.index)))
+
+    async def asked(self, work: Callable[[Index], T]) -> T:
+        """Something that is a question to the index, though not `ask` or `search`."""
+        return await self.turns.run(partial(self._present, partial(work, self.index)))
 
     def close(self) -> None:
         for turns in (self.turns, self.looking, self._writing):
