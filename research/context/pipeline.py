@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from typing import TYPE_CHECKING, Protocol
@@ -122,8 +123,9 @@ def build(
     with recorder.time("retrieve") if recorder else nullcontext():
         retrieved = _retrieve(reader, question, sources, limit)
     items = deduplicate(rank([found.items for found in retrieved]))
-    for stage in stages:
-        items = stage(items)
+    with recorder.time("govern") if recorder else nullcontext():
+        for stage in stages:
+            items = stage(items)
     searched = next((found.searched for found in retrieved if found.searched), question.text)
     confidence = judge(searched, items, _coverage(retrieved)) if judge is not None else None
     items = (least or Least()).of(items, confidence)[: budget.max_items]
@@ -178,7 +180,8 @@ def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], lim
 
             log_failure("search", f"the source {source.name} failed", error)
 
-    threads = [threading.Thread(target=ask, args=(source,), daemon=True) for source in sources]
+    # Each with the context of whoever asks: a recorder finds the trace in it that the question belongs to.
+    threads = [threading.Thread(target=copy_context().run, args=(ask, source), daemon=True) for source in sources]
     for thread in threads:
         thread.start()
     for thread in threads:
