@@ -6,15 +6,16 @@ From outside in: the guard (who may ask, what reaches us at all), the measuring 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
 import research
 from research.errors import CtxError
@@ -34,7 +35,9 @@ DESCRIPTION = (
 )
 
 _MOST_ERRORS = 20
+_INTERFACE = "the interface is described at /docs"
 _PROBLEMS = {
+    400: "The body is no JSON",
     401: "No token, or not a valid one",
     404: "Nothing found",
     413: "Too large",
@@ -44,8 +47,11 @@ _PROBLEMS = {
 }
 
 
-def create_app(service: Service) -> FastAPI:
-    """All of it but the guard, which stands before it."""
+def create_app(
+    service: Service, routers: Iterable[APIRouter] = (), doors: Mapping[str, ASGIApp] | None = None
+) -> FastAPI:
+    """All of it but the guard, which stands before it. `routers` hold what is not about documents and questions;
+    `doors` are applications of their own, by their path."""
     app = FastAPI(
         title="ctx",
         version=research.__version__,
@@ -66,6 +72,10 @@ def create_app(service: Service) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.include_router(questions_router(service))
     app.include_router(documents_router(service))
+    for router in routers:
+        app.include_router(router)
+    for path, door in (doors or {}).items():
+        app.router.routes.append(Route(path, door, include_in_schema=False))
     _add_state(app, service)
     return app
 
@@ -138,7 +148,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     title = {404: "There is nothing here", 405: "Not with this method"}.get(error.status_code, str(error.detail))
-    hint = "the interface is described at /docs" if error.status_code in (404, 405) else ""
+    hint = _INTERFACE if error.status_code in (404, 405) else ""
     problem = Problem(error.status_code, title, hint=hint, headers=error.headers or {})
     return problem_response(problem, _instance(request))
 
@@ -146,13 +156,15 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 async def _on_invalid(request: Request, error: Exception) -> Response:
     """Which fields are wrong, and why; never the values, which may be megabytes or secrets."""
     assert isinstance(error, RequestValidationError)
+    if any(each["type"] == "json_invalid" for each in error.errors()):
+        return problem_response(Problem(400, "The body is no JSON", hint=_INTERFACE), _instance(request))
     found = [{"field": ".".join(map(str, each["loc"])), "message": str(each["msg"])} for each in error.errors()]
     first = f"{found[0]['field']}: {found[0]['message']}" if found else ""
     problem = Problem(
         422,
         "The request cannot be understood",
         first,
-        "the interface is described at /docs",
+        _INTERFACE,
         errors=found[:_MOST_ERRORS],
     )
     return problem_response(problem, _instance(request))
