@@ -23,6 +23,7 @@ def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
             super().__init__(*args, **options)
             self._header_bytes = 0
             self._headers_due: asyncio.TimerHandle | None = None
+            self._refused = False
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -46,6 +47,8 @@ def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
                 self._header_bytes += len(data)
                 if self._headers_due is None:  # a further request on the same connection
                     self._await_headers()
+            if self._refused:
+                return
             super().data_received(data)
             if self in silent and self._header_bytes > limits.header_bytes:
                 self._refuse(431, "the headers are too large")
@@ -54,7 +57,19 @@ def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
             silent.pop(self, None)
             self._stop_waiting()
             self._header_bytes = 0
-            super().on_headers_complete()
+            # They may have come in one piece, together with a body.
+            if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > limits.header_bytes:
+                self._refuse(431, "the headers are too large")
+            else:
+                super().on_headers_complete()
+
+        def on_body(self, body: bytes) -> None:
+            if not self._refused:
+                super().on_body(body)
+
+        def on_message_complete(self) -> None:
+            if not self._refused:
+                super().on_message_complete()
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
@@ -75,6 +90,9 @@ def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
                 self.transport.abort()
 
         def _refuse(self, status: int, why: str) -> None:
+            if self._refused:
+                return
+            self._refused = True
             silent.pop(self, None)
             body = why.encode()
             head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
