@@ -137,8 +137,8 @@ def _serve(index: Index, options: ServeOptions, given: Common, *, open_page: boo
     from research.service.server import Server, address_of, listen
 
     _allow_many_files()
+    made = assemble(index, options, start_job=start_job)
     with listen(options) as listening:
-        made = assemble(index, options, start_job=start_job)
         link = made.link(address_of(listening))
 
         def started() -> None:
