@@ -17,6 +17,7 @@ from research.service.options import ServeOptions
 from research.service.service import Service
 from research.service.sessions import Sessions
 from research.service.tokens import TokenBook, default_token_file, owner_token
+from research.service.web import web_router
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +61,6 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
     index.recorder = recorder
     service = Service(index, options, recorder=recorder)
     measure(counts, service)
-    app = create_app(service, [login_router(sessions), metrics_router(counts)])
+    app = create_app(service, [login_router(sessions), metrics_router(counts), web_router(service)])
     guard = Guard(app, rules=rules, tokens=tokens, sessions=sessions, limits=options.limits)
     return Assembled(service, Measured(guard, recorder), sessions)
