@@ -2,7 +2,7 @@
 
     uploads/.incoming-<32 hex>/<name>.pdf   being received; whoever writes it holds its lock
     uploads/<document's id>/<name>.pdf      received whole: one folder a content, which the id is made of
-                            waiting         there until an ingest is through with it; how many have begun
+                            waiting         there until an ingest is through with it; how many broke off
                             failed.json     why it could not be read
 
 A folder comes into its place in one rename, with `waiting` in it: a server that is killed finds at its next start what
@@ -145,12 +145,26 @@ def all_uploads(paths: IndexPaths) -> list[Upload]:
     return [upload for folder in folders if (upload := _upload_in(folder)) is not None]
 
 
-def note_begin(upload: Upload) -> int:
-    """An ingest begins with it; returns how many have. One that ends every process must not be tried for ever."""
-    begun = _begun(upload) + 1
+def begun(upload: Upload) -> int:
+    """How many ingests began with it and broke off. One that ends every process must not be tried for ever."""
+    with suppress(OSError, ValueError):
+        return int(read_file(upload.folder / _WAITING, _MOST))
+    return 0
+
+
+def note_begin(upload: Upload) -> None:
+    _note(upload, begun(upload) + 1)
+
+
+def note_end(upload: Upload) -> None:
+    """It ended in good order, whatever became of it; only those count that broke off."""
+    if (upload.folder / _WAITING).exists():
+        _note(upload, max(0, begun(upload) - 1))
+
+
+def _note(upload: Upload, count: int) -> None:
     with suppress(OSError):
-        _write(upload.folder / _WAITING, str(begun).encode())
-    return begun
+        _write(upload.folder / _WAITING, str(count).encode())
 
 
 def settle(upload: Upload) -> None:
@@ -273,12 +287,6 @@ def _write(path: Path, data: bytes) -> None:
     except BaseException:
         remove_file(passing)
         raise
-
-
-def _begun(upload: Upload) -> int:
-    with suppress(OSError, ValueError):
-        return int(read_file(upload.folder / _WAITING, _MOST))
-    return 0
 
 
 def _reason(upload: Upload) -> str:

@@ -49,8 +49,11 @@ def test_an_upload_is_private_whole_and_waits(paths: IndexPaths) -> None:
     assert modes == {0o700}
     assert {path.stat().st_mode & 0o777 for path in upload.folder.iterdir()} == {0o600}
     assert [each.path for each in uploads.waiting_uploads(paths)] == [upload.path]
-    assert uploads.note_begin(upload) == 1
-    assert uploads.note_begin(upload) == 2
+    uploads.note_begin(upload)
+    uploads.note_begin(upload)
+    assert uploads.begun(upload) == 2
+    uploads.note_end(upload)
+    assert uploads.begun(upload) == 1
     uploads.settle(upload)
     assert uploads.waiting_uploads(paths) == []
     assert [path.name for path in upload.folder.iterdir()] == ["a.pdf"]
@@ -203,7 +206,9 @@ def test_doctor_tells_of_uploads_that_are_in_no_document(making: Making) -> None
 def test_bookkeeping_of_an_upload_that_was_removed_meanwhile_harms_nothing(paths: IndexPaths) -> None:
     upload = receive(paths)
     uploads.remove(paths, upload.doc_id)
-    assert uploads.note_begin(upload) == 1
+    uploads.note_begin(upload)
+    assert uploads.begun(upload) == 0
     uploads.fail(upload, "x", "y")
     uploads.settle(upload)
+    uploads.note_end(upload)
     assert list(paths.uploads.iterdir()) == []
