@@ -165,7 +165,7 @@ def deduplicate(items: Sequence[Item]) -> list[Item]:
 
 
 def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], limit: int) -> list[Retrieved]:
-    """Each source in a thread of its own. One that fails is down and the others answer; if all do, that is an error."""
+    """The sources side by side. One that fails is down and the others answer; if all do, that is an error."""
     answers: dict[str, Retrieved] = {}
     failures: dict[str, Exception] = {}
 
@@ -180,10 +180,12 @@ def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], lim
 
             log_failure("search", f"the source {source.name} failed", error)
 
-    # Each with the context of whoever asks: a recorder finds the trace in it that the question belongs to.
-    threads = [threading.Thread(target=copy_context().run, args=(ask, source), daemon=True) for source in sources]
+    # The first in this thread, the others in threads with its context: a recorder finds the question's trace in it.
+    threads = [threading.Thread(target=copy_context().run, args=(ask, source), daemon=True) for source in sources[1:]]
     for thread in threads:
         thread.start()
+    for source in sources[:1]:
+        ask(source)
     for thread in threads:
         thread.join()
     if len(failures) == len(sources):

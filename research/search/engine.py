@@ -279,7 +279,7 @@ def _boosted(booster: Booster, reader: Reader, ranked: Sequence[Ranked], questio
 
 
 def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> None:
-    """Each leg in a thread of its own, but one that follows another after it in the same."""
+    """Each leg in a thread of its own, the first in this one; but one that follows another after it in the same."""
     chains: list[list[_LegRun]] = []
     for run in runs:
         before = next((chain for chain in chains if chain[-1].leg.name == run.leg.follows), None)
@@ -292,9 +292,11 @@ def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> N
         for run in chain:
             step(run)
 
-    threads = [threading.Thread(target=work, args=(chain,), daemon=True) for chain in chains]
+    threads = [threading.Thread(target=work, args=(chain,), daemon=True) for chain in chains[1:]]
     for thread in threads:
         thread.start()
+    for chain in chains[:1]:
+        work(chain)
     for thread in threads:
         thread.join()
 

@@ -24,13 +24,19 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from research import Index
+from research.context.pipeline import Budget, build
+from research.context.render.cited import CitedPages
+from research.context.tokens import TokenCounter
 from research.errors import CtxError, UsageError
+from research.models import Question, SourceCoverage
 from research.observe.opentelemetry import OpenTelemetryRecorder
 from research.observe.recorder import NullRecorder, Recorders, close_recorder, recorder_for, span_exporters
 from research.observe.trace import TRACE, taken_up
 from research.service.limits import Turnstile
 from research.service.metrics import Measured
 from research.service.options import Limits
+from research.sources.base import Retrieved
+from research.store.catalog.reader import Reader
 
 QUESTION = "How many weeks of parental leave does the Saltmarsh handbook give?"
 TRACE_ID, PARENT_ID = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -165,6 +171,29 @@ def test_a_request_of_no_trace_begins_one(sample_index: Path, spans: Spans) -> N
     assert not roots["GET /fails"].status.is_ok
     assert QUESTION not in roots["GET /fails"].to_json()
     assert trace.get_current_span() is trace.INVALID_SPAN  # nothing of a request is left behind
+
+
+def test_sources_in_threads_of_their_own_belong_to_their_question(sample_index: Path, spans: Spans) -> None:
+    class Other:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
+            with spans.recorder.time(self.name):
+                return Retrieved([], SourceCoverage(self.name, "ok"))
+
+    with Index(sample_index) as index, index.catalog.snapshot() as reader:
+        build(
+            reader,
+            Question("leave"),
+            [Other("memories"), Other("code")],
+            limit=1,
+            budget=Budget(100, 1),
+            renderer=CitedPages(),
+            counter=TokenCounter(),
+            recorder=spans.recorder,
+        )
+    assert {("", "retrieve"), ("retrieve", "memories"), ("retrieve", "code")} <= spans.tree()
 
 
 def test_a_program_without_our_service_may_name_the_trace(spans: Spans) -> None:
