@@ -122,13 +122,14 @@ def _add_state(app: FastAPI, service: Service) -> None:
 def _lifespan(service: Service) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        for start in service.when_started:
+            start()
         warming = asyncio.get_running_loop().run_in_executor(None, service.warm_up)
         try:
             yield
         finally:
-            service.stopping.set()
             warming.cancel()
-            service.close()
+            await service.close()
 
     return lifespan
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from research.observe.prometheus import PrometheusRecorder
@@ -11,12 +13,16 @@ from research.observe.recorder import recorder_for
 from research.service.access import AccessRules
 from research.service.app import create_app
 from research.service.guard import Guard
+from research.service.ingest_routes import ingest_router
+from research.service.jobs import JobRunner
 from research.service.login import login_router
 from research.service.metrics import Measured, measure, metrics_router
 from research.service.options import ServeOptions
+from research.service.server import STOP_JOB_SECONDS
 from research.service.service import Service
 from research.service.sessions import Sessions
 from research.service.tokens import TokenBook, default_token_file, owner_token
+from research.service.uploads import Uploads
 from research.service.web import web_router
 
 if TYPE_CHECKING:
@@ -61,6 +67,30 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
     index.recorder = recorder
     service = Service(index, options, recorder=recorder)
     measure(counts, service)
-    app = create_app(service, [login_router(sessions), metrics_router(counts), web_router(service)])
+    jobs, uploads = _ingests(service, start_job)
+    routers = [
+        login_router(sessions),
+        metrics_router(counts),
+        ingest_router(jobs, uploads, options),
+        web_router(service),
+    ]
+    app = create_app(service, routers)
     guard = Guard(app, rules=rules, tokens=tokens, sessions=sessions, limits=options.limits)
     return Assembled(service, Measured(guard, recorder), sessions)
+
+
+def _ingests(service: Service, start_job: StartJob) -> tuple[JobRunner, Uploads]:
+    """Files that an earlier server took in and did not get to are taken up by this one."""
+    index, limits = service.index, service.options.limits
+    jobs = JobRunner(partial(start_job, index.root, index.settings), most_waiting=limits.jobs)
+    uploads = Uploads(index.paths, limits)
+
+    async def end() -> None:
+        await asyncio.to_thread(jobs.stop, STOP_JOB_SECONDS)
+        uploads.close()
+
+    service.when_stopping.append(jobs.begin_stop)
+    service.when_closing.append(end)
+    if service.options.allow_ingest:
+        service.when_started.append(partial(uploads.resume, jobs))
+    return jobs, uploads

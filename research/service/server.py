@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 _BACKLOG = 1024
 _KEEP_ALIVE_SECONDS = 75
+STOP_JOB_SECONDS = 3.0  # of the time for the end, for what an ingest has begun
 
 
 class Server(uvicorn.Server):
@@ -47,7 +48,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=int(limits.stop_seconds),
+                timeout_graceful_shutdown=int(limits.stop_seconds - STOP_JOB_SECONDS),
                 backlog=_BACKLOG,
             )
         )
@@ -72,7 +73,7 @@ class Server(uvicorn.Server):
         self.force_exit = self.should_exit
         self.should_exit = True
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._service.stopping.set)
+            self._loop.call_soon_threadsafe(self._service.begin_stop)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -38,6 +38,9 @@ class Service:
         self.options = options or ServeOptions()
         self.recorder = recorder
         self.stopping = asyncio.Event()  # streams end, nothing new begins
+        self.when_started: list[Callable[[], object]] = []
+        self.when_stopping: list[Callable[[], object]] = []  # called with it, and do not wait
+        self.when_closing: list[Callable[[], Awaitable[object]]] = []  # what has to be waited for, a moment, at the end
         limits = self.options.limits
         self.turns = Turnstile(limits)
         self.looking = Turnstile(limits)  # pages, lists, pictures: short, and never behind a queue of questions
@@ -132,7 +135,16 @@ class Service:
         """Something that is a question to the index, though not `ask` or `search`."""
         return await self.turns.run(partial(self._present, partial(work, self.index)))
 
-    def close(self) -> None:
+    def begin_stop(self) -> None:
+        if not self.stopping.is_set():
+            self.stopping.set()
+            for stop in self.when_stopping:
+                stop()
+
+    async def close(self) -> None:
+        self.begin_stop()
+        for close in self.when_closing:
+            await close()
         for turns in (self.turns, self.looking, self._writing):
             turns.close()
         with self._opening:

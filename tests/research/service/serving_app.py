@@ -38,8 +38,7 @@ async def client_of(
         try:
             yield client, service
         finally:
-            service.stopping.set()
-            service.close()
+            await service.close()
 
 
 def run(work: Callable[[httpx.AsyncClient, Service], Coroutine[Any, Any, None]], root: Path, **options: Any) -> None:
