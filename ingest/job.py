@@ -214,8 +214,10 @@ def main() -> None:
     _end_in_good_order()
     send = _sender(_message_stream())
     logging.getLogger(NAME).addHandler(_LogLines(send))
-    with suppress(KeyboardInterrupt):  # a signal between two lines that nobody waits for
+    with suppress(KeyboardInterrupt):  # before there is a request, or when nobody listens any more
         run(json.loads(sys.stdin.buffer.read()), send)
+    # At once: a thread that a stopped run left loading a model would be taken down by C++, with a noise.
+    os._exit(0)
 
 
 def _message_stream() -> TextIO:
