@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from research.observe.prometheus import PrometheusRecorder
-from research.observe.recorder import recorder_for
+from research.observe.recorder import close_recorder, recorder_for
 from research.service.access import AccessRules
 from research.service.app import create_app
 from research.service.guard import Guard
@@ -66,8 +66,9 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
     recorder = recorder_for(os.environ, counts)
     index.recorder = recorder
     service = Service(index, options, recorder=recorder)
-    measure(counts, service)
+    service.when_closing.append(partial(asyncio.to_thread, close_recorder, recorder))
     jobs, uploads = _ingests(service, start_job)
+    measure(counts, service, jobs)
     routers = [
         login_router(sessions),
         metrics_router(counts),

@@ -6,7 +6,8 @@ that a request names (`research.observe.trace`) and passes it on to all that hap
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, get_args
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -14,11 +15,13 @@ from starlette.routing import Mount
 
 from research.observe.recorder import Recorder, RequestRecorder
 from research.observe.trace import TRACE, taken_up
+from research.service.job import State
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
     from research.observe.prometheus import PrometheusRecorder
+    from research.service.jobs import JobRunner
     from research.service.service import Service
 
     Message = MutableMapping[str, Any]
@@ -84,7 +87,12 @@ def metrics_router(recorder: PrometheusRecorder) -> APIRouter:
     return router
 
 
-def measure(recorder: PrometheusRecorder, service: Service) -> None:
+def measure(recorder: PrometheusRecorder, service: Service, jobs: JobRunner) -> None:
     """The gauges of a service: what is in work and what waits, at the moment when somebody looks."""
+
+    def by_state() -> dict[str, float]:
+        return dict.fromkeys(get_args(State), 0.0) | Counter(job["state"] for job in jobs.documents())
+
     recorder.gauge("questions_in_work", "Questions that are being answered.", lambda: service.turns.working)
     recorder.gauge("questions_waiting", "Questions that wait for their turn.", lambda: service.turns.waiting)
+    recorder.gauge("jobs", "Ingests that the server knows of.", by_state, "state")

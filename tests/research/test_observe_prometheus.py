@@ -20,9 +20,7 @@ from research import Index
 from research.errors import CtxError
 from research.observe.prometheus import MOST_SERIES, PrometheusRecorder
 from research.observe.recorder import NullRecorder, Recorder, Recorders
-from research.service.limits import Turnstile
-from research.service.metrics import Measured, measure, metrics_router
-from research.service.options import Limits
+from research.service.metrics import Measured, metrics_router
 
 QUESTION = "How many weeks of parental leave does the handbook give?"
 STAGES = {"ask", "retrieve", "fuse", "govern", "passages", "fit", "render", "answer"}
@@ -300,16 +298,3 @@ def test_a_recorder_that_knows_no_requests_changes_nothing() -> None:
 
 async def _none(*_: Any) -> Any:
     return None
-
-
-def test_questions_in_work_and_in_wait() -> None:
-    recorder = PrometheusRecorder()
-
-    class Served:
-        turns = Turnstile(Limits())
-
-    measure(recorder, Served())  # type: ignore[arg-type]
-    Served.turns.waiting = 2
-    found = _samples(recorder)
-    assert (found["ctx_questions_in_work",], found["ctx_questions_waiting",]) == (0, 2)
-    Served.turns.close()
