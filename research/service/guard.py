@@ -25,8 +25,8 @@ from research.service.request_ids import own_traceparent, request_id
 from research.service.sessions import Sessions, session_ids
 from research.service.tokens import TokenBook
 
-# These hold nothing of an index.
-PUBLIC = frozenset({"/", "/docs", "/openapi.json", "/login", "/api/login", "/health", "/ready"})
+# These hold nothing of an index; /ask looks for the caller itself, and shows a form to whom nobody knows.
+PUBLIC = frozenset({"/", "/ask", "/docs", "/openapi.json", "/login", "/api/login", "/health", "/ready"})
 PUBLIC_BELOW = "/static/"
 
 NO_HOST = Problem(400, "The Host header is missing, or is no host")

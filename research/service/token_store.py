@@ -71,7 +71,7 @@ def make_token(
     _check_name("tenant", tenant)
     if days is not None and not 1 <= days <= _MOST_DAYS:
         raise UsageError(f"a token cannot last {days} days", hint=f"--expires 1 to {_MOST_DAYS}, or leave it out")
-    if not paths.exists:
+    if not (paths.exists or index_id(paths.root)):
         raise paths.nothing_found()
     paths.create()  # an index of 0.1.0 gets its lasting id here
     token, now, file = new_token(), datetime.now(UTC), store or default_store()

@@ -48,6 +48,7 @@ MAY_IMPORT = {
         "research.observe",
         "research.records",
         "research.reports",
+        "research.service",
         "research.settings",
         "research.telemetry",
     },
