@@ -13,7 +13,7 @@ from research.boxes import Box
 from research.markdown import BULLET, Block, Marker, blocks
 from research.visible_text import block
 
-_MARGIN = 0.006  # of a box, as part of the page
+_MARGIN = 0.006, 0.003  # of a box, as part of the width and height of the page
 _SHORT_CELL, _ONE_LINE = 24, ' class="short"'
 
 
@@ -30,7 +30,8 @@ def html_blocks(markdown: str, mark: Marker) -> str:
 def grown(box: Box) -> Box:
     """A box a little wider, so that it touches no letter, and never outside of the picture."""
     x0, y0, x1, y1 = box
-    wide = (x0 - _MARGIN, y0 - _MARGIN, x1 + _MARGIN, y1 + _MARGIN)
+    dx, dy = _MARGIN
+    wide = (x0 - dx, y0 - dy, x1 + dx, y1 + dy)
     left, top, right, bottom = (min(1.0, max(0.0, value)) for value in wide)
     return left, top, max(left, right), max(top, bottom)
 

@@ -1,7 +1,7 @@
 // An answer: how sure it is, the quotes, what a model wrote, what is to be noted, and the sources.
 
 import { Problem, events, getJson } from "./api.js";
-import { copy, counted, el, icon, pageName, problemView, say } from "./dom.js";
+import { byId, copy, counted, el, pageName, problemView, say } from "./dom.js";
 import { pageHash, requestFor } from "./place.js";
 import { sourceCard } from "./source.js";
 import { blocksOf } from "./text.js";
@@ -83,7 +83,10 @@ export class AnswerView {
       answer.confidence?.level !== "none" ? this.quotes(answer, marks) : "",
       this.notes(answer),
       this.sourcesOf(answer, marks));
+    for (const passage of this.root.querySelectorAll(".passage")) passage.classList.toggle("cut", passage.scrollHeight > passage.clientHeight + 4);
     say(summary(answer));
+    // Out of the box, so that the keys act and a phone's keyboard gives way; not while something new is being typed.
+    if (document.activeElement === byId("q") && byId("q").value.trim() === answer.query) this.root.focus({ preventScroll: true });
   }
 
   head(answer) {

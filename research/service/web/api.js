@@ -62,13 +62,16 @@ async function problemOf(response) {
 /** The server-sent events of an answer, as {name, data}. EventSource can neither post nor tell a status. */
 export async function* events(path, options = {}) {
   const response = await call(path, { ...options, accept: "text/event-stream" });
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
   let held = "";
+  let ended = false;
   try {
     for (;;) {
       const { done, value } = await reader.read();
+      ended = done;
       if (done) return;
-      held += value.replaceAll("\r\n", "\n");
+      held += decoder.decode(value, { stream: true });
       const parts = held.split("\n\n");
       held = parts.pop();
       for (const part of parts) {
@@ -80,7 +83,7 @@ export async function* events(path, options = {}) {
     if (error.name === "AbortError" || error instanceof Problem) throw error;
     throw new Problem(GONE);
   } finally {
-    reader.cancel().catch(() => {});
+    if (!ended) reader.cancel().catch(() => {}); // whoever listened has heard enough
   }
 }
 

@@ -46,7 +46,9 @@ function go(url, { replace = false, again = false } = {}) {
 function show() {
   const place = here();
   const isAsk = place.view === "ask";
+  delete document.documentElement.dataset.begins;
   byId("login-view").hidden = isIn;
+  byId("views").hidden = !isIn;
   byId("ask-view").hidden = !isIn || !isAsk;
   byId("documents-view").hidden = !isIn || isAsk;
   byId("to-ask").href = `/${location.search}`;

@@ -88,6 +88,7 @@ export class DocumentsView {
     const added = new Date(info.timestamp);
     const when = Number.isNaN(added.getTime()) ? "" : added.toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
     const facts = [title === info.filename ? "" : info.filename, counted(info.num_pages, "page"), when ? `added ${when}` : ""].filter(Boolean);
+    const [button, body] = this.outline(info);
     return el("li", { class: "document" },
       el("a", { class: "thumbnail", href: link(info.doc_id, 1), tabindex: "-1", "aria-hidden": "true" }, picture),
       el("div", {},
@@ -95,14 +96,16 @@ export class DocumentsView {
         el("p", { class: "soft" }, facts.join(" · ")),
         info.tags.length ? el("p", { class: "entries" }, info.tags.map((tag) => el("span", { class: "entry" }, tag))) : null,
         el("div", { class: "document-tools" },
-          el("button", { type: "button", class: "quiet small", on: { click: () => this.onAsk(info) } }, "Ask it alone"),
-          el("a", { class: "button quiet small", href: info.file_url, target: "_blank", rel: "noopener" }, "PDF"),
-          this.outline(info))));
+          el("button", { type: "button", class: "quiet small", on: { click: () => this.onAsk(info) } }, "Ask this document"),
+          button,
+          el("a", { class: "button quiet small", href: info.file_url, target: "_blank", rel: "noopener" }, "PDF")),
+        body));
   }
 
+  /** A button, and what it shows. */
   outline(info) {
-    const body = el("div", { class: "outline" }, el("p", { class: "soft" }, "…"));
-    const details = el("details", {}, el("summary", {}, "Outline"), body);
+    const body = el("div", { class: "outline", hidden: true });
+    const button = el("button", { type: "button", class: "quiet small", "aria-expanded": "false" }, "Outline");
     const load = async () => {
       try {
         body.replaceChildren(outlineList(await getJson(`${info.url}/outline`), info.doc_id));
@@ -111,8 +114,12 @@ export class DocumentsView {
         body.replaceChildren(problemView(error, load));
       }
     };
-    details.addEventListener("toggle", load, { once: true });
-    return details;
+    button.addEventListener("click", async () => {
+      if (!body.childElementCount) await load();
+      body.hidden = !body.hidden;
+      button.setAttribute("aria-expanded", String(!body.hidden));
+    });
+    return [button, body];
   }
 }
 
@@ -122,5 +129,5 @@ function outlineList(found, id) {
     : found.pages.map((page) => ({ ...page, level: 1, words: page.text }));
   return el("ol", {}, entries.map((entry) => el("li", { class: `level-${Math.min(entry.level, 4)}` },
     el("a", { href: link(id, entry.page), dir: "auto" }, entry.words || pageName(entry.page, entry.page_label)),
-    el("span", { class: "soft" }, pageName(entry.page, entry.page_label)))));
+    el("span", { class: "soft", title: pageName(entry.page, entry.page_label) }, `p. ${entry.page}`))));
 }

@@ -113,6 +113,8 @@ export class QuestionForm {
 
   fillRecent(onAsk) {
     const panel = byId("recent");
+    const box = this.box.parentElement.getBoundingClientRect();
+    Object.assign(panel.style, { left: `${box.left}px`, top: `${box.bottom + 6}px`, width: `${box.width}px` });
     const choose = (question) => {
       panel.hidePopover();
       this.box.value = question;
@@ -144,15 +146,14 @@ class Entries {
       if (event.key !== "Enter" || !this.field.value.trim()) return;
       event.preventDefault();
       this.take();
+      this.field.form.dispatchEvent(new Event("change"));
     });
     this.field.addEventListener("change", () => this.take());
   }
 
   take() {
     const value = this.field.value.trim();
-    this.field.value = "";
     if (value) this.set([...this.values, value]);
-    this.field.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
   set(values) {
@@ -165,7 +166,7 @@ class Entries {
     this.shown.replaceChildren(...this.values.map((value) => el("span", { class: "entry" }, this.labelled(value),
       iconButton("close", `Without ${this.labelled(value)}`, () => {
         this.set(this.values.filter((each) => each !== value));
-        this.field.dispatchEvent(new Event("change", { bubbles: true }));
+        this.field.form.dispatchEvent(new Event("change"));
         this.field.focus();
       }))));
   }

@@ -3,7 +3,7 @@
 import { el, icon, pageName, visible } from "./dom.js";
 import { pageHash } from "./place.js";
 import { blocksOf } from "./text.js";
-import { drawBoxes } from "./viewer.js";
+import { drawBoxes, headings } from "./page.js";
 
 const PASSAGES = 2; // shown at once; the rest on demand
 const BEGINNING = 500; // characters of a page without passages
@@ -48,8 +48,7 @@ function thumbnail(source, hash, name) {
 
 function sectionLine(source) {
   const path = source.passages.find((passage) => passage.section_path)?.section_path ?? source.section_path ?? "";
-  const title = source.title && source.title !== source.filename ? source.title : "";
-  const parts = [title, ...path.split(" > ")].filter(Boolean);
+  const parts = headings(source.title, source.filename, path);
   return parts.length ? el("p", { class: "section soft", dir: "auto" }, parts.join(" › ")) : null;
 }
 

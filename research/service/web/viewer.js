@@ -1,32 +1,15 @@
 // One page, large: its picture with boxes where the answer stands, its text beside it, its neighbours by the arrow keys.
 
 import { Problem, getJson } from "./api.js";
-import { byId, el, icon, iconButton, pageName, problemView } from "./dom.js";
+import { byId, el, icon, iconButton, pageName, problemView, visible } from "./dom.js";
+import { drawBoxes, headings } from "./page.js";
 import { blocksOf } from "./text.js";
 
-const MARGIN = 0.006; // of a box, as part of the page, so that it touches no letter
 const STEP = 1.25;
 const LEAST = 0.3;
 const MOST = 6;
 const WIDEST = 1000; // pixels of a page at first: its picture has not many more
 const EDGE = 24; // pixels around it
-
-/** Boxes over a picture, x0, y0, x1, y1 as parts of it. */
-export function drawBoxes(sheet, boxes) {
-  sheet.querySelectorAll(".box").forEach((box) => box.remove());
-  for (const [x0, y0, x1, y1] of boxes) {
-    const box = el("span", { class: "box", "aria-hidden": "true" });
-    const left = Math.max(0, x0 - MARGIN);
-    const top = Math.max(0, y0 - MARGIN);
-    Object.assign(box.style, {
-      left: `${100 * left}%`,
-      top: `${100 * top}%`,
-      width: `${100 * Math.max(0, Math.min(1, x1 + MARGIN) - left)}%`,
-      height: `${100 * Math.max(0, Math.min(1, y1 + MARGIN) - top)}%`,
-    });
-    sheet.append(box);
-  }
-}
 
 export class Viewer {
   /** `onMove` hears of another page of the document, `onClose` that it is to be closed. */
@@ -127,7 +110,7 @@ export class Viewer {
     const name = pageName(found.page, found.page_label);
     this.title.textContent = "";
     this.title.append(el("span", {}, found.filename), el("span", { class: "soft" }, ` ${name}`));
-    this.section.replaceChildren(...el("p", {}, [found.title !== found.filename ? found.title : "", ...(found.section_path ?? "").split(" > ")].filter(Boolean).join(" › ")).childNodes);
+    this.section.textContent = visible(headings(found.title, found.filename, found.section_path).join(" › "));
     this.previous.disabled = !found.previous_url;
     this.next.disabled = !found.next_url;
     this.number.max = found.num_pages;
