@@ -16,6 +16,9 @@ from research.service.guard import Guard
 from research.service.ingest_routes import ingest_router
 from research.service.jobs import JobRunner
 from research.service.login import login_router
+from research.service.mcp.ingesting import IngestDoor
+from research.service.mcp.mount import McpMount
+from research.service.mcp.toolbox import Toolbox
 from research.service.metrics import Measured, measure, metrics_router
 from research.service.options import ServeOptions
 from research.service.server import STOP_JOB_SECONDS
@@ -75,7 +78,7 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
         ingest_router(jobs, uploads, options),
         web_router(service),
     ]
-    app = create_app(service, routers)
+    app = create_app(service, routers, {"/mcp": _mcp(service, start_job)})
     guard = Guard(app, rules=rules, tokens=tokens, sessions=sessions, limits=options.limits)
     return Assembled(service, Measured(guard, recorder), sessions)
 
@@ -95,3 +98,18 @@ def _ingests(service: Service, start_job: StartJob) -> tuple[JobRunner, Uploads]
     if service.options.allow_ingest:
         service.when_started.append(partial(uploads.resume, jobs))
     return jobs, uploads
+
+
+def _mcp(service: Service, start_job: StartJob) -> McpMount:
+    """Tools for agents take their turns with everybody else. Nothing of the SDK is loaded before somebody wants it."""
+    index, options = service.index, service.options
+
+    def toolbox() -> Toolbox:
+        door = None
+        if options.allow_ingest and options.roots:
+            door = IngestDoor(partial(start_job, index.root, index.settings), options.roots)
+        return Toolbox(service, door)
+
+    mount = McpMount(toolbox)
+    service.when_closing.insert(0, mount.close)
+    return mount
