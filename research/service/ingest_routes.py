@@ -8,14 +8,17 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request
+from fastapi.exceptions import RequestValidationError
 from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from research.errors import NothingFoundError
 from research.folders import is_inside
 from research.service.answers import json_response
 from research.service.job import ADDRESS, Job
+from research.service.multipart import CLOSE, gone
 from research.service.multipart import MEDIA_TYPE as FORM
 from research.service.problems import MEDIA_TYPE as PROBLEM
 from research.service.problems import Problem, ProblemError
@@ -152,13 +155,13 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
 
     @router.get(
         ADDRESS,
-        summary="The last jobs, the newest first",
+        summary="The last jobs, the newest first; their summaries without lists",
         response_class=Response,
         responses={200: {"model": JobsDocument}, **_problems(403)},
     )
     async def listed(request: Request) -> Response:
         permit(request)
-        return json_response({"schema": "ctx.ingest.jobs/1", "jobs": jobs.documents()})
+        return json_response({"schema": "ctx.ingest.jobs/1", "jobs": [_brief(job) for job in jobs.documents()]})
 
     @router.get(
         f"{ADDRESS}/{{job}}",
@@ -200,16 +203,19 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
     return router
 
 
+def _brief(job: dict[str, Any]) -> dict[str, Any]:
+    """A hundred summaries with a thousand files each are no list to look at."""
+    summary = job["summary"]
+    counts = {name: value for name, value in (summary or {}).items() if not isinstance(value, list)}
+    return job | {"summary": None if summary is None else counts}
+
+
 def folder_job(folder: str, roots: Sequence[FilePath]) -> Job:
     """A job for a folder below one of the roots, with every link followed. Of what lies outside nobody learns whether
     it exists."""
     if not roots:
         hint = "start the server with: ctx serve --allow-ingest --root DIR; or send the files"
         raise ProblemError(Problem(403, "No folder may be ingested", hint=hint))
-    try:
-        os.fsencode(folder)
-    except UnicodeEncodeError:
-        raise ProblemError(Problem(422, "The folder's name is no text")) from None
     # An absolute path stays what it is when it is joined.
     inside = [place for root in roots if is_inside(place := root / FilePath(folder), root)]
     if not inside:
@@ -224,20 +230,19 @@ def folder_job(folder: str, roots: Sequence[FilePath]) -> Job:
 
 
 async def _folder_of(request: Request, most: int) -> str:
+    """The body is looked at here, because one route takes two kinds. What is wrong with it is told as everywhere."""
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > most:
-            raise ProblemError(Problem(413, "The request is too large", hint="a folder's name is all that is wanted"))
     try:
+        async for piece in request.stream():
+            body += piece
+            if len(body) > most:
+                hint = "a folder's name is all that is wanted"
+                raise ProblemError(Problem(413, "The request is too large", hint=hint, headers=CLOSE))
         return FolderBody.model_validate_json(bytes(body)).folder
+    except ClientDisconnect:
+        raise gone() from None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        told = f"{place}: {first['msg']}" if place else str(first["msg"])
-        raise ProblemError(
-            Problem(422, "The request cannot be understood", told, 'send {"folder": "…"} and nothing else')
-        ) from None
+        raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in error.errors()]) from None
 
 
 async def _stream(

@@ -199,6 +199,11 @@ def too_large(limits: Limits) -> ProblemError:
     )
 
 
+def gone() -> ProblemError:
+    """Nobody hears it; but what there was of the upload has to end somehow."""
+    return ProblemError(Problem(400, "The client went away", headers=CLOSE))
+
+
 CLOSE: Mapping[str, str] = {"Connection": "close"}
 """With an answer that comes before the end of a body: what follows on this connection is no request."""
 

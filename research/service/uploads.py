@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from research.errors import CtxError
 from research.observe.log import log_failure, logger_of
 from research.service.job import Job, JobFile, State
-from research.service.multipart import CLOSE, Receiver, discard, too_large
+from research.service.multipart import CLOSE, Receiver, discard, gone, too_large
 from research.service.options import Limits
 from research.service.problems import Problem, ProblemError
 from research.store.catalog.catalog import Catalog
@@ -68,7 +68,7 @@ class Uploads:
                 await self._in_thread(lambda piece=piece: receiver.feed(piece))  # type: ignore[misc]
             return await self._in_thread(receiver.finish)
         except ClientDisconnect:
-            raise ProblemError(Problem(400, "The client went away", headers=CLOSE)) from None
+            raise gone() from None
         finally:
             self._receiving -= 1
             receiver.drop()
