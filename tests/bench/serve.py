@@ -202,7 +202,7 @@ def _first_answer_of_mcp(index: Path) -> tuple[float, float]:
             tell("initialize", hello, answered=True)
             hear()
             tell("notifications/initialized", {}, answered=False)
-            tell("tools/call", {"name": "search", "arguments": {"query": QUESTION}}, answered=True)
+            tell("tools/call", {"name": "ask", "arguments": {"question": QUESTION}}, answered=True)
             found = hear()
             taken = cpu_of(process.pid), time.perf_counter() - began
             if "error" in found or found["result"].get("isError"):
