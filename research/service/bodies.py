@@ -17,7 +17,7 @@ from research.service.problems import Problem
 
 _UPLOADS = frozenset({"/api/ingest"})
 _DRAINED_BYTES = 16 * 1024 * 1024
-_DRAIN_SECONDS = 1.0
+_DRAIN_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,7 @@ class Guard:
         problem = problem_of(RuntimeError())  # of one that ends without an answer
         try:
             await self._app(scope, inner, reply.send)
+            await reply.release()
         except Exception as error:  # noqa: BLE001  the outermost application: nobody else would make an answer of it
             problem = problem_of(error)
             if problem.status >= 500 and not gone and not reply.refused:

@@ -47,9 +47,12 @@ def read_private(path: Path) -> bytes:
         if path.is_symlink():
             raise UntrustedError(f"{path} is a link, and is not used", hint=_elsewhere(path)) from error
         raise _failed(f"cannot read {path}", error) from error
-    with os.fdopen(descriptor, "rb") as file:
-        _check(path, os.fstat(file.fileno()))
-        return file.read(_MOST)
+    try:
+        _check(path, os.fstat(descriptor))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(_MOST)
+    finally:
+        os.close(descriptor)
 
 
 def create_private(path: Path, data: bytes) -> None:

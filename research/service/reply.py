@@ -18,14 +18,22 @@ class Reply:
         self._send, self._receive, self._asked, self._name, self._own = send, receive, asked, name, own
         self.begun = False
         self.refused = False
+        self._held: list[Message] = []
 
     async def send(self, message: Message) -> None:
         if self.refused:  # whatever the application makes of a body that was cut off
             return
-        if message["type"] == "http.response.start":
-            self.begun = True
-            message = {**message, "headers": completed(message.get("headers", ()), self._own)}
-        await self._send(message)
+        if self._held or (message["type"] == "http.response.start" and message["status"] == 500):
+            self._held.append(message)
+        else:
+            await self._forward(message)
+
+    async def release(self) -> None:
+        """Send what was held back: an answer of status 500, for frameworks send one of their own before they raise, and
+        ours says more. If the application raises after it, `refuse` answers in its place."""
+        for message in self._held:
+            await self._forward(message)
+        self._held = []
 
     async def refuse(self, problem: Problem) -> None:
         """Answer with a problem, and let nothing of the application through after it. If it had begun to answer, there
@@ -38,7 +46,7 @@ class Reply:
         headers: Headers = [
             (b"content-type", b"text/html; charset=utf-8" if page else MEDIA_TYPE.encode()),
             (b"content-length", str(len(body)).encode()),
-            *((name.encode(), value.encode()) for name, value in problem.headers.items()),
+            *((name.lower().encode(), value.encode()) for name, value in problem.headers.items()),
         ]
         unread = self._asked.has_body
         if unread:
@@ -49,6 +57,12 @@ class Reply:
             if problem.status != 408 and not self._asked.waits_to_send:
                 await drain(self._receive)
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _forward(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            message = {**message, "headers": completed(message.get("headers", ()), self._own)}
+        await self._send(message)
 
     async def nothing(self, headers: Headers) -> None:
         await self._start(204, headers)
