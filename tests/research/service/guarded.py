@@ -157,6 +157,11 @@ def small_app(sessions: Sessions, reached: list[str]) -> Application:
 
         return StreamingResponse(pieces())
 
+    @app.post("/api/echo")
+    async def echo(request: Request) -> StreamingResponse:
+        """Begins to answer before it has read everything."""
+        return StreamingResponse(request.stream())
+
     @app.post("/api/json")
     async def read_json(request: Request) -> dict[str, int]:
         return {"fields": len(await request.json())}

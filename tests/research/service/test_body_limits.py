@@ -210,6 +210,16 @@ def test_an_answer_that_breaks_off_is_seen_to(serving: Serving) -> None:
     assert SECRET_WORDS.encode() not in answer
 
 
+def test_a_body_that_breaks_its_limit_after_the_answer_has_begun(serving: Serving) -> None:
+    """Nothing else can be said any more, but that it is not whole."""
+    pieces = [chunk(b"x" * 16 * KIB)] * 20
+    answer = serving.answer(serving.head("/api/echo", "Transfer-Encoding: chunked"), *pieces, pause=0.01)
+    assert status(answer) == 200
+    assert answer.count(b"HTTP/1.1") == 1
+    assert not answer.endswith(b"0\r\n\r\n")
+    assert answer.count(b"x") < 100 * KIB
+
+
 def test_a_path_reaches_the_application_as_it_was_sent(serving: Serving) -> None:
     for path in ("/static/%2e%2e/api/whoami", "/static/..%2fx", "/static/x%00", "//api/whoami", "/static/..\\x"):
         assert status(serving.answer(serving.head(path, "Connection: close", method="GET"))) == 400, path
