@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 
 from research.errors import CtxError
 from research.observe.log import log_failure, logger_of
-from research.service.job import Job, JobFile, State
+from research.service.job import Job, JobFile, Message, State
 from research.service.multipart import CLOSE, Receiver, discard, gone, too_large
 from research.service.options import Limits
 from research.service.problems import Problem, ProblemError
@@ -39,6 +39,8 @@ _AT_ONCE = 4  # uploads that are received; more share one disk and one line
 _MOST_BEGINS = 5  # of ingests that did not come to any end
 # Outcomes that say nothing against the file: it goes on waiting. `killed`: its reader was, perhaps for want of memory.
 _NOT_ITS_FAULT = {"killed", "gone"}
+# Outcomes that no other try will change. The sender has the file and is told; a copy would fill the disk for nothing.
+_NO_DOCUMENT = {"not_a_pdf", "damaged", "encrypted", "empty", "no_pages"}
 
 log = logger_of("service")
 
@@ -118,24 +120,29 @@ class Uploads:
             uploads.note_begin(upload)
 
     def _end(self, chosen: Sequence[Upload], job: Job, state: State) -> None:
-        """What was read no longer waits; what could not be read is marked; what a cancelled job had not come to is
-        gone. After any other end the rest waits for the next start."""
+        """What was read no longer waits. What nobody can read is gone, and so is what a cancelled job had not come to;
+        what failed otherwise is marked. After any other end the rest waits for the next start."""
         self._leave(chosen)
         for upload in chosen:
             outcome = job.outcomes.get(upload.doc_id)
             if not job.broken:
                 uploads.note_end(upload)
             if outcome is not None and state in ("done", "cancelled"):
-                if outcome["result"] != "failed":
-                    uploads.settle(upload)
-                elif outcome["code"] not in _NOT_ITS_FAULT:
-                    uploads.fail(upload, outcome["code"], outcome["reason"])
+                self._settle(upload, outcome)
             elif state == "cancelled":
-                self._cancel(upload)
+                self._forget(upload)
 
-    def _cancel(self, upload: Upload) -> None:
+    def _settle(self, upload: Upload, outcome: Message) -> None:
+        if outcome["result"] != "failed":
+            uploads.settle(upload)
+        elif outcome["code"] in _NO_DOCUMENT:
+            self._forget(upload)
+        elif outcome["code"] not in _NOT_ITS_FAULT:
+            uploads.fail(upload, outcome["code"], outcome["reason"])
+
+    def _forget(self, upload: Upload) -> None:
         with self._lock:
-            if self._in_jobs[upload.doc_id]:  # it was sent twice, and only one of them is cancelled
+            if self._in_jobs[upload.doc_id]:  # it was sent twice, and the other job looks after it
                 return
             if self._is_known(upload):
                 uploads.settle(upload)

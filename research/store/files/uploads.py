@@ -6,8 +6,9 @@
                             failed.json     why it could not be read
 
 A folder comes into its place in one rename, with `waiting` in it: a server that is killed finds at its next start what
-it had accepted. The file of a document that is removed goes with it, for it is the index's own. One that could not be
-read stays, with the reason, until somebody sends or ingests it again or takes it away: `ctx doctor` tells of it.
+it had accepted. The file of a document that is removed goes with it, for it is the index's own. One that took too long
+or met a mistake of ours stays, with the reason, until somebody sends or ingests it again or takes it away: `ctx doctor`
+tells of it. One that nobody can read does not stay.
 A backup holds none of them: the text and the pictures of their pages are in it, the originals are not.
 """
 

@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -303,7 +303,7 @@ def real_pdf(folder: Path, text: str) -> bytes:
     return write_pdf(folder / "sent.pdf", [text]).read_bytes()
 
 
-def test_uploads_become_documents_and_what_fails_is_marked(served: Served, tmp_path: Path) -> None:
+def test_uploads_become_documents_and_what_fails_is_told(served: Served, tmp_path: Path) -> None:
     paths = served.paths
     walrus = real_pdf(tmp_path, "The walrus has tusks.")
     document = served.ended(served.send(("walrus.pdf", walrus), ("broken.pdf", PDF), ("again.pdf", walrus)))
@@ -314,13 +314,39 @@ def test_uploads_become_documents_and_what_fails_is_marked(served: Served, tmp_p
     assert document["files"][1]["reason"]
     assert names(paths) == ["walrus.pdf"]
     assert stored.waiting_uploads(paths) == []
-    [left] = stored.left_uploads(paths, {document["files"][0]["doc_id"]})
-    assert (left.upload.name, left.waiting) == ("broken.pdf", False)
-    assert "damaged" in left.reason
+    assert [upload.name for upload in stored.all_uploads(paths)] == ["walrus.pdf"], "nobody can read the other"
     again = served.ended(served.send(("walrus.pdf", walrus)))
     assert again["files"][0]["result"] == "unchanged"
     remove(paths, plan_removal(paths, ["walrus.pdf"]).documents)
-    assert [upload.name for upload in stored.all_uploads(paths)] == ["broken.pdf"]
+    assert stored.all_uploads(paths) == []
+
+
+def outcome_of(code: str) -> Callable[[Sequence[Path]], subprocess.Popen[bytes]]:
+    """Starts a real process that says of every file that it failed, and why."""
+    script = (
+        "import json, sys\nfor path in sys.argv[2:]:\n"
+        "    said = {'source_path': path, 'result': 'failed', 'code': sys.argv[1], 'reason': 'because'}\n"
+        "    print(json.dumps({'event': 'file', **said}))\nprint(json.dumps({'event': 'done', 'summary': {'interrupted': False}}))"
+    )
+
+    def start(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-S", "-c", script, code, *map(str, paths)], stdout=subprocess.PIPE)
+
+    return start
+
+
+@pytest.mark.parametrize(
+    ("code", "kept", "waits"),
+    [("damaged", False, False), ("timeout", True, False), ("internal", True, False), ("killed", True, True)],
+)
+def test_what_becomes_of_a_file_that_fails_depends_on_why(
+    paths: IndexPaths, code: str, kept: bool, waits: bool
+) -> None:
+    served = Served(paths, outcome_of(code))
+    assert served.ended(served.send(("a.pdf", PDF)))["files"][0]["reason"] == "because"
+    left = stored.left_uploads(paths, set())
+    assert [(each.waiting, each.reason) for each in left] == ([(waits, "" if waits else "because")] if kept else [])
+    served.stop()
 
 
 def never(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
