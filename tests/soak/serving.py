@@ -142,7 +142,7 @@ def _search(pick: Random, doc_id: str, pages: int) -> Wanted:
 
 def _page(pick: Random, doc_id: str, pages: int) -> Wanted:
     path = f"{DOCUMENTS}/{doc_id}/pages/{pick.randrange(1, pages + 1)}"
-    return Wanted("GET", path + pick.choice(["", "", "/image", "/thumbnail", "?question=how+many+weeks"]))
+    return Wanted("GET", path + pick.choice(["", "", "/image", "/image", "/thumbnail", "?question=how+many+weeks"]))
 
 
 def _document(pick: Random, doc_id: str, pages: int) -> Wanted:
@@ -206,13 +206,13 @@ def _large(pick: Random, doc_id: str, pages: int) -> Wanted:
 
 _FOREIGN = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
 _KINDS: list[tuple[Callable[[Random, str, int], Wanted], int]] = [
-    (_ask, 4),
-    (_search, 4),
+    (_ask, 3),
+    (_search, 3),
     (_page, 25),
     (_document, 15),
     (_file, 6),
-    (_state, 16),
-    (_shown, 5),
+    (_state, 18),
+    (_shown, 4),
     (_unknown, 10),
     (_nonsense, 8),
     (_stranger, 5),
