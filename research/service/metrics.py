@@ -49,6 +49,8 @@ class Measured:
         trace = taken_up(scope["headers"])
         token = TRACE.set(trace)
         ended = self._recorder.request(scope["method"], trace) if self._recorder else None
+        if (own := TRACE.get()) is not trace:  # a recorder has a span for it, which is what the answer should name
+            scope.setdefault("state", {})["traceparent"] = own["traceparent"]
         status = 0
 
         async def sending(message: Message) -> None:

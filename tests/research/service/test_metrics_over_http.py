@@ -102,6 +102,27 @@ def test_strangers_do_not_read_it(running: Running) -> None:
     _run(work())
 
 
+def test_spans_are_exported_where_the_environment_says_so(
+    sample_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
+    made = assemble(Index(sample_index), ServeOptions(token_file=tmp_path / "token"), start_job=start_job)
+    running = Running(made, (tmp_path / "token").read_text(encoding="ascii").strip())
+
+    async def work() -> None:
+        traceparent = f"00-{TRACE_ID}-00f067aa0ba902b7-01"
+        answer = await running.get("/api/search?q=parental+leave", traceparent=traceparent)
+        assert answer.status_code == 200
+        await made.service.close()  # sends what is left
+
+    _run(work())
+    told = capsys.readouterr().err
+    names = ("GET /api/search", "search", "retrieve", "fuse", "passages")
+    assert [name for name in names if f'"name": "{name}"' not in told] == []
+    assert told.count(f'"trace_id": "0x{TRACE_ID}"') >= len(names)
+    assert "parental" not in told
+
+
 def test_the_trace_of_a_request_is_told_in_its_answer(running: Running) -> None:
     async def work() -> None:
         answer = await running.get("/health", traceparent=f"00-{TRACE_ID}-00f067aa0ba902b7-01")
