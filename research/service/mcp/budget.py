@@ -35,6 +35,7 @@ IN_CONTENT = "The text is in this result's text content. If you see none, call a
 IN_STRUCTURED = "The text is in structuredContent.text. If you see none, call again with text_in='content'."
 
 _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]')
+_PATIENCE = 8  # two guesses too high, and halving is quicker
 _SLACK = 24  # tokens that are not worth another try
 _ERROR_TOKENS = 150  # so that with its frame an error is no longer than the least budget
 
@@ -93,7 +94,13 @@ class Budget:
     text_in: TextIn = "content"
 
     def cost(self, reply: Reply) -> int:
-        return counter().count(shown(reply, self.text_in).to_json())
+        """The most it can come to: all of it as JSON, or as a client hands on its parts."""
+        result = shown(reply, self.text_in)
+        whole = counter().count(result.to_json())
+        if result.structured is None:
+            return whole
+        spaced = json.dumps(result.structured, ensure_ascii=False)
+        return max(whole, counter().count(result.text) + counter().count(spaced))
 
     def room(self, reply: Reply) -> int:
         """What is left beside a reply; less than nothing if it is too long itself."""
@@ -135,6 +142,7 @@ def filled(
     """The reply with as many tokens of quoted text as fit, beginning with a guess. `render` gives one for a number of
     tokens, and `first` is what it gives for the guess."""
     best, low, high = None, 0, budget.max_tokens  # the most that fit, the least that did not
+    step = 2  # what is cut falls on the next sentence, and a small step may change nothing
     for _ in range(tries):
         reply = first or render(tokens)
         first = None
@@ -144,9 +152,9 @@ def filled(
             if room <= _SLACK + budget.max_tokens // 25 or not reply.truncated:
                 break
         else:
-            high = tokens
-        guess = tokens + room - 4
-        tokens = guess if low < guess < high else (low + high) // 2
+            high, step = tokens, 2 * step
+        guess = tokens + room - step
+        tokens = guess if low < guess < high and step <= _PATIENCE else (low + high) // 2
         if tokens <= low:
             break
     if best is None:

@@ -9,6 +9,8 @@ never does. Progress comes on the answer's own stream; a client cancels by closi
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -18,10 +20,12 @@ from research.observe.log import log_failure
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from research.service.asgi import Receive, Scope, Send
+    from research.service.asgi import Message, Receive, Scope, Send
     from research.service.mcp.toolbox import Toolbox
 
 _STOP_SECONDS = 4.0
+# Escapes of characters, not behind a backslash that is escaped itself.
+_ESCAPES = re.compile(rb"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-fA-F]{4})+)")
 _ONLY_POST = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Send requests by POST"}}'
 
 
@@ -47,7 +51,7 @@ class McpMount:
         if manager is None:
             await _answer(send, 503, _unavailable("The server is stopping"), [])
             return
-        await manager.handle_request(scope, receive, send)
+        await manager.handle_request(scope, receive, _InUtf8(send))
 
     async def close(self) -> None:
         """End what runs, within a few seconds. Nothing begins afterwards."""
@@ -64,10 +68,10 @@ class McpMount:
             await asyncio.get_running_loop().run_in_executor(None, self._toolbox.stop_ingests)
 
     async def _started(self) -> StreamableHTTPSessionManager | None:
-        """The manager, made by the first request; None once it has ended."""
-        if self._manager is None:
+        """The manager, made by the first request; None once it has ended. One whose task failed is made again."""
+        if not self._runs():
             async with self._starting:
-                if self._manager is None and not self._stopping.is_set():
+                if not self._runs() and not self._stopping.is_set():
                     # To import the SDK takes half a second, which the event loop must not stand still for.
                     manager = await asyncio.get_running_loop().run_in_executor(None, self._made)
                     ready = asyncio.Event()
@@ -75,6 +79,9 @@ class McpMount:
                     await ready.wait()
                     self._manager = manager
         return self._manager
+
+    def _runs(self) -> bool:
+        return self._manager is not None and self._running is not None and not self._running.done()
 
     def _made(self) -> StreamableHTTPSessionManager:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -98,6 +105,46 @@ class McpMount:
             log_failure("mcp", "the session manager", error)
         finally:
             ready.set()
+
+
+class _InUtf8:
+    """Passes an answer on with its characters as they are. The SDK spells what is not ASCII as `\\u2026`: up to six
+    times the tokens for whoever reads the wire, where over pipes and by older versions of the protocol it is UTF-8."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._start: Message | None = None  # of an answer whose length is not known yet
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_json(message):
+            self._start = message
+            return
+        if message["type"] == "http.response.body" and b"\\u" in message.get("body", b""):
+            message = {**message, "body": _ESCAPES.sub(_unescaped, message["body"])}
+        if self._start is not None:
+            start, self._start = self._start, None
+            await self._send(_with_length(start, message))
+        await self._send(message)
+
+
+def _is_json(start: Message) -> bool:
+    return any(name == b"content-type" and kind.startswith(b"application/json") for name, kind in start["headers"])
+
+
+def _with_length(start: Message, body: Message) -> Message:
+    """The beginning of an answer with the length that its body has now."""
+    if body.get("more_body"):
+        return start
+    others = [(name, value) for name, value in start["headers"] if name != b"content-length"]
+    return {**start, "headers": [*others, (b"content-length", b"%d" % len(body.get("body", b"")))]}
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    text = json.dumps(json.loads(b'"%s"' % found[2]), ensure_ascii=False)[1:-1]
+    try:
+        return found[1] + text.encode()
+    except UnicodeEncodeError:  # half a character
+        return found[0]
 
 
 def _unavailable(words: str) -> bytes:

@@ -92,7 +92,7 @@ def ask(
     def context(tokens: int, sources: int) -> ResearchContext:
         found = index.ask(
             question,
-            max_tokens=max(1, tokens),
+            max_tokens=tokens or 1,
             max_sources=sources,
             num_results=max(max_sources, index.settings.num_results),
             mode=mode,
@@ -104,16 +104,20 @@ def ask(
         return found
 
     bare = budget.room(answer_reply(None, max_sources))
-    everything = context(bare - max_sources * _ENTRY_TOKENS, max_sources)
+    tokens = max(1, bare - max_sources * _ENTRY_TOKENS)
+    everything = context(tokens, max_sources)
     total = len(everything.sources) + len(everything.dropped)
     # Few sources with something to say are better than many without.
     sources = max(1, min(total, bare // (_ENTRY_TOKENS + _LEAST_OF_A_SOURCE)))
-    first = answer_reply(everything, total) if sources == total else None
+    if sources >= total:  # and those are all there are
+        first: Reply | None = answer_reply(everything, total)
+    else:
+        first, tokens = None, bare - sources * _ENTRY_TOKENS
 
     def render(tokens: int) -> Reply:
         return answer_reply(context(tokens, sources), total)
 
-    return filled(render, bare - sources * _ENTRY_TOKENS, budget, tries=_TRIES, first=first)
+    return filled(render, tokens, budget, tries=_TRIES, first=first)
 
 
 def answer_reply(context: ResearchContext | None, found: int) -> Reply:
