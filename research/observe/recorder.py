@@ -119,6 +119,7 @@ class Recorders:
 
     def __init__(self, *recorders: Recorder) -> None:
         self._recorders = recorders
+        self._of_requests = [(each, each.request) for each in recorders if isinstance(each, RequestRecorder)]
         self._failed: set[int] = set()
 
     def time(self, stage: str) -> AbstractContextManager[None]:
@@ -140,12 +141,11 @@ class Recorders:
 
     def request(self, method: str, trace: Mapping[str, str]) -> Ended:
         told: list[tuple[Recorder, Ended]] = []
-        for recorder in self._recorders:
-            if isinstance(recorder, RequestRecorder):
-                try:
-                    told.append((recorder, recorder.request(method, trace)))
-                except Exception as error:  # noqa: BLE001
-                    self.failed(recorder, error)
+        for recorder, request in self._of_requests:
+            try:
+                told.append((recorder, request(method, trace)))
+            except Exception as error:  # noqa: BLE001
+                self.failed(recorder, error)
 
         def ended(route: str, status: int) -> None:
             for recorder, tell in reversed(told):
