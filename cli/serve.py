@@ -106,6 +106,8 @@ def command(
     if not index.exists and not allow_ingest:
         nothing = index.nothing_found()
         raise type(nothing)(nothing.message, hint=f"{nothing.hint}, or start with --allow-ingest")
+    if index.exists:
+        index.totals()  # whoever starts it hears that it cannot be read, and not the first who asks
     return _serve(index, options, given, open_page=open_page)
 
 

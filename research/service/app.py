@@ -86,12 +86,16 @@ def _add_state(app: FastAPI, service: Service) -> None:
         return json_response({"status": "ok"})
 
     @app.get("/ready", tags=["state"], summary="Whether the index can be asked", response_class=Response)
-    async def ready() -> Response:
+    async def ready(request: Request) -> Response:
         if service.stopping.is_set():
-            return problem_response(Problem(503, "The server is stopping"))
+            return problem_response(Problem(503, "The server is stopping"), _instance(request))
         if not service.index.exists and service.options.allow_ingest:  # it can be filled, which is what it is there for
             return json_response({"status": "ready", "empty": True})
-        documents, _ = await service.look(lambda index: index.totals())
+        try:
+            documents, _ = await service.look(lambda index: index.totals())
+        except CtxError:  # anybody may ask this, and the reason names the index's folder
+            hint = "ask with a token to hear why, or run: ctx doctor"
+            return problem_response(Problem(503, "The index cannot be asked", hint=hint), _instance(request))
         return json_response({"status": "ready", "empty": documents == 0})
 
     @app.get(

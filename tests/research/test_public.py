@@ -44,6 +44,7 @@ MAY_IMPORT = {
         "research.filters",
         "research.folders",
         "research.index",
+        "research.markdown",
         "research.models",
         "research.observe",
         "research.records",
@@ -51,6 +52,7 @@ MAY_IMPORT = {
         "research.service",
         "research.settings",
         "research.telemetry",
+        "research.visible_text",
     },
     "research/store": {
         "research.boxes",
