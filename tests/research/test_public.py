@@ -47,6 +47,7 @@ MAY_IMPORT = {
         "research.markdown",
         "research.models",
         "research.observe",
+        "research.pictures",
         "research.records",
         "research.reports",
         "research.service",
