@@ -326,7 +326,8 @@ def outcome_of(code: str) -> Callable[[Sequence[Path]], subprocess.Popen[bytes]]
     script = (
         "import json, sys\nfor path in sys.argv[2:]:\n"
         "    said = {'source_path': path, 'result': 'failed', 'code': sys.argv[1], 'reason': 'because'}\n"
-        "    print(json.dumps({'event': 'file', **said}))\nprint(json.dumps({'event': 'done', 'summary': {'interrupted': False}}))"
+        "    print(json.dumps({'event': 'file', **said}))\n"
+        "print(json.dumps({'event': 'done', 'summary': {'interrupted': False}}))"
     )
 
     def start(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
