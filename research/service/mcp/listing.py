@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from research.service.mcp.budget import Budget, Reply, TextIn, longest
-from research.service.mcp.tools import short_name
-from research.visible_text import phrase
+from research.service.mcp.tools import in_line, short_name
 
 if TYPE_CHECKING:
     from research.index import Index
     from research.records import DocumentInfo
-
-_TITLE = 120
 
 
 def list_documents(
@@ -78,7 +75,7 @@ def outline(
         if following is not None:
             notes.append(f"Truncated: go on with offset={following}, or ask for a smaller depth.")
         lines = [
-            f"{'  ' * (level - 1)}{phrase(title)[:_TITLE]} (page {page})"
+            f"{'  ' * (level - 1)}{in_line(title)} (page {page})"
             for level, page, title in entries[offset : offset + count]
         ]
         fields: dict[str, Any] = {
@@ -105,8 +102,8 @@ def _which(offset: int, count: int) -> str:
 
 
 def _document_line(info: DocumentInfo, tags: Sequence[str]) -> str:
-    title = phrase(info.title)[:_TITLE]
+    title = in_line(info.title)
     said = f"{info.doc_id} {short_name(info.filename)} ({info.num_pages} pages)"
     if title:
         said += f" {title}"
-    return f"{said} [{', '.join(map(phrase, tags))}]" if tags else said
+    return f"{said} [{', '.join(map(in_line, tags))}]" if tags else said

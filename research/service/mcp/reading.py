@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import NothingFoundError
 from research.service.mcp.budget import Budget, Picture, Reply, TextIn, escaped_counter, filled
-from research.service.mcp.tools import short_name, suspicion_notes
-from research.visible_text import phrase
+from research.service.mcp.tools import in_line, short_name, suspicion_notes
 
 if TYPE_CHECKING:
     from research.index import Index
     from research.models import Item, PageView
 
 _TRIES = 12
-_SECTION = 120
 _JPEG_QUALITY = 80
 NO_TEXT = "(no text on this page; page_image shows it)"
 
@@ -144,9 +142,9 @@ class _Reading:
         facts = self._asked.item.metadata
         name = short_name(str(facts["filename"]))
         notes = [f"{name}, {self._asked.num_pages} pages. Cite as [n]: " + " ".join(_places(kept))]
-        label, section = str(facts["page_label"]), phrase(str(facts["section_path"]))[:_SECTION]
+        label, section = str(facts["page_label"]), in_line(str(facts["section_path"]))
         if label and label != str(self._number):
-            notes.append(f"Printed on page {self._number}: {phrase(label)[:20]}.")
+            notes.append(f"Printed on page {self._number}: {in_line(label, 20)}.")
         if section:
             notes.append(f"Section of page {self._number}: {section}")
         if next_start is not None:

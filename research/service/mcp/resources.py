@@ -14,8 +14,7 @@ from research.errors import NothingFoundError, UsageError
 from research.service.mcp import listing, reading
 from research.service.mcp.budget import MOST_TOKENS
 from research.service.mcp.parameters import shown
-from research.service.mcp.tools import short_name
-from research.visible_text import phrase
+from research.service.mcp.tools import in_line, short_name
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -25,7 +24,6 @@ DOCUMENT_TEMPLATE = "ctx://doc/{id}"
 MIME_TYPE = "text/markdown"
 
 _PAGE_SIZE = 100
-_TITLE = 200
 _URI = re.compile(r"ctx://doc/(?P<id>[0-9a-f]{16}|file-[0-9a-f]{16}(?:-[0-9]{1,9})?)(?:/page/(?P<page>[0-9]{1,9}))?")
 
 
@@ -47,7 +45,7 @@ def document_entries(index: Index, cursor: str) -> tuple[list[DocumentEntry], st
         DocumentEntry(
             DOCUMENT_TEMPLATE.format(id=info.doc_id),
             short_name(info.filename),
-            phrase(info.title)[:_TITLE],
+            in_line(info.title),
             info.num_pages,
         )
         for info in documents[start : start + _PAGE_SIZE]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from research.context.injection.headers import neutralize_headers
 from research.errors import CtxError
 from research.filters import Filters
 from research.service.mcp.budget import Budget, Reply, TextIn, escaped_counter, filled, longest
@@ -178,6 +179,12 @@ def short_name(filename: str) -> str:
     return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-_NAME // 2 :]}"
 
 
+def in_line(text: str, most: int = _NAME) -> str:
+    """Text of a document in a line of ours: on one line, no longer than that, and no header of ours."""
+    line = neutralize_headers(phrase(text))
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 def _filters(documents: Sequence[str], pages: str | None, tags: Sequence[str]) -> Filters | None:
     return Filters(documents=tuple(documents), pages=pages or "", tags=tuple(tags)) or None
 
@@ -228,9 +235,6 @@ def _answer_fields(
 
 
 def _result_line(result: PageResult) -> str:
-    section = f", {phrase(result.section_path)[:_NAME]}" if result.section_path else ""
-    snippet = phrase(result.snippet)
-    if len(snippet) > _SNIPPET:
-        snippet = f"{snippet[: _SNIPPET - 1]}…"
+    section = f", {in_line(result.section_path)}" if result.section_path else ""
     head = f"[{result.citation}] {short_name(result.filename)}, page {result.page}{section}"
-    return f"{head} | {result.ref} | {result.relevance_score:.2f}\n{snippet}"
+    return f"{head} | {result.ref} | {result.relevance_score:.2f}\n{in_line(result.snippet, _SNIPPET)}"
