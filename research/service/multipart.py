@@ -51,9 +51,9 @@ class Receiver:
                 "on_part_end": self._on_part_end,
                 "on_end": self._on_end,
             },
-            max_header_count=_HEADERS,
-            max_header_size=_HEADER_BYTES,
         )
+        # Its own limits, where it has some, are tighter than long names are; ours hold for every version of it.
+        self._parser.max_header_count, self._parser.max_header_size = _HEADERS, _HEADER_BYTES
         self._parser.logger = logger_of("service")  # its own would print on stderr
         self._lock = threading.Lock()
         self._dropped = False
@@ -132,6 +132,8 @@ class Receiver:
 
     def _on_header_value(self, data: bytes, start: int, end: int) -> None:
         self._header[1].extend(data[start:end])
+        if len(self._header[1]) > _HEADER_BYTES:
+            raise _malformed("a header is too long")
 
     def _on_header_end(self) -> None:
         name, value = self._header
