@@ -18,6 +18,7 @@ export class AnswerView {
   constructor(root) {
     this.root = root;
     this.asked = ""; // the key of what is shown
+    this.model = ""; // that writes answers, if there is one
     this.sources = [];
     this.running = null;
   }
@@ -40,7 +41,7 @@ export class AnswerView {
     try {
       for await (const { name, data } of events("/api/research/ask", { method: "POST", body: requestFor(place.ask), signal: running.signal })) {
         if (running.signal.aborted) return;
-        if (name === "context") await this.found(data, running);
+        if (name === "context") await this.found(data, place, running);
         else if (name === "piece") this.written?.add(data.text);
         else if (name === "answer") this.written?.end(data);
         else if (name === "problem") throw new Problem(data);
@@ -72,11 +73,12 @@ export class AnswerView {
     else this.root.replaceChildren(view);
   }
 
-  async found(answer, running) {
+  async found(answer, place, running) {
     const marks = await marksOf(answer, running.signal);
     if (running.signal.aborted) return;
     this.sources = answer.sources;
-    this.written = new WrittenAnswer(answer, (number) => this.cite(number), () => this.running.abort());
+    const writes = place.ask.write && answer.sources.length && answer.confidence?.level !== "none";
+    this.written = new WrittenAnswer(writes ? this.model : "", (number) => this.cite(number), () => this.running.abort());
     this.root.replaceChildren(
       this.head(answer),
       this.written.element,

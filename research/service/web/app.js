@@ -78,6 +78,7 @@ async function lookAround() {
     ? "The index is empty. Add documents first."
     : `${counted(status.documents, "document")}, ${counted(status.pages, "page")}. Answers are quoted word for word, with their pages.`;
   form.offerModel(status.model);
+  answer.model = status.model;
   uploads.allow(status.ingest_allowed);
   byId("ask-view").classList.toggle("empty", status.empty);
   const [known, tagged] = await Promise.all([getJson("/api/documents?limit=1000"), getJson("/api/tags")]);

@@ -51,17 +51,12 @@ export function pageHash(id, number) {
 
 export const emptyAsk = () => ({ q: "", sources: null, write: true, doc: [], tag: [], pages: "", under: "", since: "", until: "" });
 
-/** How many filters an ask has. */
-export function filtersIn(ask) {
-  return ask.doc.length + ask.tag.length + SINGLE.filter((name) => ask[name]).length;
-}
-
 /** The body of a request for it. */
 export function requestFor(ask) {
   const filters = { documents: ask.doc, tags: ask.tag, pages: ask.pages, since: ask.since, until: ask.until };
   if (ask.under) filters.under = [ask.under];
   const body = { query: ask.q, stream: true };
-  if (filtersIn(ask)) body.filters = filters;
+  if ([...LISTS, ...SINGLE].some((name) => ask[name].length)) body.filters = filters;
   if (ask.sources) body.max_sources = ask.sources;
   if (!ask.write) body.write = false;
   return body;

@@ -1,7 +1,7 @@
 // The question box: its history, its filters, and what is read from them.
 
-import { byId, el, icon, iconButton } from "./dom.js";
-import { emptyAsk, filtersIn } from "./place.js";
+import { byId, el, icon, iconButton, visible } from "./dom.js";
+import { emptyAsk } from "./place.js";
 
 const HISTORY = "ctx.history";
 const MOST = 50;
@@ -57,6 +57,7 @@ export class QuestionForm {
     byId("known-documents").replaceChildren(...documents.map((each) => el("option", { value: each.filename }, each.title)));
     byId("known-tags").replaceChildren(...tags.map(({ tag }) => el("option", { value: tag })));
     this.lists.doc.draw();
+    this.tellFilters();
   }
 
   offerModel(name) {
@@ -83,10 +84,17 @@ export class QuestionForm {
 
   tellFilters() {
     const ask = this.read();
-    const count = filtersIn(ask);
-    byId("filters-set").textContent = count ? `(${count} set)` : "";
-    if (count || ask.sources) byId("filters").classList.add("set");
-    else byId("filters").classList.remove("set");
+    const told = [
+      ...ask.doc.map((id) => this.names.get(id) ?? id),
+      ...ask.tag.map((tag) => `tag ${tag}`),
+      ask.pages && `pages ${ask.pages}`,
+      ask.under && `under ${ask.under}`,
+      ask.since && `since ${ask.since}`,
+      ask.until && `until ${ask.until}`,
+      ask.sources && `${ask.sources} sources at most`,
+    ].filter(Boolean);
+    byId("filters-set").textContent = visible(told.join(" · "));
+    byId("filters").classList.toggle("set", told.length > 0);
   }
 
   onKey(event) {

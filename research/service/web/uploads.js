@@ -58,14 +58,19 @@ export class Uploads {
   }
 
   async send(files) {
-    const pdfs = files.filter((file) => file.type === "application/pdf" || /\.pdf$/i.test(file.name));
     this.onShow();
-    const row = new JobRow(pdfs.length ? pdfs.map((file) => file.name) : files.map((file) => file.name));
-    this.listed.prepend(row.element);
-    if (!pdfs.length) {
-      row.fail({ title: "Only PDFs can be added", hint: "choose files that end in .pdf" });
-      return;
+    // One file that is no PDF would have all of them refused.
+    const are = await Promise.all(files.map(isPdf));
+    const others = files.filter((file, number) => !are[number]).map((file) => file.name);
+    const pdfs = files.filter((file, number) => are[number]);
+    if (others.length) {
+      const refused = new JobRow(others);
+      this.listed.prepend(refused.element);
+      refused.fail({ title: others.length === 1 ? "This is no PDF, and was not added" : `${counted(others.length, "file")} are no PDFs, and were not added` });
     }
+    if (!pdfs.length) return;
+    const row = new JobRow(pdfs.map((file) => file.name));
+    this.listed.prepend(row.element);
     try {
       row.tell("Sending", 0, 1);
       const answer = await upload(pdfs, (sent, total) => row.tell("Sending", sent, total));
@@ -88,7 +93,6 @@ export class Uploads {
         for await (const { name, data } of events(job.events_url)) {
           if (name === "job" || name === "done") current = data;
           if (name === "progress") current = { ...current, state: data.state ?? "running", progress: data };
-          if (name === "file") this.onAdded();
           shown.draw(current);
         }
         if (!ENDED.includes(current.state)) current = await getJson(job.url);
@@ -124,6 +128,15 @@ export class Uploads {
       change(-depth);
       this.send([...event.dataTransfer.files]);
     });
+  }
+}
+
+/** By how it begins, as readers of PDFs have it; names and types say what anybody likes. */
+async function isPdf(file) {
+  try {
+    return (await file.slice(0, 1024).text()).includes("%PDF-");
+  } catch {
+    return false; // a folder, or a file that may not be read
   }
 }
 

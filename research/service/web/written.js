@@ -11,20 +11,19 @@ const SIGNS = {
 const NO_CLAIM = ["a heading", "a list of sources"]; // reasons of sentences that claim nothing
 
 export class WrittenAnswer {
-  /** `cite` makes the link of a citation; `stop` ends the writing. */
-  constructor(answer, cite, stop) {
+  /** `model` is to write it, if it has a name. `cite` makes the link of a citation, `stop` ends the writing. */
+  constructor(model, cite, stop) {
     this.cite = cite;
     this.text = "";
-    this.element = el("section", { class: "written", hidden: true, "aria-label": "Written answer" });
     this.body = el("p", { class: "written-text", dir: "auto" });
-    this.stopped = el("button", { type: "button", class: "quiet small", on: { click: () => this.stop(stop) } }, "Stop");
+    const stopped = el("button", { type: "button", class: "quiet small", on: { click: () => this.stop(stop) } }, "Stop");
+    // There from the beginning, with room for a few lines: what stands below it is being read already.
+    this.element = el("section", { class: "written writing", hidden: !model, "aria-label": "Written answer" },
+      el("p", { class: "soft written-head" }, el("span", {}, `${model} is writing from the sources …`), stopped), this.body);
   }
 
   add(piece) {
-    if (!this.text) {
-      this.element.hidden = false;
-      this.element.replaceChildren(el("p", { class: "soft written-head" }, el("span", {}, "A model is writing from the sources …"), this.stopped), this.body);
-    }
+    this.element.hidden = false;
     this.text += piece;
     this.body.replaceChildren(...this.cited(this.text));
   }
@@ -37,15 +36,19 @@ export class WrittenAnswer {
 
   /** The answer's last word: the whole of it, checked. */
   end(answer) {
-    const written = answer.written;
-    if (!written) return;
+    const { written } = answer;
     const parts = [];
+    if (!written) {
+      this.element.hidden = true;
+      return;
+    }
     if (written.text.trim()) parts.push(...this.checked(answer));
     if (written.problem && written.code !== "not_asked") {
       parts.push(problemView({ title: written.text ? `The answer is not all of it: ${written.problem}` : `${written.model || "The model"} wrote no answer: ${written.problem}`, hint: written.hint }));
     }
     for (const note of written.notes ?? []) parts.push(el("p", { class: "soft" }, note));
     this.element.hidden = !parts.length;
+    this.element.classList.remove("writing");
     this.element.replaceChildren(...parts);
   }
 
