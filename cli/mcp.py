@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from cli.options import common, index_of, settings_for
+from cli.output import say
 from research.errors import CtxError, UsageError
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ def command(
     roots = _roots(root or [], allow_ingest=allow_ingest)
     placed = _text_in(text_in)
     index = index_of(settings_for(given))
+    if sys.stdin.isatty() and not given.quiet:
+        say("ctx: an agent's program starts this and talks to it; see README, For agents (MCP). Ctrl-D ends it")
     # From here on what any library prints goes to stderr, and nobody else reads what the client sends.
     stdin, stdout = _own(0, os.O_RDONLY), _own(1, os.O_WRONLY)
     with _warmed(index) as threads:
