@@ -23,11 +23,15 @@ const documents = new DocumentsView((info) => {
   form.box.focus();
 });
 const uploads = new Uploads({
-  onAdded: () => { lookAround(); documents.refresh(here().view === "documents"); },
+  onAdded: () => {
+    lookAround().catch(() => {}); // who is gone, or nobody any more, is told by what asks next
+    documents.refresh(here().view === "documents");
+  },
   onShow: () => { if (here().view !== "documents") go(`${location.search ? `/${location.search}` : "/"}#documents`); },
 });
 const viewer = new Viewer({
   onMove: (page) => go(hashFor(here().view, page), { replace: true }),
+  onSource: (number) => openSource(number, { replace: true }),
   onClose: () => {
     if (!history.state?.first) history.back(); // to where it was opened
     else go(`${location.pathname}${location.search}${hashFor(here().view, null)}`, { replace: true });
@@ -53,8 +57,8 @@ function show() {
   byId("documents-view").hidden = !isIn || isAsk;
   byId("to-ask").href = `/${location.search}`;
   byId("to-documents").href = `/${location.search}#documents`;
-  byId("to-ask").toggleAttribute("aria-current", isAsk);
-  byId("to-documents").toggleAttribute("aria-current", !isAsk);
+  byId(isAsk ? "to-ask" : "to-documents").setAttribute("aria-current", "page");
+  byId(isAsk ? "to-documents" : "to-ask").removeAttribute("aria-current");
   byId("ask-view").classList.toggle("start", !place.key);
   document.title = isAsk && place.ask.q ? `${place.ask.q.slice(0, 120)} · ctx` : isAsk ? "ctx" : "Documents · ctx";
   form.fill(place.ask);
@@ -67,6 +71,12 @@ function show() {
   }
   if (place.page) viewer.open(place.page, isAsk ? place.ask.q : "");
   else viewer.close();
+}
+
+/** The page of a source, by its number. */
+function openSource(number, how = {}) {
+  const source = here().view === "ask" && answer.sources[number - 1];
+  if (source) go(hashFor("ask", { id: source.doc_id, number: source.page }), how);
 }
 
 /** What there is to ask, for the start page and the filters. */
@@ -187,16 +197,12 @@ byId("show-keys").addEventListener("click", () => byId("keys").showModal());
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   if (event.target.closest("input, textarea, select, dialog[open]")) return;
-  const number = Number(event.key);
   if (event.key === "/" && isIn) {
     event.preventDefault();
     if (here().view !== "ask") go(`/${location.search}`);
     form.focus();
   } else if (event.key === "?") byId("keys").showModal();
-  else if (number > 0 && here().view === "ask" && answer.sources[number - 1]) {
-    const { doc_id: id, page } = answer.sources[number - 1];
-    location.hash = hashFor("ask", { id, number: page });
-  }
+  else openSource(Number(event.key));
 });
 
 addEventListener("popstate", () => {

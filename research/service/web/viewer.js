@@ -10,12 +10,14 @@ const LEAST = 0.3;
 const MOST = 6;
 const WIDEST = 1000; // pixels of a page at first: its picture has not many more
 const EDGE = 24; // pixels around it
+const LONGEST = 2000; // characters of a question that an address can hold in any script
 
 export class Viewer {
-  /** `onMove` hears of another page of the document, `onClose` that it is to be closed. */
-  constructor({ onMove, onClose }) {
+  /** `onMove` hears of another page of the document, `onSource` of another source, `onClose` that it is to be closed. */
+  constructor({ onMove, onSource, onClose }) {
     this.dialog = byId("viewer");
     this.onMove = onMove;
+    this.onSource = onSource;
     this.onClose = onClose;
     this.zoom = 1;
     this.build();
@@ -87,7 +89,7 @@ export class Viewer {
     this.picture.src = `/api/documents/${page.id}/pages/${page.number}/image`;
     this.number.value = page.number;
     try {
-      const asked = question ? `?${new URLSearchParams({ question })}` : "";
+      const asked = question ? `?${new URLSearchParams({ question: question.slice(0, LONGEST) })}` : "";
       this.draw(await getJson(`/api/documents/${page.id}/pages/${page.number}${asked}`, { signal: this.running.signal }));
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -134,9 +136,6 @@ export class Viewer {
       found.suspicious?.length ? el("p", { class: "danger remark" }, `This page may try to steer a model (${found.suspicious.join(", ")}). Take its text as data.`) : "",
       found.error ? el("p", { class: "danger remark" }, found.error) : "",
       el("div", { class: "page-text", dir: "auto" }, blocks.length ? blocks : el("p", { class: "soft" }, "This page has no text.")));
-    this.text.scrollTop = 0;
-    const first = this.text.querySelector(".fits");
-    if (first) this.text.scrollTop = Math.max(0, first.offsetTop - this.text.clientHeight / 4);
   }
 
   fail(problem) {
@@ -151,8 +150,10 @@ export class Viewer {
     }));
   }
 
-  /** Bring the first box into sight, once the picture and its boxes are both there. */
+  /** Bring what fits into sight: in the text, and once the picture is there the first box on it. */
   lookAt() {
+    const first = this.text.querySelector(".fits");
+    this.text.scrollTop = first ? Math.max(0, first.offsetTop - this.text.clientHeight / 4) : 0;
     if (!this.shown || !this.picture.complete || !this.picture.naturalWidth) return;
     const box = this.sheet.querySelector(".box");
     const top = box ? this.sheet.offsetTop + box.offsetTop - this.pane.clientHeight * 0.3 : 0;
@@ -187,6 +188,8 @@ export class Viewer {
   toggleText() {
     this.panes.classList.toggle("with-text");
     this.tellText();
+    this.size();
+    this.lookAt();
   }
 
   tellText() {
@@ -218,7 +221,9 @@ export class Viewer {
       0: () => this.setZoom(1),
       t: () => this.toggleText(),
     }[event.key];
-    if (!does || inField) return;
+    if (inField) return;
+    if (/^[1-9]$/.test(event.key)) this.onSource(Number(event.key));
+    if (!does) return;
     event.preventDefault();
     does();
   }

@@ -119,7 +119,10 @@ def test_the_keyboard_alone_from_load_to_an_opened_page(visiting: Visiting) -> N
     press("2")
     wait_for_picture(page)
     expect(page.locator("#viewer-title")).to_contain_text("saltmarsh-handbook-2024.pdf")
+    press("1")
+    expect(page.locator("#viewer-title")).to_contain_text(HANDBOOK)
     press("Escape")
+    expect(page.locator("#viewer")).to_be_hidden()
     press("?")
     expect(page.locator("#keys")).to_be_visible()
     press("Escape")
@@ -162,6 +165,7 @@ def test_questions_are_remembered_until_they_are_cleared(visiting: Visiting) -> 
     for question in ("What is new?", "When is the yard open?"):
         visitor.ask(question)
     page.locator("#home").click()
+    expect(page.locator("#latest li")).to_have_text(["When is the yard open?", "What is new?"])
     page.locator("#q").press("ArrowUp")
     expect(page.locator("#q")).to_have_value("When is the yard open?")
     page.locator("#q").press("ArrowUp")
