@@ -111,5 +111,6 @@ def _mcp(service: Service, start_job: StartJob) -> McpMount:
         return Toolbox(service, door)
 
     mount = McpMount(toolbox)
+    service.when_stopping.append(mount.begin_stop)
     service.when_closing.insert(0, mount.close)
     return mount

@@ -113,6 +113,17 @@ def test_the_other_tools(agent: Driver) -> None:
     assert [page["page"] for page in fields_of(beside)["pages"]] == [6, 7, 8]
 
 
+def test_fields_are_as_they_were_promised(agent: Driver) -> None:
+    schemas = {tool.name: tool.output_schema for tool in agent.do("list_tools").tools}
+    document = {"document": HANDBOOK, "max_tokens": 600}
+    arguments = {"ask": {"question": LEAVE}, "search": {"question": LEAVE}, "list_documents": {}}
+    for tool in ("ask", "search", "get_page", "list_documents", "outline"):
+        for text_in in ("content", "structured"):
+            fields = fields_of(agent.call(tool, text_in=text_in, **arguments.get(tool, document)))
+            jsonschema.validate(fields, schemas[tool])
+            assert ("text" in fields) == (text_in == "structured") != ("note" in fields)
+
+
 def test_a_picture_comes_as_a_picture(agent: Driver) -> None:
     for options in ({}, {"question": LEAVE}):
         result = agent.call("page_image", document=HANDBOOK, page=7, **options)

@@ -52,12 +52,18 @@ class McpMount:
             return
         await manager.handle_request(scope, receive, _InUtf8(send))
 
-    async def close(self) -> None:
-        """End what runs, within a few seconds. Nothing begins afterwards."""
+    def begin_stop(self) -> None:
+        """Nothing begins any more, and ingests end in good order: whoever waits for one hears how. Does not wait."""
         self._closed = True
+        for ingest in self._toolbox.ingests if self._toolbox is not None else ():
+            ingest.stop()
+
+    async def close(self) -> None:
+        """End what runs, within a few seconds."""
+        self.begin_stop()
         if self._beginning is not None:
             await asyncio.wait([self._beginning])
-        if self._toolbox is not None:  # first, so that whoever waits for one still hears how it ended
+        if self._toolbox is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._toolbox.stop_ingests)
         self._stopping.set()
         if self._running is not None:

@@ -87,7 +87,7 @@ class Served:
             server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
 
             async def stop() -> None:
-                await mount.close()  # before connections are waited for: what runs in them ends by it
+                mount.begin_stop()  # before connections are waited for: what runs in them ends by it
                 server.should_exit = True
 
             loops.append((asyncio.get_running_loop(), stop))
@@ -97,6 +97,7 @@ class Served:
             self.port = server.servers[0].sockets[0].getsockname()[1]
             ready.set()
             await serving
+            await mount.close()
             self.after_close = await self._ask_closed(mount)
             closing = self._service.close()
             if closing is not None:
