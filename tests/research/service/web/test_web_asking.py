@@ -10,6 +10,8 @@ import pymupdf
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from research.index import Index
+from research.markdown import BULLET, Block, blocks
 from tests.conftest import SAMPLES
 from tests.loopback import Call, Serving
 from tests.research.service.web.browsing import ANSWER, ANSWER_PAGE, HANDBOOK, QUESTION, served, visit
@@ -296,3 +298,44 @@ def test_an_answer_that_a_model_writes_is_checked_before_the_eyes(
         expect(page.locator(".written")).to_be_hidden()
         assert "write=no" in page.url
         visitor.close()
+
+
+_BLOCKS = """async ([text, marks]) => {
+    const { blocksOf } = await import("/static/text.js");
+    return blocksOf(text, { marks }).map((block) => [
+        block.querySelector("table") ? "table" : block.tagName === "PRE" ? "code" : block.className || "text",
+        [...block.querySelectorAll("tr")].map((row) =>
+            [...row.cells].map((cell) => cell.textContent.replace(/\\s+/g, " "))),
+        block.querySelector("table") ? "" : block.textContent.replace(/\\s+/g, " ").trim(),
+        [...block.querySelectorAll("mark")].map((mark) => mark.textContent),
+    ]);
+}"""
+
+
+def test_the_text_of_a_page_is_what_a_terminal_shows(visiting: Visiting, own_index: Path) -> None:
+    """The page has a reader of markdown of its own, for it works with spans: it must see what ours sees."""
+    page = visiting().open("/")
+    with Index.open(own_index) as index:
+        texts = [view.item.text for info in index.documents() for view in index.pages(info.doc_id)]
+    texts += ["# A\n- b\n  c\n1. d\n> e | f | g\n\\# h\n----\n```\ni  |  j\n```\n| k \\| l | m |\n|---|---|\n| n | o |"]
+    for text in texts:
+        seen = page.evaluate(_BLOCKS, [text, []])
+        ours = blocks(text)
+        assert [kind for kind, *_ in seen] == [shown_kind(block) for block in ours]
+        assert [rows for _, rows, *_ in seen] == [[list(row) for row in block.rows] for block in ours]
+        assert [words for *_, words, _ in seen] == [" ".join(block.text.removeprefix(BULLET).split()) for block in ours]
+
+
+def shown_kind(block: Block) -> str:
+    return "text" if block.kind == "item" and not block.text.startswith(BULLET) else block.kind
+
+
+def test_marks_are_counted_in_characters(visiting: Visiting) -> None:
+    """Python counts characters, JavaScript halves of some of them."""
+    page = visiting().open("/")
+    text = "𝒳𝒴 leave\n\n| 😀 leave | b |\n|---|---|\n| leave |"
+    marks = [[at, at + 5] for at in range(len(text)) if text.startswith("leave", at)]
+    assert [found for *_, found in page.evaluate(_BLOCKS, [text, marks])] == [["leave"], ["leave", "leave"]]
+    hidden = "re\u202everse\u200bd\x1b[31m"
+    [[_, _, words, _]] = page.evaluate(_BLOCKS, [hidden, []])
+    assert words == "reversed�[31m"
