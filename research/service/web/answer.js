@@ -27,6 +27,7 @@ export class AnswerView {
     this.running?.abort();
     this.asked = "";
     this.sources = [];
+    this.root.classList.remove("stale");
     this.root.replaceChildren();
   }
 
@@ -59,8 +60,12 @@ export class AnswerView {
     this.root.setAttribute("aria-busy", "true");
     this.sources = [];
     say("Searching");
-    this.root.replaceChildren(el("div", { class: "waiting", "aria-hidden": "true" },
-      ...["w60", "w95", "w80"].map((width) => el("span", { class: `line ${width}` }))));
+    // What was shown stays, pale, until there is something else: most answers come before an eye has moved.
+    if (this.root.querySelector(".answer-head")) this.root.classList.add("stale");
+    else {
+      this.root.replaceChildren(el("div", { class: "waiting", "aria-hidden": "true" },
+        ...["w60", "w95", "w80"].map((width) => el("span", { class: `line ${width}` }))));
+    }
   }
 
   failed(problem, place) {
@@ -69,6 +74,7 @@ export class AnswerView {
       return;
     }
     const view = problemView(problem, problem.status === 422 ? null : () => this.show(place, { again: true }));
+    this.root.classList.remove("stale");
     if (this.sources.length) this.root.prepend(view);
     else this.root.replaceChildren(view);
   }
@@ -77,6 +83,7 @@ export class AnswerView {
     const marks = await marksOf(answer, running.signal);
     if (running.signal.aborted) return;
     this.sources = answer.sources;
+    this.root.classList.remove("stale");
     const writes = place.ask.write && answer.sources.length && answer.confidence?.level !== "none";
     this.written = new WrittenAnswer(writes ? this.model : "", (number) => this.cite(number), () => this.running.abort());
     this.root.replaceChildren(

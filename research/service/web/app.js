@@ -13,6 +13,7 @@ const THEME = "ctx.theme";
 const here = () => placeOf(new URL(location.href));
 
 let isIn = false; // somebody is signed in, as far as is known
+let offered = false; // the filters know what there is to choose from
 
 const answer = new AnswerView(byId("answer"));
 const form = new QuestionForm((ask) => go(searchFor(ask), { again: true }));
@@ -85,15 +86,23 @@ async function lookAround() {
   byId("version").textContent = `ctx ${status.version}`;
   byId("to-documents").textContent = status.documents ? `Documents ${status.documents.toLocaleString("en")}` : "Documents";
   byId("scope").textContent = status.empty
-    ? "The index is empty. Add documents first."
+    ? `The index is empty. Add documents ${status.ingest_allowed ? "first" : "with: ctx ingest FOLDER"}.`
     : `${counted(status.documents, "document")}, ${counted(status.pages, "page")}. Answers are quoted word for word, with their pages.`;
   form.offerModel(status.model);
   answer.model = status.model;
   uploads.allow(status.ingest_allowed);
   byId("ask-view").classList.toggle("empty", status.empty);
+  offered = false;
+  if (byId("filters").open || here().ask.doc.length) await offerChoices();
+  return status;
+}
+
+/** Documents and tags for the filters, once somebody looks at these. */
+async function offerChoices() {
+  if (offered) return;
+  offered = true;
   const [known, tagged] = await Promise.all([getJson("/api/documents?limit=1000"), getJson("/api/tags")]);
   form.offer(known.documents, tagged.tags);
-  return status;
 }
 
 async function begin() {
@@ -120,6 +129,8 @@ async function enter() {
     show();
     const status = await looking;
     byId("sign-out").hidden = false;
+    const canType = matchMedia("(hover: hover)").matches; // where a focus brings no keyboard onto the screen
+    if (canType && here().view === "ask" && !here().key && document.activeElement === document.body) form.focus();
     if (status.empty && here().view === "ask" && !here().key && status.ingest_allowed) go("/#documents", { replace: true });
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
@@ -167,6 +178,11 @@ byId("sign-out").addEventListener("click", async () => {
   session.dispatchEvent(new Event("over"));
 });
 
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // what stands behind the # is the view
+  byId("main").focus();
+});
+
 byId("home").addEventListener("click", (event) => {
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
@@ -180,17 +196,23 @@ byId("to-ask").addEventListener("click", (event) => {
   go(`/${location.search}`);
 });
 
+const isDark = () => (document.documentElement.dataset.theme ?? (prefersDark.matches ? "dark" : "light")) === "dark";
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+const tellTheme = () => byId("theme").setAttribute("aria-pressed", String(isDark()));
+tellTheme();
+prefersDark.addEventListener("change", tellTheme);
+
 byId("theme").addEventListener("click", () => {
-  const dark = document.documentElement.dataset.theme
-    ? document.documentElement.dataset.theme === "dark"
-    : matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+  tellTheme();
   try {
     localStorage.setItem(THEME, document.documentElement.dataset.theme);
   } catch {
     // It holds until the page is loaded again.
   }
 });
+
+byId("filters").addEventListener("toggle", () => offerChoices().catch(() => { offered = false; }));
 
 byId("show-keys").addEventListener("click", () => byId("keys").showModal());
 

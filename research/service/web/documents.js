@@ -13,7 +13,7 @@ export class DocumentsView {
   /** `onAsk` gets a document to ask alone. */
   constructor(onAsk) {
     this.onAsk = onAsk;
-    this.list = byId("documents");
+    this.list = byId("document-list");
     this.tags = new Set();
     this.isStale = true;
     byId("find").addEventListener("input", () => {

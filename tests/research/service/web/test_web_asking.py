@@ -49,6 +49,7 @@ def test_a_question_is_answered_and_the_page_shows_where(visiting: Visiting) -> 
     visitor = visiting()
     page = visitor.open("/")
     expect(page.locator("#scope")).to_contain_text("6 documents, 48 pages")
+    expect(page.locator("#q")).to_be_focused()
     visitor.ask()
     expect(page.locator("#answer h2.level")).to_have_text("High confidence")
     expect(page.locator("blockquote").first).to_contain_text(ANSWER)
@@ -80,10 +81,13 @@ def test_a_question_is_answered_and_the_page_shows_where(visiting: Visiting) -> 
 
 def test_the_keyboard_alone_from_load_to_an_opened_page(visiting: Visiting) -> None:
     visitor = visiting()
-    page = visitor.open("/")
+    page = visitor.open("/#documents")
     press = page.keyboard.press
+    page.wait_for_selector(".document")
     press("Tab")
     expect(page.locator(".skip")).to_be_focused()
+    press("Enter")
+    expect(page.locator("main")).to_be_focused()
     press("/")
     expect(page.locator("#q")).to_be_focused()
     page.keyboard.type(QUESTION)
