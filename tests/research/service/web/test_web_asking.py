@@ -122,6 +122,13 @@ def test_the_keyboard_alone_from_load_to_an_opened_page(visiting: Visiting) -> N
     press("Escape")
     expect(page.locator("#viewer")).to_be_hidden()
     expect(first).to_be_focused()
+
+
+def test_keys_for_sources_and_the_list_of_keys(visiting: Visiting) -> None:
+    visitor = visiting()
+    page = visitor.open("/")
+    press = page.keyboard.press
+    visitor.ask()
     press("2")
     wait_for_picture(page)
     expect(page.locator("#viewer-title")).to_contain_text("saltmarsh-handbook-2024.pdf")
