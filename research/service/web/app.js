@@ -28,13 +28,16 @@ const uploads = new Uploads({
     lookAround().catch(() => {}); // who is gone, or nobody any more, is told by what asks next
     documents.refresh(here().view === "documents");
   },
-  onShow: () => { if (here().view !== "documents") go(`${location.search ? `/${location.search}` : "/"}#documents`); },
+  onShow: () => {
+    if (here().view !== "documents") go(`${location.search ? `/${location.search}` : "/"}#documents`);
+  },
 });
 const viewer = new Viewer({
   onMove: (page) => go(hashFor(here().view, page), { replace: true }),
   onSource: (number) => openSource(number, { replace: true }),
   onClose: () => {
-    if (!history.state?.first) history.back(); // to where it was opened
+    if (!history.state?.first)
+      history.back(); // to where it was opened
     else go(`${location.pathname}${location.search}${hashFor(here().view, null)}`, { replace: true });
   },
 });
@@ -84,10 +87,13 @@ function openSource(number, how = {}) {
 async function lookAround() {
   const status = await getJson("/api/status");
   byId("version").textContent = `ctx ${status.version}`;
-  byId("to-documents").textContent = status.documents ? `Documents ${status.documents.toLocaleString("en")}` : "Documents";
+  byId("to-documents").textContent = status.documents
+    ? `Documents ${status.documents.toLocaleString("en")}`
+    : "Documents";
+  const documentsThere = counted(status.documents, "document");
   byId("scope").textContent = status.empty
     ? `The index is empty. Add documents ${status.ingest_allowed ? "first" : "with: ctx ingest FOLDER"}.`
-    : `${counted(status.documents, "document")}, ${counted(status.pages, "page")}. Answers are quoted word for word, with their pages.`;
+    : `${documentsThere}, ${counted(status.pages, "page")}. Answers are quoted word for word, with their pages.`;
   form.offerModel(status.model);
   answer.model = status.model;
   uploads.allow(status.ingest_allowed);
@@ -131,10 +137,17 @@ async function enter() {
     byId("sign-out").hidden = false;
     const canType = matchMedia("(hover: hover)").matches; // where a focus brings no keyboard onto the screen
     if (canType && here().view === "ask" && !here().key && document.activeElement === document.body) form.focus();
-    if (status.empty && here().view === "ask" && !here().key && status.ingest_allowed) go("/#documents", { replace: true });
+    if (status.empty && here().view === "ask" && !here().key && status.ingest_allowed)
+      go("/#documents", { replace: true });
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    if (error.status !== 401 && !here().key) byId("answer").replaceChildren(problemView(error, () => { byId("answer").replaceChildren(); enter(); }));
+    if (error.status !== 401 && !here().key)
+      byId("answer").replaceChildren(
+        problemView(error, () => {
+          byId("answer").replaceChildren();
+          enter();
+        }),
+      );
   }
 }
 
@@ -212,7 +225,11 @@ byId("theme").addEventListener("click", () => {
   }
 });
 
-byId("filters").addEventListener("toggle", () => offerChoices().catch(() => { offered = false; }));
+byId("filters").addEventListener("toggle", () =>
+  offerChoices().catch(() => {
+    offered = false;
+  }),
+);
 
 byId("show-keys").addEventListener("click", () => byId("keys").showModal());
 

@@ -57,7 +57,9 @@ export class QuestionForm {
   /** Documents and tags there are, to choose from. */
   offer(documents, tags) {
     for (const each of documents) this.names.set(each.doc_id, each.filename).set(each.file_id, each.filename);
-    byId("known-documents").replaceChildren(...documents.map((each) => el("option", { value: each.filename }, each.title)));
+    byId("known-documents").replaceChildren(
+      ...documents.map((each) => el("option", { value: each.filename }, each.title)),
+    );
     byId("known-tags").replaceChildren(...tags.map(({ tag }) => el("option", { value: tag })));
     this.lists.doc.draw();
     this.tellFilters();
@@ -131,12 +133,24 @@ export class QuestionForm {
       this.fit();
       this.onAsk(this.read());
     };
-    return questions.map((question) => el("li", {},
-      el("button", { type: "button", class: "quiet", on: { click: () => choose(question) } }, icon("recent"), el("span", {}, question))));
+    return questions.map((question) =>
+      el(
+        "li",
+        {},
+        el(
+          "button",
+          { type: "button", class: "quiet", on: { click: () => choose(question) } },
+          icon("recent"),
+          el("span", {}, question),
+        ),
+      ),
+    );
   }
 
   fillLatest() {
-    byId("latest").replaceChildren(el("ul", { class: "earlier", "aria-label": "Recent questions" }, this.earlier(this.history.slice(0, LATEST))));
+    byId("latest").replaceChildren(
+      el("ul", { class: "earlier", "aria-label": "Recent questions" }, this.earlier(this.history.slice(0, LATEST))),
+    );
   }
 
   fillRecent() {
@@ -151,9 +165,14 @@ export class QuestionForm {
       this.box.focus();
     };
     const entries = this.earlier(this.history);
-    panel.replaceChildren(...(entries.length
-      ? [el("ul", { class: "earlier" }, entries), el("button", { type: "button", class: "quiet forget", on: { click: forget } }, "Clear the history")]
-      : [el("p", { class: "soft" }, "Questions that you ask are kept here, in this browser only.")]));
+    panel.replaceChildren(
+      ...(entries.length
+        ? [
+            el("ul", { class: "earlier" }, entries),
+            el("button", { type: "button", class: "quiet forget", on: { click: forget } }, "Clear the history"),
+          ]
+        : [el("p", { class: "soft" }, "Questions that you ask are kept here, in this browser only.")]),
+    );
   }
 }
 
@@ -185,12 +204,20 @@ class Entries {
   }
 
   draw() {
-    this.shown.replaceChildren(...this.values.map((value) => el("span", { class: "entry" }, this.labelled(value),
-      iconButton("close", `Without ${this.labelled(value)}`, () => {
-        this.set(this.values.filter((each) => each !== value));
-        this.field.form.dispatchEvent(new Event("change"));
-        this.field.focus();
-      }))));
+    this.shown.replaceChildren(
+      ...this.values.map((value) =>
+        el(
+          "span",
+          { class: "entry" },
+          this.labelled(value),
+          iconButton("close", `Without ${this.labelled(value)}`, () => {
+            this.set(this.values.filter((each) => each !== value));
+            this.field.form.dispatchEvent(new Event("change"));
+            this.field.focus();
+          }),
+        ),
+      ),
+    );
   }
 
   read() {
