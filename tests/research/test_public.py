@@ -39,6 +39,7 @@ MAY_IMPORT = {
         "cli",
         "ingest",
         "research.answer.answering",
+        "research.boxes",
         "research.context.render.html",
         "research.errors",
         "research.evaluation",
