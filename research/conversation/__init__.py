@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         DegradationMonitor,
         degradation_monitor,
     )
+    from research.conversation.embedded import EmbeddedMemory
     from research.conversation.health import SomabrainHealthState
     from research.conversation.metrics import ContextBuilderMetrics
     from research.conversation.salience import Salience
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from research.conversation.summary import model_summarizer
     from research.conversation.turn import BuiltContext, ContextResult, Turn
     from research.errors import SomaClientError, TurnTooLongError
+    from research.governance.redaction import NoopRedactor, RedactorProtocol
 
 _HOMES = {
     "BreakerState": "research.conversation.breaker",
@@ -39,7 +41,10 @@ _HOMES = {
     "ContextResult": "research.conversation.turn",
     "DegradationLevel": "research.conversation.degradation",
     "DegradationMonitor": "research.conversation.degradation",
+    "EmbeddedMemory": "research.conversation.embedded",
     "MemoryService": "research.conversation.service",
+    "NoopRedactor": "research.governance.redaction",
+    "RedactorProtocol": "research.governance.redaction",
     "Salience": "research.conversation.salience",
     "SomaBrainClient": "research.conversation.client",
     "SomaClientError": "research.errors",
@@ -61,7 +66,10 @@ __all__ = [
     "ContextResult",
     "DegradationLevel",
     "DegradationMonitor",
+    "EmbeddedMemory",
     "MemoryService",
+    "NoopRedactor",
+    "RedactorProtocol",
     "Salience",
     "SomaBrainClient",
     "SomaClientError",

@@ -56,19 +56,17 @@ def read_candidates(answer: object) -> Candidates:
     listed = _listed(answer)
     found: list[Candidate] = []
     dropped: Counter[str] = Counter()
-    ids: set[str] = set()
-    texts: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     if len(listed) > MOST:
         dropped["too_many"] = len(listed) - MOST
     for each in listed[:MOST]:
         candidate = _candidate(each)
         if isinstance(candidate, str):
             dropped[candidate] += 1
-        elif candidate.text in texts or (candidate.id and candidate.id in ids):
+        elif (candidate.id, candidate.text) in seen:
             dropped["repeated"] += 1
         else:
-            ids.add(candidate.id)
-            texts.add(candidate.text)
+            seen.add((candidate.id, candidate.text))
             found.append(candidate)
     return Candidates(found, dropped)
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from research.conversation.breaker import CircuitBreaker
 from research.conversation.candidates import Candidates, read_candidates
 from research.conversation.workers import Workers
-from research.errors import SomaClientError
+from research.errors import SomaClientError, UsageError
 
 T = TypeVar("T")
 
@@ -56,22 +56,24 @@ class GuardedService:
         method = getattr(self._service, name, None)
         if not callable(method):
             raise SomaClientError(f"the memory service has no {name}", code="refused", counts=False)
-        try:
-            with self._guard():
+        with self._guard():
+            try:
                 async with asyncio.timeout(seconds):
                     return read(await self._workers.call(method, payload))
-        except TimeoutError:
-            if self._guards_itself:  # it was cancelled, and cannot know why
-                self.breaker.failed()
-            raise SomaClientError(
-                f"the memory service did not answer within {seconds:g} s",
-                code="timeout",
-                hint="see that it works; retrieval_timeout waits longer",
-            ) from None
-        except SomaClientError:
-            raise
-        except Exception as error:  # noqa: BLE001  whatever it is, the turn goes on; its words may hold a memory's text
-            raise SomaClientError(f"the memory service failed: {type(error).__name__}") from None
+            except TimeoutError:
+                if self._guards_itself:  # it was cancelled, and cannot know why
+                    self.breaker.failed()
+                raise SomaClientError(
+                    f"the memory service did not answer within {seconds:g} s",
+                    code="timeout",
+                    hint="see that it works; retrieval_timeout waits longer",
+                ) from None
+            except SomaClientError:
+                raise
+            except UsageError:  # about the turn, and whoever sent that must not stop the turns of others
+                raise SomaClientError("the memory service refused the turn", code="refused", counts=False) from None
+            except Exception as error:  # noqa: BLE001  the turn goes on; the error's words may hold a memory's text
+                raise SomaClientError(f"the memory service failed: {type(error).__name__}") from None
 
     def _guard(self) -> AbstractContextManager[None]:
         return nullcontext() if self._guards_itself else self.breaker.guard()
