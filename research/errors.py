@@ -15,6 +15,7 @@
     ├── SomaClientError      1  a memory service does not answer as it should; turns are built without it
     ├── DocumentError        1  one file cannot be read; never stops a run
     ├── OcrError             1  one image cannot be read; never stops a document
+    ├── RedactionError       1  a text could not be made safe, and does not leave
     ├── ModelError           1  a language model wrote no answer, or not all of it; quotes and sources need none
     │   ├── ModelUnavailableError 1  nobody there, or a package is missing
     │   ├── ModelTimeoutError 1  it says nothing, or too slowly
@@ -169,6 +170,15 @@ class OcrError(CtxError):
     def __init__(self, message: str, *, code: str = OCR_FAILED, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.code = code
+
+
+class RedactionError(CtxError):
+    """A text could not be made safe and was dropped. Nothing of it is in here. `reason` is a stable word: "error",
+    "timeout", or "unavailable" for a redactor that cannot be loaded."""
+
+    def __init__(self, message: str, *, reason: str = "error", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
 
 
 class ModelError(CtxError):
