@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 from research.answer.model.refusals import Answered
-from research.conversation.breaker import CircuitBreaker
+from research.conversation.breaker import BreakerState, CircuitBreaker
 from research.conversation.candidates import read_candidates
 from research.conversation.soma_settings import BASE_URL, KEY, MEMORY_NAMESPACE, SomaSettings
 from research.errors import SomaClientError
@@ -136,6 +136,8 @@ class SomaBrainClient:
             # Callers that failed together would else come back together.
             pause = self.settings.retry_base_ms / 1000 * 2.0**attempt * random.uniform(0.5, 1.5)
             await asyncio.sleep(max(pause, failure.wait))
+            if self.breaker.state is BreakerState.OPEN:  # others have found out meanwhile that nobody is there
+                raise failure
         raise AssertionError("the last attempt returns or raises")
 
     def _body(self, payload: Mapping[str, Any]) -> bytes:

@@ -14,6 +14,7 @@ from research.conversation.service import GuardedService
 from research.conversation.summary import (
     LONGEST,
     Due,
+    Payload,
     Summarizer,
     SummaryLedger,
     extract,
@@ -53,22 +54,27 @@ class Summaries:
         if due is None:
             report.summary = "known"
             return False
-        stored = False
         report.summary = "failed"
+        payload, stored = due.payload, False
         try:
-            stored = await self._remember(due, kept, report)
+            if payload is None:
+                payload = await self._payload(due, kept, report)
+            stored = payload is not None and await self._sent(payload, report)
         finally:
-            self._ledger.settle(due, stored=stored)
-        report.summary = "stored" if stored else "failed"
+            self._ledger.settle(due, stored=stored, payload=payload)
+        if stored:
+            report.summary = "stored"
         return stored
 
-    async def _remember(self, due: Due, kept: int, report: TurnReport) -> bool:
+    async def _payload(self, due: Due, kept: int, report: TurnReport) -> Payload | None:
         own_words = await self._redaction.summary(lambda redact: extract(due.messages, redact))
         if not own_words:
             report.notes.append("the summary could not be redacted, and was not stored")
-            return False
+            return None
         text = await self._written(due, report) or own_words
-        payload = summary_payload(report.turn, text, summary_key(report.turn, own_words), kept, self._now())
+        return summary_payload(report.turn, text, summary_key(report.turn, own_words), kept, self._now())
+
+    async def _sent(self, payload: Payload, report: TurnReport) -> bool:
         try:
             await self._memory.remember(payload, self._seconds)
         except SomaClientError as error:

@@ -46,14 +46,24 @@ def extract(messages: Iterable[Any], redact: Callable[[str], str] | None = None)
     return _BETWEEN.join(parts)[:LONGEST]
 
 
+Payload = dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A summary that somebody has taken on. `messages` are those it is about."""
+    """A summary that somebody has taken on: of these messages, or a payload that was sent before in vain."""
 
     session: tuple[str | None, str]
     messages: Sequence[Any]
     mark: bytes  # where the next one begins
-    before: bytes | None
+    payload: Payload | None = None
+
+
+@dataclass(slots=True)
+class _Session:
+    mark: bytes | None = None  # up to where it was summed up
+    unsent: Due | None = None  # what may have been stored or not: it is sent again as it was, with its key
+    taken: bool = False
 
 
 class SummaryLedger:
@@ -61,7 +71,7 @@ class SummaryLedger:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._marks: OrderedDict[tuple[str | None, str], bytes] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str | None, str], _Session] = OrderedDict()
 
     def take(self, turn: Turn, trimmed: Sequence[Any]) -> Due | None:
         """The summary that is due, for the caller alone; None if there is none. `settle` must follow."""
@@ -69,33 +79,39 @@ class SummaryLedger:
         newest = next((at for at in back if spoken(trimmed[at]) is not None), None)
         if newest is None:
             return None
-        session = (turn.tenant_id, turn.session_id or f"?{_digest(trimmed, 0).hex()}")
-        mark = _digest(trimmed, newest)
+        name = (turn.tenant_id, turn.session_id or f"?{_digest(trimmed, 0).hex()}")
         with self._lock:
-            before = self._marks.get(session)
-            since = None if before is None else _since(trimmed, before)
-            messages = trimmed if since is None else since
-            waits = since is not None and len(since) < LIMIT and len(extract(since)) < LONGEST
-            if waits or not any(map(spoken, messages)):
+            session = self._sessions.setdefault(name, _Session())
+            self._sessions.move_to_end(name)
+            while len(self._sessions) > _SESSIONS:
+                self._sessions.popitem(last=False)
+            if session.taken:
                 return None
-            self._marks[session] = mark
-            self._marks.move_to_end(session)
-            while len(self._marks) > _SESSIONS:
-                self._marks.popitem(last=False)
-        return Due(session, messages, mark, before)
+            due = session.unsent or _due(session, Due(name, trimmed, _digest(trimmed, newest)))
+            session.taken = due is not None
+            return due
 
-    def settle(self, due: Due, *, stored: bool) -> None:
-        """One that was not stored is due again."""
+    def settle(self, due: Due, *, stored: bool, payload: Payload | None = None) -> None:
+        """One that was not stored is due again; as it was, if it had been sent."""
         with self._lock:
-            if stored or self._marks.get(due.session) != due.mark:
-                return
-            if due.before is None:
-                del self._marks[due.session]
-            else:
-                self._marks[due.session] = due.before
+            session = self._sessions.setdefault(due.session, _Session())
+            session.taken = False
+            if stored:
+                session.mark, session.unsent = due.mark, None
+            elif payload is not None:
+                session.unsent = Due(due.session, (), due.mark, payload)
 
 
-def summary_payload(turn: Turn, text: str, key: str, kept: int, now: datetime) -> dict[str, Any]:
+def _due(session: _Session, due: Due) -> Due | None:
+    """What has left since the last summary, if it fills one, or if it is not known any more where that ended."""
+    since = None if session.mark is None else _since(due.messages, session.mark)
+    if since is None:
+        return due
+    waits = len(since) < LIMIT and len(extract(since)) < LONGEST
+    return None if waits or not any(map(spoken, since)) else Due(due.session, since, due.mark)
+
+
+def summary_payload(turn: Turn, text: str, key: str, kept: int, now: datetime) -> Payload:
     """For `remember_batch`, as seed 000 has it in §16.2, with the key that makes it safe to send twice."""
     return {
         "tenant_id": turn.tenant_id,

@@ -104,11 +104,12 @@ def test_of_a_million_candidates_a_thousand_are_looked_at() -> None:
     assert found.dropped == {"too_many": 999_001, "without_text": 999}
 
 
+_NAMES = st.sampled_from(["text", "score", "id", "metadata", "timestamp", "source", "x"])
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["text", "score", "id", "metadata", "timestamp", "source", "x"]), inner, max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_NAMES, inner, max_size=5),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @settings(deadline=None)

@@ -159,6 +159,27 @@ def test_one_that_could_not_be_stored_is_stored_by_the_next_turn() -> None:
     assert build(made, turn(history=talk(30))).debug["summary"] == "stored"
 
 
+def test_one_that_may_have_been_stored_is_sent_again_as_it_was() -> None:
+    """The service kept it, and its answer was lost: what follows in the conversation must not make another of it."""
+
+    class Mute(Memories):
+        mute = True
+
+        async def remember_batch(self, payload: Mapping[str, Any]) -> Any:
+            await super().remember_batch(payload)
+            if self.mute:
+                raise ConnectionError
+
+    service = Mute()
+    made = builder(service, clock=Clock())
+    build(made, turn(history=talk(30)))
+    service.mute = False
+    said = [build(made, turn(history=talk(length))).debug["summary"] for length in (32, 34, 36)]
+    assert said == ["stored", "known", "known"]
+    assert service.remembered[0] == service.remembered[1]
+    assert len(service.remembered) == 2
+
+
 def test_a_service_that_is_not_well_is_spared() -> None:
     service, clock = Memories(), Clock()
     service.failing = True
@@ -264,6 +285,8 @@ def test_a_configured_model_is_asked_for_a_summary(serving: Serving) -> None:
 def test_the_ledger_forgets_the_sessions_that_were_longest_unused() -> None:
     ledger = SummaryLedger()
     for number in range(10_001):
-        assert ledger.take(Turn("t", str(number)), talk(2)) is not None
+        due = ledger.take(Turn("t", str(number)), talk(2))
+        assert due is not None
+        ledger.settle(due, stored=True)
     assert ledger.take(Turn("t", "10000"), talk(2)) is None
     assert ledger.take(Turn("t", "0"), talk(2)) is not None
