@@ -38,7 +38,9 @@ from research.store.fulltext.search import is_outdated
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import datetime
+    from typing import Any
 
     import numpy as np
     from numpy.typing import NDArray
@@ -47,8 +49,10 @@ if TYPE_CHECKING:
     from research.answer.prompt import Prompt
     from research.context.pipeline import Least
     from research.context.tokens import TokenCounter
+    from research.conversation.memory import Memories
     from research.encoders.base import TextEncoder
     from research.filters import Filters
+    from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
@@ -86,6 +90,8 @@ class Index:
         self._vectors: VectorIndex | None = None
         self._source: DocumentsSource | None = None
         self._counter: TokenCounter | None = None
+        self._memories: Memories | None = None
+        self._first_encoder: TextEncoder | None = None
 
     @classmethod
     def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Index:
@@ -151,10 +157,12 @@ class Index:
 
     def close(self, *, collections: bool = True) -> None:
         """Without `collections` they stay open: to take large ones apart takes long, and an ending process need not."""
+        if self._memories is not None:
+            self._memories.close()
         with self._opening:
             if self._catalog is not None:
                 self._catalog.close()
-            self._catalog = None
+            self._catalog = self._memories = None
             if collections and self._vectors is not None:
                 self._vectors.close()
                 self._vectors = self._source = None
@@ -404,6 +412,122 @@ class Index:
         with self.catalog.snapshot() as reader:
             return {tag: get_documents(reader, doc_ids) for tag, doc_ids in all_tags(reader).items()}
 
+    def remember(
+        self,
+        text: str,
+        *,
+        tenant: str = "",
+        type: str = "memory",
+        category: str = "",
+        importance: float = 0.5,
+        tags: Sequence[str] = (),
+        namespace: str = "",
+        session: str = "",
+        persona: str = "",
+        speaker: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        created_at: str | datetime = "",
+        expires_at: str | datetime = "",
+        key: str = "",
+        id: str = "",
+    ) -> Memory:
+        """Remember a text. A short write: accepted within a second, also while an ingest runs, or BusyError; durable
+        when it returns. Telling the same again, or under the same `key`, tells nothing new."""
+        from research.memories import NewMemory
+
+        new = NewMemory(
+            text, id, type, category, importance, tuple(tags), namespace, session, persona, speaker, metadata or {},
+            created_at, expires_at, key,
+        )  # fmt: skip
+        [memory] = self._memory().remember([new], tenant)
+        return memory
+
+    def remember_batch(
+        self, memories: Iterable[NewMemory | Mapping[str, Any] | str], *, tenant: str = ""
+    ) -> list[Memory]:
+        """Remember several, in order: texts, records, or objects as `ctx remember --import` reads them."""
+        from research.conversation.intake import read_memory
+        from research.memories import NewMemory
+
+        read = [
+            each if isinstance(each, NewMemory) else read_memory({"text": each} if isinstance(each, str) else each)
+            for each in memories
+        ]
+        return self._memory().remember(read, tenant)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        tenant: str = "",
+        session: str | None = None,
+        persona: str | None = None,
+        namespace: str | None = None,
+        top_k: int = 8,
+        types: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        threshold: float = 0.0,
+        near_session: str = "",
+        salience: bool = False,
+        now: datetime | None = None,
+    ) -> Recall:
+        """The memories of a tenant that most likely answer, by words and vectors; each with a score that means the same
+        as a page's. `session`, `namespace`, `types` and `tags` restrict it, `persona` to that one's and nobody's.
+        `near_session` only prefers. With `salience` the best are ordered by score and recency, as of `now`."""
+        from research.memories import Recall, Within
+
+        if not self.exists:
+            return Recall(query, [])
+        return self._memory().recall(
+            query,
+            tenant=tenant,
+            top_k=top_k,
+            within=Within(session, persona, namespace, tuple(types), tuple(tags)),
+            threshold=threshold,
+            near_session=near_session,
+            salience=salience,
+            now=now,
+        )
+
+    def memory(self, memory_id: str, *, tenant: str = "") -> Memory:
+        """One memory by its id, or by that of one which says the same. Raises NothingFoundError."""
+        return self._memory().get(memory_id, tenant)
+
+    def memories(
+        self,
+        *,
+        tenant: str = "",
+        session: str | None = None,
+        persona: str | None = None,
+        namespace: str | None = None,
+        types: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        limit: int | None = None,
+        newest: bool = True,
+    ) -> Iterator[Memory]:
+        """A tenant's memories, the newest first or last, one by one."""
+        from research.memories import Within
+
+        if not self.exists:
+            return iter(())
+        within = Within(session, persona, namespace, tuple(types), tuple(tags))
+        return self._memory().listed(tenant, within, limit=limit, newest=newest)
+
+    def feedback(self, memory_id: str, helped: bool, *, tenant: str = "", score: float = 0.0) -> Memory:
+        """Tell whether a memory helped: it counts a little more, or less, from then on. `score`: what it had."""
+        return self._memory().feedback(memory_id, helped, tenant=tenant, score=score)
+
+    def forget(
+        self, *memory_ids: str, tenant: str = "", session: str | None = None, everything: bool = False
+    ) -> Forgotten:
+        """Forget memories by id, those of a session, or all of a tenant, with the summaries made from them."""
+        return self._memory().forget(*memory_ids, tenant=tenant, session=session, everything=everything)
+
+    def maintain_memories(self, *, tenant: str | None = None, seconds: float = 10.0) -> int:
+        """Remove what has expired and embed what has no vector yet, of one tenant or all, for about so long. How many
+        still wait."""
+        return self._memory().maintain(tenant, seconds=seconds) if self.exists else 0
+
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
@@ -466,6 +590,37 @@ class Index:
         if is_encoder_address(encoder.name):
             raise CtxError("the encoder is at an address")
         return encoder.embed(texts)
+
+    def _memory(self) -> Memories:
+        """Memories, loaded with the first: no other question needs anything of them."""
+        if self._memories is None:
+            from research.conversation.memory import Memories
+            from research.sources.memories import MemoriesSource
+
+            source = MemoriesSource(self._memory_encoder)
+            made = Memories(lambda: self.catalog, lambda: source, self._create_catalog)
+            with self._opening:
+                self._memories = self._memories or made
+        return self._memories
+
+    def _memory_encoder(self, reader: Reader) -> TextEncoder:
+        """The index's own; the embedded one where nothing was embedded yet."""
+        from research.store.catalog.vectors import encoder_of
+
+        if self._encoder is not None or encoder_of(reader):
+            return self.source.encoder(reader)
+        if self._first_encoder is None:
+            from research.encoders.registry import load_text_encoder
+
+            self._first_encoder = load_text_encoder()
+        return self._first_encoder
+
+    def _create_catalog(self) -> None:
+        if not self.exists:
+            from research.store.files.lock import write_lock
+
+            with write_lock(self.paths, wait=1.0), Catalog(self.paths, writable=True):
+                pass
 
     def _own_counter(self) -> TokenCounter:
         """One for all questions: it remembers the words it has counted."""
