@@ -1,28 +1,22 @@
-"""Redaction of memories and summaries. It fails closed: what could not be redacted is left out, never shown.
+"""Redaction of memories and summaries, by `research.governance.fail_closed`: what could not be redacted is left out.
 
-A redactor that raises costs the item it raised for; one that is missing or hangs, all that were not done in time. What
-it says when it raises may quote the text, so nobody hears its words.
+It happens beside the event loop, and within its time.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from research.conversation.candidates import Candidate
 from research.conversation.disarm import disarmed, label
 from research.conversation.messages import Snippet
 from research.conversation.salience import Scored, time_shown
 from research.conversation.workers import Workers
 
 if TYPE_CHECKING:
+    from research.governance.fail_closed import SafeRedactor
     from research.governance.redaction import RedactorProtocol
-
-Redact = Callable[[str], str]
-
-FAILED, TIMED_OUT = "redaction_failed", "redaction_timed_out"
 
 
 class Redaction:
@@ -32,90 +26,68 @@ class Redaction:
         """Without a redactor it is the base one, which knows keys and tokens."""
         self._redactor = redactor
         self._seconds = seconds
-        self._workers = Workers("ctx-redaction")
+        self._safe: SafeRedactor | None = None
+        self._workers = Workers("ctx-governance")
 
     async def snippets(self, scored: Sequence[Scored]) -> tuple[list[Snippet], Counter[str]]:
-        """Those that may be shown, in their order, and how many were left out for which reason."""
+        """Those that may be shown, in their order, and how many were left out for which reason: `redaction_error`,
+        `redaction_timeout` or `redaction_unavailable`."""
         if not scored:
             return [], Counter()
-        shown: list[Snippet] = []
-        dropped: Counter[str] = Counter()
+        return await self._workers.run(self._snippets, scored)
 
-        def work() -> None:
-            redact = self._for_one_context()
-            for each in scored:
-                try:
-                    shown.append(_snippet(each, redact))
-                except Exception as error:  # noqa: BLE001  any reason is a reason not to show it
-                    dropped[FAILED] += 1
-                    _log(error)
-
-        why = await self._within_time(work)
-        done, lost = list(shown), Counter(dropped)  # one that hangs may still go on
-        if why:
-            lost[why] += len(scored) - len(done) - lost[FAILED]
-        return done, lost
-
-    async def summary(self, make: Callable[[Redact], str]) -> str | None:
-        """A text that is made with a function that redacts; None if that failed."""
-        made: list[str] = []
-        why = await self._within_time(lambda: made.append(make(self._for_one_context())))
-        return None if why else made[0]
+    async def texts(self, texts: Sequence[str]) -> list[str]:
+        """Those that could be redacted."""
+        redacted = await self._workers.run(self._redact, texts)
+        return [text for text in redacted[0] if text is not None]
 
     async def warm_up(self) -> None:
-        sample = Scored(Candidate("warm-up", "A memory of [1] a — warm summer.", 1.0), 1.0, 1.0)
-        await self._workers.run(lambda: _snippet(sample, self._for_one_context()))
+        await self._workers.run(self._warm_up)
 
-    async def _within_time(self, work: Callable[[], None]) -> str:
-        """Why it was not done; empty if it was."""
-        try:
-            async with asyncio.timeout(self._seconds):
-                await self._workers.run(work)
-        except TimeoutError as error:
-            _log(error)
-            return TIMED_OUT
-        except Exception as error:  # noqa: BLE001  a redactor that cannot be made: whatever was to be shown is not
-            _log(error)
-            return FAILED
-        return ""
+    def _snippets(self, scored: Sequence[Scored]) -> tuple[list[Snippet], Counter[str]]:
+        texts = [text for each in scored for text in _texts(each)]
+        redacted, dropped = self._redact(texts)
+        shown, reasons = [], Counter[str]()
+        for number, each in enumerate(scored):
+            at = range(3 * number, 3 * number + 3)
+            text, source, name = (redacted[place] for place in at)
+            if text is None or source is None or name is None:
+                reasons[next(f"redaction_{dropped[place]}" for place in at if place in dropped)] += 1
+            else:
+                shown.append(_snippet(each, text, source, name))
+        return shown, reasons
 
-    def _for_one_context(self) -> Redact:
-        """With placeholders that are the same in all texts of one context, where the redactor has such."""
-        if self._redactor is None:
+    def _redact(self, texts: Sequence[str]) -> tuple[Sequence[str | None], dict[int, str]]:
+        """In their order, None for each that was dropped; and why, by place."""
+        done = self._opened().redact_all(texts)
+        return done.texts, dict(done.dropped)
+
+    def _opened(self) -> SafeRedactor:
+        if self._safe is None:
+            from research.governance.fail_closed import SafeRedactor
             from research.governance.redaction import BaseRedactor
 
-            self._redactor = BaseRedactor()
-        redactor = self._redactor
-        if hasattr(redactor, "within"):
-            from research.governance.placeholders import Placeholders
+            self._safe = SafeRedactor(self._redactor or BaseRedactor(), seconds=self._seconds)
+        return self._safe
 
-            redactor = redactor.within(Placeholders())
-
-        def redact(text: str) -> str:
-            redacted: object = redactor.redact(text)
-            if not isinstance(redacted, str):
-                raise TypeError("a redactor gives text")
-            return redacted
-
-        return redact
+    def _warm_up(self) -> None:
+        self._opened().warm_up()
+        [text] = self._redact(["A memory of [1] a — warm summer."])[0]
+        label("memory", disarmed(text or ""))
 
 
-def _snippet(scored: Scored, redact: Redact) -> Snippet:
-    candidate = scored.candidate
-    text = redact(candidate.text)
+def _texts(scored: Scored) -> tuple[str, str, str]:
+    """All of a memory that is ever shown."""
+    return scored.candidate.text, scored.candidate.source, scored.candidate.id
+
+
+def _snippet(scored: Scored, text: str, source: str, name: str) -> Snippet:
     return Snippet(
-        id=redact(candidate.id) if candidate.id else "",
+        id=name,
         text=disarmed(text),
-        label=label(redact(candidate.source), text),
+        label=label(source, text),
         score=scored.score,
-        base_score=candidate.score,
+        base_score=scored.candidate.score,
         recency=scored.recency,
-        time=time_shown(candidate.metadata),
+        time=time_shown(scored.candidate.metadata),
     )
-
-
-def _log(error: BaseException) -> None:
-    from research.observe.log import logger_of
-
-    # By its type alone, and without its traceback: its words may be those of the text.
-    logger_of("conversation").warning("a redactor failed: %s", type(error).__name__)

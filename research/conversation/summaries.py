@@ -12,12 +12,12 @@ from research.conversation.redacting import Redaction
 from research.conversation.report import TurnReport
 from research.conversation.service import GuardedService
 from research.conversation.summary import (
-    LONGEST,
     Due,
     Payload,
     Summarizer,
     SummaryLedger,
-    extract,
+    joined,
+    said,
     summary_key,
     summary_payload,
 )
@@ -67,7 +67,7 @@ class Summaries:
         return stored
 
     async def _payload(self, due: Due, kept: int, report: TurnReport) -> Payload | None:
-        own_words = await self._redaction.summary(lambda redact: extract(due.messages, redact))
+        own_words = joined(await self._redaction.texts(said(due.messages)))
         if not own_words:
             report.notes.append("the summary could not be redacted, and was not stored")
             return None
@@ -86,8 +86,8 @@ class Summaries:
         """The model's summary, redacted; None if there is no model, or it wrote none."""
         if self._summarizer is None:
             return None
-        said = [each for each in map(spoken, due.messages[-_SAID_TO_MODEL:]) if each is not None]
-        messages = [{"role": role, "content": text} for role, text in said]
+        spoke = [each for each in map(spoken, due.messages[-_SAID_TO_MODEL:]) if each is not None]
+        messages = [{"role": role, "content": text} for role, text in spoke]
         try:
             async with asyncio.timeout(self._summarizer_seconds):
                 text = await self._workers.call(self._summarizer, messages)
@@ -97,5 +97,4 @@ class Summaries:
         if not isinstance(text, str) or not text.strip():
             report.notes.append("the model wrote no summary")
             return None
-        redacted = await self._redaction.summary(lambda redact: redact(text.strip()))
-        return redacted[:LONGEST] if redacted else None
+        return joined(await self._redaction.texts([text.strip()])) or None

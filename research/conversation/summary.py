@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from research.answer.model.client import ModelClient
 
 LONGEST = 1024  # characters
-MOST_REDACTED = 100_000  # characters of a message; a longer one is no part of a summary
+_MOST_REDACTED = 100_000  # characters of a message; a longer one is no part of a summary
 TAGS = ("session_summary", "auto", "context_builder")
 _BETWEEN = " | "
 _SESSIONS = 10_000  # that are remembered, the last used ones
@@ -32,17 +32,25 @@ _LOOK_BACK = 400  # messages in which the end of the last summary is looked for
 Summarizer = Callable[[Sequence[Mapping[str, str]]], str | Awaitable[str]]
 
 
-def extract(messages: Iterable[Any], redact: Callable[[str], str] | None = None) -> str:
-    """The oldest messages in their own words, as far as 1,024 characters reach. Each is redacted whole before anything
-    is cut: half a key would not be known for one."""
+def extract(messages: Iterable[Any]) -> str:
+    """The oldest messages in their own words, as far as 1,024 characters reach."""
+    return joined(said(messages))
+
+
+def said(messages: Iterable[Any]) -> list[str]:
+    """The oldest messages, each whole, and some more than fit: what is redacted must not be cut before, for half a key
+    would not be known for one."""
     parts: list[str] = []
     for message in messages:
-        said = spoken(message)
-        if said is not None and (redact is None or len(said[1]) <= MOST_REDACTED):
-            part = f"{said[0]}: {said[1]}"
-            parts.append(part if redact is None else redact(part))
-            if sum(map(len, parts)) > LONGEST:
+        spoke = spoken(message)
+        if spoke is not None and len(spoke[1]) <= _MOST_REDACTED:
+            parts.append(f"{spoke[0]}: {spoke[1]}")
+            if sum(map(len, parts)) > 4 * LONGEST:
                 break
+    return parts
+
+
+def joined(parts: Iterable[str]) -> str:
     return _BETWEEN.join(parts)[:LONGEST]
 
 
@@ -150,8 +158,8 @@ def model_summarizer(model: ModelClient, max_tokens: int = 300) -> Summarizer:
     )
 
     def summarize(messages: Sequence[Mapping[str, str]]) -> str:
-        said = "\n".join(f"{message['role']}: {message['content']}" for message in messages)
-        return model.complete([Message("system", asked), Message("user", quotation(said))], max_tokens).content
+        text = "\n".join(f"{message['role']}: {message['content']}" for message in messages)
+        return model.complete([Message("system", asked), Message("user", quotation(text))], max_tokens).content
 
     return summarize
 

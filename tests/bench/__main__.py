@@ -1,8 +1,8 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [check] [half] [parts] [batch] [beside] [--eval FOLDER]
-                      [--beside CHECKOUT]
+                      [quotes] [confidence] [check] [half] [parts] [turn] [batch] [beside]
+                      [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tests.bench import (
     rare,
     side,
     speed,
+    turn,
     way,
 )
 
@@ -68,6 +69,7 @@ def main() -> int:
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
+        "turn": turn.run,
         "beside": lambda: beside.run(chosen.beside),
     }
     if unknown := set(chosen.sections) - sections.keys():
