@@ -8,7 +8,7 @@ only what looks like no word.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from research.governance.findings import Finding
@@ -40,36 +40,7 @@ _NO_VALUE = re.compile(
 )
 _CODE = re.compile(r"[A-Za-z_][\w.]*\(|[a-z_]+(?:\.[a-z_]+)+$")
 
-# What needs no name and sign: a part of it that has to be in the text, the pattern, and what its value is.
-_SHAPES = (
-    ("bearer", re.compile(r"(?i)(?<!\w)bearer[ \t]{1,4}[\"']?(?P<value>[\w.~+/=-]{16,}+)"), "key"),
-    (
-        "://",
-        re.compile(r"(?<=://)[^\s:/@\"'<>]{0,128}+:(?!\d{1,5}/)(?P<value>[^\s\"'<>]{1,256})@(?=[\w\[])"),
-        "password",
-    ),
-    (
-        "--",
-        re.compile(
-            r"(?<!\S)--?[\w-]{0,40}?(?:password|passwd|passphrase|secret|token|api-?key)[ \t]{1,4}"
-            r"[\"']?(?P<value>[^\s\"'<>]{4,512}+)"
-        ),
-        "password",
-    ),
-    (
-        "curl",
-        re.compile(r"(?<!\w)(?:-u|--user)[ =]{0,2}[\"']?[^\s:\"'<>]{1,64}+:(?P<value>[^\s\"'<>]{3,256}+)"),
-        "password",
-    ),
-    (
-        "</",
-        re.compile(
-            r"(?i)<[\w.-]{0,40}(?:password|passwd|secret|token|api-?key)[\w.-]{0,20}>(?P<value>[^<>\n]{1,512}+)</"
-        ),
-        "password",
-    ),
-    ("password", re.compile(r"(?<!\S)login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<value>\S{1,256}+)"), "password"),
-)
+_SECRET_WORDS = "(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key)"
 
 
 class _Assignment(NamedTuple):
@@ -81,12 +52,17 @@ class _Assignment(NamedTuple):
 
 
 def assigned(text: str, labels: Labels) -> Iterator[Finding]:
+    lowered = text.lower()
+    told = any(word in lowered for word in labels.password_words)
     for sign in _SIGN.finditer(text):
-        named = _NAME.search(text, max(0, sign.start() - 80), sign.start())
+        before = max(0, sign.start() - 80)
+        named = _NAME.search(text, before, sign.start())
         if named is None:
             continue
         name = _plain(named[2])
         kind = _kind(name) or _kind(_plain(named[1] or "") + name)
+        if not kind and told and labels.password_name.search(text, before, sign.start()):
+            kind = "password"
         if not kind:
             continue
         scheme = _SCHEME.match(text, sign.end())
@@ -94,14 +70,12 @@ def assigned(text: str, labels: Labels) -> Iterator[Finding]:
         span = _value(text, _Assignment(kind, sign.group(), named.start(2), after, bool(scheme)))
         if span and _plain(text[slice(*span)]) != name:
             yield Finding(*span, "password" if kind == "password" else "key")
-    lowered = text.lower()
-    for needed, pattern, kind in _SHAPES:
-        if needed in lowered:
-            for match in pattern.finditer(text):
-                value = match["value"]
-                if not _NO_VALUE.match(value) and not value.isdigit() and (kind != "key" or looks_random(value)):
-                    yield Finding(*match.span("value"), kind)
-    if any(word in lowered for word in labels.password_words):
+    for shape in _SHAPES:
+        if shape.needed in lowered:
+            for match in shape.pattern.finditer(text):
+                if not _NO_VALUE.match(match["value"]) and shape.fits(match["value"]):
+                    yield Finding(*match.span("value"), shape.kind)
+    if told:
         yield from _told(text, labels)
 
 
@@ -171,3 +145,62 @@ def _told(text: str, labels: Labels) -> Iterator[Finding]:
             start, end = _trimmed(text, *value.span("value"))
             if end - start >= 5 and _is_mixed(text[start:end]) and not _NO_VALUE.match(text[start:end]):
                 yield Finding(start, end, "password")
+
+
+class _Shape(NamedTuple):
+    """What needs no name and sign."""
+
+    needed: str  # a part of it, in small letters; without it the pattern need not be tried
+    pattern: re.Pattern[str]
+    fits: Callable[[str], bool]
+    kind: str = "password"
+
+
+def _no_number(value: str) -> bool:
+    return not value.isdigit()
+
+
+_SHAPES = (
+    _Shape("bearer", re.compile(r"(?i)(?<!\w)bearer[ \t]{1,4}[\"']?(?P<value>[\w.~+/=-]{16,}+)"), looks_random, "key"),
+    # scheme://user:password@host
+    _Shape(
+        "://",
+        re.compile(r"(?<=://)[^\s:/@\"'<>]{0,128}+:(?!\d{1,5}/)(?P<value>[^\s\"'<>]{1,256})@(?=[\w\[])"),
+        lambda value: True,
+    ),
+    # --password …
+    _Shape(
+        "--",
+        re.compile(rf"(?<!\S)--?[\w-]{{0,40}}?{_SECRET_WORDS}[ \t]{{1,4}}[\"']?(?P<value>[^\s\"'<>]{{4,512}}+)"),
+        _no_number,
+    ),
+    # curl -u user:password
+    _Shape(
+        "curl",
+        re.compile(r"(?<!\w)(?:-u|--user)[ =]{0,2}[\"']?[^\s:\"'<>]{1,64}+:(?P<value>[^\s\"'<>]{3,256}+)"),
+        _no_number,
+    ),
+    # <password>…</password>
+    _Shape(
+        "</",
+        re.compile(rf"(?i)<[\w.-]{{0,40}}{_SECRET_WORDS}[\w.-]{{0,20}}>(?P<value>[^<>\n]{{1,512}}+)</"),
+        lambda value: True,
+    ),
+    # define('DB_PASSWORD', '…')
+    _Shape(
+        "',",
+        re.compile(rf"(?i)'[\w.-]{{0,40}}{_SECRET_WORDS}[\w.-]{{0,20}}' ?, ?'(?P<value>[^'\n]{{4,256}}+)'"),
+        _is_mixed,
+    ),
+    _Shape(
+        '",',
+        re.compile(rf'(?i)"[\w.-]{{0,40}}{_SECRET_WORDS}[\w.-]{{0,20}}" ?, ?"(?P<value>[^"\n]{{4,256}}+)"'),
+        _is_mixed,
+    ),
+    # machine … login … password …
+    _Shape(
+        "login",
+        re.compile(r"(?<!\S)login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<value>\S{1,256}+)"),
+        lambda value: True,
+    ),
+)

@@ -45,7 +45,7 @@ _BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,48}-----|Private-MAC: ?[0-9a-f]{0
 _BODY = re.compile(r"(?:[\s>#*|\"'+\\n-]{0,16}[A-Za-z0-9+/=]{8,128}+)*+")  # of a block whose end is cut off
 _BLOB = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{32,}+={0,2}")
 _WORDY = re.compile(r"[a-z]{9}|[A-Z]{9}")
-_UNBROKEN = re.compile(r"[A-Za-z0-9]{12}")
+_UNBROKEN = re.compile(r"[A-Za-z0-9]{12,}+")
 
 _RANDOM = 4.2  # bits a character; a random string of 32 in this alphabet has 4.6, a row of words 3.9
 
@@ -72,17 +72,12 @@ def looks_random(token: str) -> bool:
 
 
 def is_blob(token: str) -> bool:
-    """Letters of both cases and figures in such a mix that nobody typed it. Checksums have one case only."""
-    digits = sum(sign.isdigit() for sign in token)
-    if (
-        digits < 2
-        or token.lower() == token
-        or token.upper() == token
-        or _WORDY.search(token)
-        or not _UNBROKEN.search(token)
-    ):
-        return False  # a path, or words in capitals
-    return entropy(token[:512]) >= _RANDOM
+    """Letters of both cases and figures in such a mix that nobody typed it. Checksums have one case only, and paths and
+    names are made of short parts."""
+    core = max(_UNBROKEN.findall(token), key=len, default="")
+    if not any(sign.isdigit() for sign in core) or core.lower() == core or core.upper() == core:
+        return False
+    return not _WORDY.search(token) and entropy(token[:512]) >= _RANDOM
 
 
 def entropy(text: str) -> float:

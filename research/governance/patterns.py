@@ -18,7 +18,7 @@ _EMAIL = re.compile(
     r"|(?<![\w.+%-])\w[\w.+-]{0,63}+ ?[(\[{] ?(?:at|@|AT) ?[)\]}] ?"
     r"\w[\w-]{0,62}+(?: ?(?:\.|[(\[{] ?(?:dot|DOT|punkt) ?[)\]}]) ?[\w-]{2,63}+){1,5}+"
 )
-_CARD = re.compile(r"(?<![\w+])(?<!\d[.,])\d(?:[ \n-]?\d){11,18}+(?![\d])")
+_FIGURES = re.compile(r"(?<![\w+])(?<!\d[.,])\d(?:[ \n-]?\d){11,}+(?!\w)")
 _CARD_WORD = re.compile(r"(?i)(?:card|karte|carte|tarjeta|carta|kaart|cartão|kort)[^\d\n]{0,24}$")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?=[ \n-]?[A-Za-z0-9]{2})")
 _IBAN_WORD = re.compile(r"(?i)iban[^A-Za-z0-9]{0,6}$")
@@ -70,15 +70,32 @@ def emails(text: str) -> Iterator[Finding]:
 
 
 def cards(text: str) -> Iterator[Finding]:
-    for match in _CARD.finditer(text):
-        digits = re.sub(r"\D", "", match.group())
-        groups = tuple(len(group) for group in re.findall(r"\d+", match.group()))
-        if len(groups) > 1 and groups not in _CARD_GROUPS:
-            continue
-        issued = any(begin.match(digits) and len(digits) in lengths for begin, lengths in _ISSUERS)
-        # One that calls itself a card may be mistyped and is still somebody's.
-        if issued and (luhn(digits) or _CARD_WORD.search(text, max(0, match.start() - 40), match.start())):
-            yield Finding(*match.span(), "card")
+    for zone in _FIGURES.finditer(text):
+        groups = [match.span() for match in re.finditer(r"\d+", zone.group())]
+        at = 0
+        while at < len(groups):
+            count = _card_groups(text, zone.start(), groups[at : at + 5])
+            if count:
+                yield Finding(zone.start() + groups[at][0], zone.start() + groups[at + count - 1][1], "card")
+            at += count or 1
+
+
+def _card_groups(text: str, start: int, groups: list[tuple[int, int]]) -> int:
+    """How many groups of figures from the first on are a card; 0 if none are."""
+    for count in range(len(groups), 0, -1):
+        shape = tuple(end - begin for begin, end in groups[:count])
+        if (12 <= shape[0] <= 19) if count == 1 else shape in _CARD_GROUPS:
+            digits = "".join(text[start + begin : start + end] for begin, end in groups[:count])
+            if _is_card(digits, text, start + groups[0][0]):
+                return count
+    return 0
+
+
+def _is_card(digits: str, text: str, at: int) -> bool:
+    if not any(begin.match(digits) and len(digits) in lengths for begin, lengths in _ISSUERS):
+        return False
+    # One that calls itself a card may be mistyped and is still somebody's.
+    return luhn(digits) or bool(_CARD_WORD.search(text, max(0, at - 40), at))
 
 
 def ibans(text: str) -> Iterator[Finding]:
