@@ -5,8 +5,9 @@ It happens beside the event loop, and within its time.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from research.conversation.disarm import disarmed, label
@@ -17,6 +18,9 @@ from research.conversation.workers import Workers
 if TYPE_CHECKING:
     from research.governance.fail_closed import SafeRedactor
     from research.governance.redaction import RedactorProtocol
+
+
+_PLAIN_ID = re.compile(r"(?:mem(?:ory)?-[0-9a-f]{1,32})?")  # those of our own index, and none
 
 
 class Redaction:
@@ -45,16 +49,17 @@ class Redaction:
         await self._workers.run(self._warm_up)
 
     def _snippets(self, scored: Sequence[Scored]) -> tuple[list[Snippet], Counter[str]]:
-        texts = [text for each in scored for text in _texts(each)]
+        texts = list(dict.fromkeys(text for each in scored for text in _texts(each)))  # sources repeat
         redacted, dropped = self._redact(texts)
+        safe = {text: made for text, made in zip(texts, redacted, strict=True) if made is not None}
+        why = {texts[place]: reason for place, reason in dropped.items()}
         shown, reasons = [], Counter[str]()
-        for number, each in enumerate(scored):
-            at = range(3 * number, 3 * number + 3)
-            text, source, name = (redacted[place] for place in at)
-            if text is None or source is None or name is None:
-                reasons[next(f"redaction_{dropped[place]}" for place in at if place in dropped)] += 1
+        for each in scored:
+            lost = next((why[text] for text in _texts(each) if text in why), "")
+            if lost:
+                reasons[f"redaction_{lost}"] += 1
             else:
-                shown.append(_snippet(each, text, source, name))
+                shown.append(_snippet(each, safe))
         return shown, reasons
 
     def _redact(self, texts: Sequence[str]) -> tuple[Sequence[str | None], dict[int, str]]:
@@ -76,18 +81,21 @@ class Redaction:
         label("memory", disarmed(text or ""))
 
 
-def _texts(scored: Scored) -> tuple[str, str, str]:
-    """All of a memory that is ever shown."""
-    return scored.candidate.text, scored.candidate.source, scored.candidate.id
+def _texts(scored: Scored) -> list[str]:
+    """All of a memory that is ever shown, but for an id that says nothing."""
+    candidate = scored.candidate
+    return [candidate.text, candidate.source, *([] if _PLAIN_ID.fullmatch(candidate.id) else [candidate.id])]
 
 
-def _snippet(scored: Scored, text: str, source: str, name: str) -> Snippet:
+def _snippet(scored: Scored, safe: Mapping[str, str]) -> Snippet:
+    candidate = scored.candidate
+    text = safe[candidate.text]
     return Snippet(
-        id=name,
+        id=candidate.id if _PLAIN_ID.fullmatch(candidate.id) else safe[candidate.id],
         text=disarmed(text),
-        label=label(source, text),
+        label=label(safe[candidate.source], text),
         score=scored.score,
-        base_score=scored.candidate.score,
+        base_score=candidate.score,
         recency=scored.recency,
-        time=time_shown(scored.candidate.metadata),
+        time=time_shown(candidate.metadata),
     )

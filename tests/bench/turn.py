@@ -56,7 +56,7 @@ def run() -> None:
     questions = [words.question(at % _TOPICS) for at in range(TURNS)]
     with tempfile.TemporaryDirectory() as folder, Index(Path(folder) / "index") as index:
         _fill(index, words)
-        asyncio.run(_measure_all(index, history, questions))
+        asyncio.run(_measure_all(index, [_turn(question, history) for question in questions]))
 
 
 def _fill(index: Index, words: Words) -> None:
@@ -75,7 +75,7 @@ def _fill(index: Index, words: Words) -> None:
         write_vectors(connection, "t", encoder.name, numbers, vectors)
 
 
-async def _measure_all(index: Index, history: Messages, questions: list[str]) -> None:
+async def _measure_all(index: Index, turns: list[dict[str, Any]]) -> None:
     counter = _Counter()
 
     def builder(somabrain: Any, **settings: Any) -> ContextBuilder:
@@ -87,23 +87,23 @@ async def _measure_all(index: Index, history: Messages, questions: list[str]) ->
     begun = time.perf_counter()
     await embedded.warm_up()
     line("warm_up", f"{(time.perf_counter() - begun) * 1000:.0f} ms")
-    await _measure("memory in the index", embedded, counter, history, questions, "p50 <= 40, p95 <= 80 ms")
-    await _measure("no memory", builder(None), counter, history, questions)
+    await _measure("memory in the index", embedded, counter, turns, "p50 <= 40, p95 <= 80 ms")
+    await _measure("no memory", builder(None), counter, turns)
     down = builder(EmbeddedMemory(index), health_provider=lambda: SomabrainHealthState.DOWN)
-    await _measure("down", down, counter, history, questions, "<= 2 ms beyond counting")
+    await _measure("down", down, counter, turns, "<= 2 ms beyond counting")
 
 
 async def _measure(
-    what: str, builder: ContextBuilder, counter: _Counter, history: Messages, questions: list[str], against: str = ""
+    what: str, builder: ContextBuilder, counter: _Counter, turns: list[dict[str, Any]], against: str = ""
 ) -> None:
     took, beyond, built = [], [], []
     worked = time.process_time()
-    for question in questions:
+    for turn in turns:
         counter.seconds, begun = 0.0, time.perf_counter()
-        built.append(await builder.build_for_turn(_turn(question, history)))
+        built.append(await builder.build_for_turn(turn))
         took.append((time.perf_counter() - begun) * 1000)
         beyond.append(took[-1] - counter.seconds * 1000)
-    worked = (time.process_time() - worked) / len(questions) * 1000
+    worked = (time.process_time() - worked) / len(turns) * 1000
     line(f"{what}: p50, p95", _percentiles(took), against)
     line("  beyond counting tokens", _percentiles(beyond))
     line("  CPU time of a turn, all threads", f"{worked:.1f} ms")
