@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
+from research.context.tokens import open_table
 from research.governance.findings import Finding
 from research.governance.name_words import AMBIGUOUS, NOBODY, PARTICLES, THINGS, TITLES
 
@@ -57,6 +58,10 @@ class _Word(NamedTuple):
         return self.text[0].isupper()
 
     @property
+    def is_nobody(self) -> bool:
+        return self.plain in NOBODY and not self.is_initial
+
+    @property
     def is_initial(self) -> bool:
         return len(self.text) == 2 and self.text[1] == "." and self.is_capital
 
@@ -85,10 +90,8 @@ def _rows(text: str) -> Iterator[list[_Word]]:
     for match in _WORD.finditer(text):
         word = _Word(*match.span(), match.group())
         last = waiting[-1] if waiting else row[-1] if row else None
-        joined = (
-            last is not None and text[last.end : word.start] == " " and not _ends(last) and word.plain not in NOBODY
-        )
-        if word.is_capital and word.plain not in NOBODY and (joined or not row):
+        joined = last is not None and text[last.end : word.start] == " " and not _ends(last) and not word.is_nobody
+        if word.is_capital and not word.is_nobody and (joined or not row):
             row += [*waiting, word] if joined else [word]
             waiting = []
         elif joined and word.plain in PARTICLES and len(waiting) < 3:
@@ -96,7 +99,7 @@ def _rows(text: str) -> Iterator[list[_Word]]:
         else:
             if row:
                 yield row
-            row, waiting = ([word] if word.is_capital and word.plain not in NOBODY else []), []
+            row, waiting = ([word] if word.is_capital and not word.is_nobody else []), []
     if row:
         yield row
 
@@ -149,13 +152,17 @@ def _by_model(text: str, entities: Iterable[Entity], given: Mapping[str, int]) -
         shown = text[words[0].start : words[-1].end] if words else ""
         if not shown or re.search(r"[\d\n+/\\|:;()\[\]{}<>=*&%§]", shown):
             continue
-        if any(_common(word, given) for word in words) or not _is_thing(text, entity, words):
+        if any(_common(word, given) and not is_word(word.plain) for word in words) or not _is_thing(
+            text, entity, words
+        ):
             yield _finding(words)
 
 
 def _is_thing(text: str, entity: Entity, words: Sequence[_Word]) -> bool:
     """Whether what the model takes for a person, and has no given name, is rather a house or a word: by what it had at
     its end, by its capitals, or because one works for it, at it or in it."""
+    if all(is_word(word.plain) for word in words):
+        return True
     if len(words) > 1:
         return any(word.plain in THINGS for word in words)
     before = text[max(0, entity.start - 12) : entity.start]
@@ -169,7 +176,7 @@ def _by_given_name(
     for row in rows:
         for at, word in enumerate(row):
             name, common = word.plain, _common(word, given)
-            if not common or len(name) < 3 or name in AMBIGUOUS or word.is_initial:
+            if not common or len(name) < 3 or name in AMBIGUOUS or word.is_initial or is_word(name):
                 continue
             words = _named(row[at:])
             thing = len(words) < len(row) - at and row[at + len(words)].plain in THINGS
@@ -181,11 +188,25 @@ def _by_given_name(
 
 
 def _widened(found: Finding, places: Places, given: Mapping[str, int]) -> Finding:
-    """With the given names before it: Amber may be a stone, before Thomas it is none."""
-    row, at = places.get(found.start, ([], 0))
-    while at and _common(row[at - 1], given) and row[at - 1].plain not in TITLES:
-        at -= 1
-    return found._replace(start=row[at].start) if row else found
+    """With the names on both sides of it: Amber may be a stone, before Thomas it is none."""
+
+    def belongs(word: _Word) -> bool:
+        if word.plain in THINGS or word.plain in TITLES:
+            return False
+        return bool(_common(word, given)) or (word.is_capital and not is_word(word.plain))
+
+    row, first = places.get(found.start, ([], 0))
+    if not row:
+        return found
+    last = first
+    while last + 1 < len(row) and row[last + 1].start < found.end:
+        last += 1
+    while first and belongs(row[first - 1]):
+        first -= 1
+    while last + 1 < len(row) and belongs(row[last + 1]):
+        last += 1
+    wide = _finding(row[first : last + 1])
+    return wide._replace(end=max(wide.end, found.end))
 
 
 def _common(word: _Word, given: Mapping[str, int]) -> int:
@@ -208,6 +229,13 @@ def _least(word: _Word, entities: Iterable[Entity]) -> int:
             exact = entity.end - entity.start <= len(word.text) + 1
             return 1 if exact and entity.kind != "DATE_TIME" else _NEVER
     return 3
+
+
+def is_word(name: str) -> bool:
+    """Whether it is a word of English as well: a table of tokens has the more frequent of two spellings first."""
+    rank = open_table("cl100k_base").rank  # which is mostly English
+    small, capital = rank(f" {name}".encode()), rank(f" {name.capitalize()}".encode())
+    return small is not None and (capital is None or small < capital)
 
 
 def _again(text: str, rows: Iterable[list[_Word]], found: Collection[Finding]) -> Iterator[Finding]:

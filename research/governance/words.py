@@ -134,7 +134,8 @@ def _labels(languages: tuple[str, ...]) -> Labels:
     person = rf"(?: (?:{any_of('person')})(?![^\W\d_]))?"
     call = (
         rf"(?i)(?<![^\W\d_])(?:(?:{any_of('call')}){person}{between}"
-        rf"|(?:{any_of('reach')}|{any_of('call')})(?![^\W\d_])[^\d\n.!?:]{{0,30}}?(?:(?<= )(?:{any_of('link')}|number) |:){between})$"
+        rf"|(?:{any_of('reach')}|{any_of('call')})(?![^\W\d_])[^\d\n.!?:]{{0,30}}?"
+        rf"(?:(?<= )(?:{any_of('link')}|number) |:){between})$"
     )
     word = rf"(?<![^\W\d_])(?:{any_of('password')})(?![^\W\d_])"
     plain = tuple(dict.fromkeys(each.split(" ?")[0] for each in any_of("password").split("|")))
