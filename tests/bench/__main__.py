@@ -1,8 +1,8 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [check] [half] [parts] [turn] [batch] [serve] [beside]
-                      [--eval FOLDER] [--beside CHECKOUT]
+                      [quotes] [confidence] [check] [half] [parts] [turn] [redaction] [batch] [serve]
+                      [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tests.bench import (
     quality,
     quotes,
     rare,
+    redaction,
     serve,
     side,
     speed,
@@ -70,6 +71,7 @@ def main() -> int:
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
+        "redaction": lambda: redaction.run(chosen.eval),
         "turn": turn.run,
         "serve": serve.run,
         "beside": lambda: beside.run(chosen.beside),
