@@ -72,6 +72,8 @@ class Question:
     pages: tuple[tuple[int, int], ...] = ()  # only these physical pages of them, first and last; none: all
     tenant: str = ""
     session: str = ""
+    rewrites: tuple[Rewrite, ...] = ()  # what made `searched` of the text before any rewriter saw it
+    about: Mapping[str, float] = field(default_factory=dict, hash=False)  # documents a conversation is about → weight
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
     notes: list[str] = field(default_factory=list, compare=False, repr=False)  # what went wrong, for coverage
 
