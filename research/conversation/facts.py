@@ -75,6 +75,13 @@ _SINGLE = _stems(
 )
 _SINGLE_OF_ALL = _stems("password passcode code pin username email address number deadline venue maintainer")
 _VALUED = re.compile(r"\d|\b[A-Z][a-z]|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:noon|midnight|tomorrow)\b")
+# Told quickly: without one of these there is nothing to look for.
+_MAYBE = re.compile(
+    r"\b(?:is|are|am|lives?|living|resid\w+|based|moved|relocated|work\w*|joined|started|hired|promoted|job|position|"
+    r"role|dating|engaged|married|turned|years|goes|go|going|attends?|plays?|changed|prefers?|uses?|drives?|owns?|takes?|"
+    r"smok|drink|eat|lik|lov|hat|enjoy|support|leaves|starts|begins|departs|was|were|has been|got)",
+    re.IGNORECASE,
+)
 _UNSURE = re.compile(
     r"\b(?:if|would|could|should|might|(?-i:may)|maybe|perhaps|probably|wants?|wanted|hopes?|hoping|plans?|planning|"
     r"thinking|considering|dream\w*|wish\w*|will|going to|gonna|used to|almost|nearly|wonder\w*)\b|['’]d\b|\?",
@@ -98,7 +105,7 @@ def facts_in(text: str, speaker: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for sentence in SENTENCE_BREAK.split(plain):
         for clause in sentence[:_LONGEST_SENTENCE].split("; "):
-            if not _UNSURE.search(clause):
+            if _MAYBE.search(clause) and not _UNSURE.search(clause):
                 for fact, value in _facts(clause.strip(" .!"), normalize(speaker)):
                     found.setdefault(fact, value)
     return {fact: value for fact, value in list(found.items())[:_MOST] if value}

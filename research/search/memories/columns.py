@@ -82,6 +82,11 @@ class Columns:
         arrays = [name for name in self.__slots__ if name not in ("codes", "values", "tags")]
         return Columns(**{name: column(name) for name in arrays}, codes=codes, values=more.values, tags=tags)  # type: ignore[arg-type]
 
+    @property
+    def weighed(self) -> bool:
+        """Whether any memory is more important than another, or has feedback."""
+        return bool(self.feedback.any() or (self.importance != 0.5).any())
+
     def one_of(self, column: str, wanted: Iterable[str]) -> Flags:
         """Whether the value of each row is one of these."""
         codes = [self.values[column][each] for each in wanted if each in self.values[column]]

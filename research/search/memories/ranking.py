@@ -116,10 +116,10 @@ def rank(
 ) -> list[Ranked]:
     """The best of the rows in `found`. `vector` is that of `asking.embedded`; None: words alone. What fits equally well
     comes in the order of `session` first, then the newest."""
-    parts = _parts(view, asking, vector, text, now)
-    total: Floats = np.sum(list(parts.values()), axis=0)
-    columns = view.columns
-    total *= 1.0 + _IMPORTANCE * (columns.importance - 0.5) + _FEEDBACK * columns.feedback
+    columns, parts = view.columns, _parts(view, asking, vector, text, now)
+    total = sum(parts.values(), np.zeros(len(view)))
+    if columns.weighed:
+        total *= 1.0 + _IMPORTANCE * (columns.importance - 0.5) + _FEEDBACK * columns.feedback
     rows = _best(total, found, limit)
     here = columns.one_of("session", [session]) if session else np.zeros(len(view), bool)
     rows = sorted(rows, key=lambda row: (-round(float(total[row]), 9), not here[row], -columns.told[row], -row))
@@ -158,21 +158,17 @@ def _parts(
 
 def _with_neighbours(view: View, cosines: Floats) -> Floats:
     """The mean of a turn's cosine and its neighbours', weighed; a turn without neighbours keeps its own."""
-    total, weight = cosines.copy(), np.ones(len(cosines))
-    for links, share in ((view.earlier, _BEFORE), (view.later, _AFTER)):
-        there = links >= 0
-        total += share * np.where(there, cosines[links], 0.0)
-        weight += share * there
-    return total / weight
+    padded = np.append(cosines, 0.0)  # what -1 means
+    total = cosines + _BEFORE * padded[view.earlier] + _AFTER * padded[view.later]
+    total /= 1.0 + _BEFORE * (view.earlier >= 0) + _AFTER * (view.later >= 0)
+    return total
 
 
 def _best(total: Floats, found: Flags, limit: int) -> list[int]:
     """The rows of the greatest sums, all that are as good as the last of them included."""
-    rows = np.flatnonzero(found & (total > 0))
-    if len(rows) > limit:
-        least = np.partition(total[rows], len(rows) - limit)[len(rows) - limit]
-        rows = rows[total[rows] >= least]
-    return [int(row) for row in rows]
+    sums = np.where(found, total, 0.0)
+    least = float(np.partition(sums, -limit)[-limit]) if len(sums) > limit else 0.0
+    return [int(row) for row in np.flatnonzero(sums >= least if least > 0.0 else sums > 0.0)]
 
 
 def _newest_first(view: View, rows: Sequence[int], found: Flags) -> list[int]:

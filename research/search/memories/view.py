@@ -19,6 +19,7 @@ from research.search.memories.columns import Columns, Floats, Rows
 from research.search.memories.words import Segment, norms_of
 from research.store.catalog.memories import SearchedRow, TenantState, rows_after, tenant_state, vectors_of
 from research.store.catalog.reader import Reader
+from research.store.catalog.vectors import cosines
 from research.store.fulltext.analyzer import analyze
 
 _MOST_ROWS = 250_000  # of all views together; about 400 MB. One tenant with more is held nevertheless
@@ -55,15 +56,18 @@ class View:
     earlier: Rows
     later: Rows
     norms: Floats
+    without_vectors: Rows  # those that are searched and have none
 
     def __len__(self) -> int:
         return len(self.columns.numbers)
 
-    def find(self, word: str) -> Rows:
-        """The rows where a word stands, once for each time."""
+    def find(self, word: str) -> tuple[Rows, int]:
+        """The rows where a word stands, once for each time, and in how many."""
         found = [segment.find(word) for segment in self.segments]
         rows = found[0] if len(found) == 1 else np.concatenate([*found, np.zeros(0, np.int64)])
-        return rows[self.columns.live[rows]]
+        rows = rows[self.columns.live[rows]]
+        # A memory's words are all in one segment, and there in order.
+        return rows, int(np.count_nonzero(np.diff(rows))) + 1 if len(rows) else 0
 
     def named(self, words: Iterable[str]) -> dict[str, set[str]]:
         """Speaker → the words of the name that are among these, for those that are named."""
@@ -71,20 +75,12 @@ class View:
         found = {name: set(analyze(name)) & asked for name in self.columns.values["speaker"] if name}
         return {name: own for name, own in found.items() if own}
 
-    @property
-    def without_vectors(self) -> Rows:
-        """Rows that are searched and have no vector."""
-        missing = self.columns.live.copy()
-        for block in self.blocks:
-            missing[block.rows] = False
-        return np.flatnonzero(missing)
-
     def cosines(self, asked: NDArray[np.float32]) -> Floats:
         """With a unit vector, of each row; 0 without a vector."""
         found = np.zeros(len(self))
         for block in self.blocks:
             if block.vectors.shape[1] == len(asked):
-                found[block.rows] = block.vectors @ asked
+                found[block.rows] = cosines(block.vectors, asked)
         return found
 
     def with_vectors(self, numbers: Sequence[int], vectors: NDArray[np.float32]) -> View:
@@ -95,7 +91,8 @@ class View:
             return self
         rows = self.columns.rows_of([numbers[place] for place in kept])
         block = Block(rows, vectors if len(kept) == len(numbers) else vectors[kept])
-        return replace(self, blocks=_few((*self.blocks, block), Block.together))
+        blocks = _few((*self.blocks, block), Block.together)
+        return replace(self, blocks=blocks, without_vectors=_missing(self.columns, blocks))
 
     def close_pairs(
         self, numbers: Sequence[int], vectors: NDArray[np.float32], least: float, most: int
@@ -180,7 +177,15 @@ def _view(
     tenant: str, state: TenantState, columns: Columns, segments: tuple[Segment, ...], blocks: tuple[Block, ...]
 ) -> View:
     earlier, later = columns.neighbours()
-    return View(tenant, state, columns, segments, blocks, earlier, later, norms_of(columns.lengths, earlier, later))
+    norms = norms_of(columns.lengths, earlier, later)
+    return View(tenant, state, columns, segments, blocks, earlier, later, norms, _missing(columns, blocks))
+
+
+def _missing(columns: Columns, blocks: tuple[Block, ...]) -> Rows:
+    missing = columns.live.copy()
+    for block in blocks:
+        missing[block.rows] = False
+    return np.flatnonzero(missing).astype(np.int64)
 
 
 def _segments(before: tuple[Segment, ...], first: int, new: Sequence[SearchedRow]) -> tuple[Segment, ...]:

@@ -28,6 +28,7 @@ NEIGHBOURS = {1: 0.6, 2: 0.3, -1: 0.3, -2: 0.15}
 
 _K1 = 1.0
 _B = 0.5
+_SPARSE = 50
 _MOST_WORDS = 48  # of a question; of a longer one the rarest
 
 
@@ -76,10 +77,9 @@ class Segment:
 def score_words(view: View, words: Sequence[str]) -> Floats:
     """BM25 of each memory as a share of the most it could reach, 0 to 1. (rows,)"""
     found: list[tuple[float, Rows]] = []
-    total = int(view.columns.live.sum())
+    total = int(np.count_nonzero(view.columns.live))
     for word in dict.fromkeys(words):
-        rows = view.find(word)
-        holders = len(np.unique(rows))
+        rows, holders = view.find(word)
         found.append((math.log(1.0 + (total - holders + 0.5) / (holders + 0.5)), rows))
     found = sorted(found, key=lambda each: -each[0])[:_MOST_WORDS]
     most = sum(idf for idf, _ in found)
@@ -87,8 +87,8 @@ def score_words(view: View, words: Sequence[str]) -> Floats:
     for idf, rows in found:
         if len(rows):
             places, counts = _spread(view, rows)
-            scores[places] += idf * counts / (counts + view.norms[places])
-    return scores / most if most else scores
+            scores[places] += idf / most * counts / (counts + view.norms[places])
+    return scores
 
 
 def norms_of(lengths: Floats, earlier: Rows, later: Rows) -> Floats:
@@ -117,14 +117,9 @@ def _spread(view: View, rows: Rows) -> tuple[Rows, Floats]:
         places.append(other)
         shares.append(np.full(len(other), share))
     where, weights = np.concatenate(places), np.concatenate(shares)
-    if len(where) * 4 < len(view):  # few: sorting them is less than a pass over all rows
-        touched, inverse = np.unique(where, return_inverse=True)
-        return touched, _summed(inverse, weights, len(touched))
-    counts = _summed(where, weights, len(view))
-    held: Rows = np.flatnonzero(counts).astype(np.int64)
-    return held, counts[held]
-
-
-def _summed(places: Rows, weights: Floats, length: int) -> Floats:
-    found: Floats = np.bincount(places, weights, length).astype(np.float64, copy=False)
-    return found
+    if len(where) * _SPARSE < len(view):  # sorting so few is less than a pass over all rows
+        held, where = np.unique(where, return_inverse=True)
+        return held, np.bincount(where, weights, len(held)).astype(np.float64, copy=False)
+    counts = np.bincount(where, weights, len(view)).astype(np.float64, copy=False)
+    touched: Rows = np.flatnonzero(counts).astype(np.int64, copy=False)
+    return touched, counts[touched]

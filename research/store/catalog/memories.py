@@ -186,7 +186,7 @@ def _joined(reader: Reader, tenant: str, numbers: list[int]) -> dict[int, tuple[
     for part in batched(numbers):
         query = (
             f"SELECT joined_to, id FROM memories WHERE tenant = ? AND joined_to IN ({placeholders(part)})"
-            " ORDER BY memory_no"
+            " ORDER BY joined_to, memory_no"
         )
         for number, name in reader.connection.execute(query, (tenant, *part)):
             found.setdefault(int(number), []).append(str(name))

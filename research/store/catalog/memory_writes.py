@@ -103,12 +103,13 @@ def _known(connection: sqlite3.Connection, tenant: str, told: Told) -> int | Non
         return None if row is None else int(row[0])
     if told.given_id:
         return None
-    row = connection.execute(
-        "SELECT memory_no FROM memories WHERE tenant = ? AND digest = ? AND session = ? AND text = ? AND expires_at = ?"
-        " ORDER BY memory_no",
-        (tenant, told.digest, told.session, told.text, told.expires_at),
-    ).fetchone()
-    return None if row is None else int(row[0])
+    # By the digest alone, which few share; a session or a time may be that of all memories.
+    rows = connection.execute(
+        "SELECT memory_no, session, text, expires_at FROM memories WHERE tenant = ? AND digest = ? ORDER BY memory_no",
+        (tenant, told.digest),
+    )
+    same = (told.session, told.text, told.expires_at)
+    return next((int(row[0]) for row in rows if (row[1], row[2], row[3]) == same), None)
 
 
 def _insert(connection: sqlite3.Connection, tenant: str, number: int, told: Told, joined_to: int | None) -> None:

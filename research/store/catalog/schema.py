@@ -222,11 +222,12 @@ _STEPS: tuple[str, ...] = (
     CREATE UNIQUE INDEX memories_by_id ON memories (tenant, id);
     CREATE UNIQUE INDEX memories_by_key ON memories (tenant, key) WHERE key <> '';
     CREATE INDEX memories_by_seq ON memories (tenant, seq);
-    CREATE INDEX memories_by_digest ON memories (tenant, digest);
-    CREATE INDEX memories_by_session ON memories (tenant, session);
+    -- With the number at their end, they serve what is ordered by it: else all of a tenant's would be read in order.
+    CREATE INDEX memories_by_digest ON memories (tenant, digest, memory_no);
+    CREATE INDEX memories_by_session ON memories (tenant, session, memory_no);
     CREATE INDEX memories_by_expiry ON memories (tenant, expires_at) WHERE expires_at <> '';
-    CREATE INDEX memories_by_joined ON memories (tenant, joined_to) WHERE joined_to IS NOT NULL;
-    CREATE INDEX memories_by_newer ON memories (tenant, superseded_by) WHERE superseded_by IS NOT NULL;
+    CREATE INDEX memories_by_joined ON memories (tenant, joined_to, memory_no) WHERE joined_to IS NOT NULL;
+    CREATE INDEX memories_by_newer ON memories (tenant, superseded_by, memory_no) WHERE superseded_by IS NOT NULL;
 
     -- The words of a memory as full-text search has them, in order; one that is joined to another has none.
     CREATE TABLE memory_words (
