@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from research.context.pipeline import Least
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
+    from research.conversation.sessions import Sessions
     from research.encoders.base import TextEncoder
     from research.filters import Filters
     from research.memories import Forgotten, Memory, NewMemory, Recall
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
     from research.search.legs import SearchOutcome
+    from research.sessions import AskedTurn, RemovedSession, Session
     from research.sources.documents import DocumentsSource
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
@@ -202,6 +204,8 @@ class Index:
         min_score: float | None = None,
         min_confidence: str | float | None = None,
         counter: TokenCounter | None = None,
+        session: str | None = None,
+        tenant: str = "",
     ) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
 
@@ -210,6 +214,9 @@ class Index:
         passages that fit the question and grows to whole pages while there is room, "passages" shows nothing else,
         "pages" whole pages only. `highlights` also finds the places on the pages. Sources of a lower score than
         `min_score` are left out, and all of them where confidence is below `min_confidence`, a level or 0 to 1.
+
+        With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
+        next one.
         """
         from research.answer.confidence import confidence_of
         from research.answer.quotes import quotes_from
@@ -218,11 +225,18 @@ class Index:
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
+        follows = ""
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
+                asked = self._question(reader, question, mode, documents, filters)
+                if session is not None:
+                    from research.conversation.sessions import session_name
+
+                    name = session_name(session)
+                    asked, follows = self._sessions().next_question(reader, replace(asked, session=name, tenant=tenant))
                 context = build(
                     reader,
-                    self._question(reader, question, mode, documents, filters),
+                    asked,
                     [self.source],
                     limit=max(self.settings.num_results, sources) if num_results is None else num_results,
                     budget=budget,
@@ -237,7 +251,9 @@ class Index:
             with self._timed("render"):
                 rendered = research_context(context, budget.max_tokens)
             with self._timed("answer"):
-                return replace(rendered, quotes=quotes_from(context.fitted.items, context.found))
+                quotes = quotes_from(context.fitted.items, context.found)
+                answered = replace(rendered, quotes=quotes, follows=follows)
+            return answered if session is None else self._sessions().keep(answered, asked.session, tenant)
 
     def writer(self, *, with_pictures: bool = False) -> AnswerWriter:
         """What writes answers from contexts with the model that the settings name, for any number of them.
@@ -256,6 +272,38 @@ class Index:
         goes wrong with the model is told in the answer."""
         with self.writer(with_pictures=with_pictures) as writer:
             return writer.write(context, on_piece)
+
+    def keep_answer(self, context: ResearchContext, answer: CheckedAnswer, *, tenant: str = "") -> None:
+        """Keep what a model wrote with the turn of the session that it answers; without a session there is none."""
+        self._sessions().keep_answer(context, tenant, answer.written.text, answer.written.model)
+
+    def sessions(self, *, tenant: str = "") -> list[Session]:
+        """The conversations of a tenant, the one asked last first."""
+        return self._sessions().listed(tenant) if self.exists else []
+
+    def session(self, name: str, *, tenant: str = "") -> list[AskedTurn]:
+        """The turns of a conversation, oldest first. Raises NothingFoundError if there is none of this name."""
+        from research.conversation.sessions import no_session, session_name
+
+        found = self._sessions().turns(session_name(name), tenant) if self.exists else []
+        if not found:
+            raise no_session(name)
+        return found
+
+    def remove_session(self, name: str, *, tenant: str = "") -> RemovedSession:
+        """Forget a conversation: its turns, the memories that were told in it, and what was made from them. Raises
+        NothingFoundError if there is nothing of this name."""
+        from research.conversation.sessions import no_session, session_name
+        from research.sessions import RemovedSession
+
+        session = session_name(name)
+        if not self.exists:
+            raise no_session(session)
+        turns = self._sessions().remove(session, tenant)
+        forgotten = self._memory().forget(tenant=tenant, session=session)
+        if not (turns or forgotten.ids):
+            raise no_session(session)
+        return RemovedSession(session, turns, forgotten.ids, forgotten.summaries)
 
     def prompt(self, context: ResearchContext, *, with_pictures: bool = False) -> Prompt:
         """What a model would get for a context, exactly: also where none is named yet. Nothing is sent."""
@@ -629,6 +677,12 @@ class Index:
             with self._opening:
                 self._memories = self._memories or made
         return self._memories
+
+    def _sessions(self) -> Sessions:
+        """Conversations, loaded with the first: no other question needs anything of them."""
+        from research.conversation.sessions import Sessions
+
+        return Sessions(lambda: self.catalog)
 
     def _memory_encoder(self, reader: Reader) -> TextEncoder:
         """The index's own; the embedded one where nothing was embedded yet."""

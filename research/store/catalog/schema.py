@@ -279,6 +279,36 @@ _STEPS: tuple[str, ...] = (
         FOREIGN KEY (tenant, memory_no) REFERENCES memories ON DELETE CASCADE
     ) WITHOUT ROWID;
     """,
+    """
+    -- What was asked in a session, in order. What is long stands last.
+    CREATE TABLE turns (
+        tenant TEXT NOT NULL,
+        session TEXT NOT NULL,
+        turn_no INTEGER NOT NULL,
+        asked_at TEXT NOT NULL,
+        model TEXT NOT NULL,  -- that wrote the answer; empty without one
+        question TEXT NOT NULL,
+        searched TEXT NOT NULL,
+        answer TEXT NOT NULL,
+        PRIMARY KEY (tenant, session, turn_no)
+    );
+
+    -- The pages that answered. A document takes its quotes with it when it goes, and leaves its place to what its file
+    -- holds next: `session_turns.leave_sessions` sees to it, for to read a document again also deletes its row.
+    CREATE TABLE turn_sources (
+        tenant TEXT NOT NULL,
+        session TEXT NOT NULL,
+        turn_no INTEGER NOT NULL,
+        citation INTEGER NOT NULL,
+        doc_id TEXT NOT NULL,
+        page INTEGER NOT NULL,
+        score DOUBLE PRECISION NOT NULL,
+        quotes TEXT NOT NULL,  -- JSON
+        PRIMARY KEY (tenant, session, turn_no, citation),
+        FOREIGN KEY (tenant, session, turn_no) REFERENCES turns ON DELETE CASCADE
+    );
+    CREATE INDEX turn_sources_by_doc ON turn_sources (doc_id);
+    """,
 )
 
 VERSION = len(_STEPS)

@@ -350,6 +350,30 @@ TABLES: dict[str, Table] = {
             "given_at": columns.TIME,
         }
     ),
+    "turns": Table(
+        {
+            "tenant": columns.WHO,
+            "session": columns.WHO,
+            "turn_no": columns.KEY,
+            "asked_at": columns.TIME,
+            "model": columns.NOTE,
+            "question": columns.NOTE,
+            "searched": columns.NOTE,
+            "answer": columns.NOTE,
+        }
+    ),
+    "turn_sources": Table(
+        {
+            "tenant": columns.WHO,
+            "session": columns.WHO,
+            "turn_no": columns.KEY,
+            "citation": columns.KEY,
+            "doc_id": columns.DOC_ID,
+            "page": columns.PAGE,
+            "score": columns.SHARE,
+            "quotes": columns.WARNINGS,
+        }
+    ),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.
@@ -371,5 +395,10 @@ _TOGETHER: tuple[tuple[str, str], ...] = (
         "SELECT MAX(m.seq) FROM memories m JOIN memory_tenants t ON t.tenant = m.tenant AND m.seq > t.last_seq"
         " HAVING MAX(m.seq) > 0",
         "memories holds a change {0}, which was never made",
+    ),
+    (
+        "SELECT doc_id FROM turn_sources s WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.doc_id = s.doc_id)"
+        " LIMIT 1",
+        "a turn cites the document {0}, which is not there",
     ),
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from research.store.catalog import failures
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
+from research.store.catalog.session_turns import leave_sessions, lost_documents
 from research.store.catalog.vectors import dim_of
 from research.store.files import images, uploads
 from research.store.files.paths import remove_tree
@@ -118,6 +119,14 @@ def check_memory_vectors(catalog: Catalog) -> Iterator[Problem]:
         yield Problem("memories", message, lambda opened: _drop_memory_vectors(opened, bad))
 
 
+def check_sessions(catalog: Catalog) -> Iterator[Problem]:
+    """What was quoted from a document that is gone should be, too."""
+    lost = lost_documents(catalog)
+    if lost:
+        message = f"turns of sessions cite {len(lost)} documents that are gone"
+        yield Problem("sessions", message, lambda opened: _leave_sessions(opened, lost))
+
+
 def check_values(catalog: Catalog) -> Iterator[Problem]:
     """Every value looked at as restore does: what is found here keeps a backup from being made."""
     problem = next(validate_catalog(catalog.connection), None)
@@ -199,6 +208,7 @@ QUICK: tuple[IntegrityCheck, ...] = (
     check_given_up,
     check_images,
     check_memories,
+    check_sessions,
     check_fulltext,
     check_leftovers,
 )
@@ -211,6 +221,7 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_vectors,
     check_memories,
     check_memory_vectors,
+    check_sessions,
     check_values,
     check_ledger,
     check_given_up,
@@ -278,6 +289,11 @@ def _drop_memory_vectors(catalog: Catalog, rows: list[tuple[str, int]]) -> None:
     with catalog.transaction() as connection:
         connection.executemany("DELETE FROM memory_vectors WHERE tenant = ? AND memory_no = ?", rows)
         _read_again(connection, rows)
+
+
+def _leave_sessions(catalog: Catalog, doc_ids: list[str]) -> None:
+    with catalog.transaction() as connection:
+        leave_sessions(connection, doc_ids)
 
 
 def _read_again(connection: sqlite3.Connection, rows: list[tuple[str, int]]) -> None:

@@ -15,6 +15,7 @@ from research.store.catalog.failures import given_up
 from research.store.catalog.ledger import STAGE_OCR, count_for_ocr, unfinished
 from research.store.catalog.memories import count_memories
 from research.store.catalog.pages import totals
+from research.store.catalog.session_turns import count_turns
 from research.store.files.lock import holder, is_locked
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
@@ -30,6 +31,7 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
         state = generations.state_of(catalog)
         waiting, counted = unfinished(catalog), totals(catalog)
         memories, unseen = count_memories(catalog)
+        sessions, turns = count_turns(catalog)
         return Status(
             index=str(paths.root),
             exists=True,
@@ -51,6 +53,8 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
             collections_surplus=state.surplus,
             memories=memories,
             memories_without_vectors=unseen,
+            sessions=sessions,
+            turns=turns,
             writing=writing,
             writer_pid=writer,
         )

@@ -15,7 +15,8 @@ from memory_making import tell, told
 
 from research.encoders.visual.packing import pack
 from research.records import FailedPage, Line, Page
-from research.store.catalog import failures, memory_removal, memory_writes, page_vectors, schema, tags
+from research.sessions import AskedTurn, CitedPage
+from research.store.catalog import failures, memory_removal, memory_writes, page_vectors, schema, session_turns, tags
 from research.store.catalog.catalog import SCHEMA_VERSION, Catalog
 from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.documents import all_documents
@@ -31,7 +32,7 @@ from research.store.upkeep.restore import restore
 OF_MEMORIES = {
     "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_facts", "memory_sources", "memory_feedback",
 }  # fmt: skip
-OF_NO_DOCUMENT = {"meta", "failed_files", *OF_MEMORIES}
+OF_NO_DOCUMENT = {"meta", "failed_files", "turns", *OF_MEMORIES}
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
@@ -63,6 +64,14 @@ def _fill(making: Making) -> None:
         failures.record(connection, info.doc_id, [FailedPage(2, "images", "timeout", "slow")])
     failures.record_file(making.catalog, FailedFile("/docs/bad.pdf", "ab" * 32, 1, "timeout", "slow"))
     _remember(making)
+    _ask(making, info.doc_id)
+
+
+def _ask(making: Making, doc_id: str) -> None:
+    cited = CitedPage(1, doc_id, 1, 0.5, quotes=("walrus",))
+    turn = AskedTurn("Where?", "Where? walrus", (cited,), "It is here [1].", "tiny", "2026-01-02T00:00:00+00:00")
+    with making.catalog.transaction() as connection:
+        assert session_turns.add_turn(connection, "anna", "thesis", turn) == 1
 
 
 def _remember(making: Making) -> None:
@@ -139,6 +148,9 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
+    (cited,) = integrity.check_sessions(filled.catalog)
+    assert cited.fix is not None
+    cited.fix(filled.catalog)
     left = {table for table in TABLES if _count(filled.catalog, table)}
     assert left == OF_NO_DOCUMENT - REBUILT
     connection.execute("DELETE FROM memory_tenants")
@@ -153,6 +165,8 @@ def test_a_removed_document_is_gone_from_it(filled: Making) -> None:
         remove_document(filled.catalog, info.doc_id)
     left = {table for table in _tables(filled.catalog.connection) if _count(filled.catalog, table)}
     assert left == OF_NO_DOCUMENT
+    [turn] = session_turns.turns_of(filled.catalog, "anna", "thesis")
+    assert (turn.question, turn.searched, turn.answer, turn.sources) == ("Where?", "Where?", "", ())
 
 
 def test_a_forgotten_memory_is_gone_from_it(filled: Making) -> None:
