@@ -28,13 +28,13 @@ _PATTERNS = tuple(
     re.compile(shape)
     for shape in (
         # 12 Elm Street, Flat 3, Leeds LS1 4AB
-        rf"(?<![\w.,$€£])\d{{1,5}}[A-Za-z]?(?:[-/]\d{{1,5}})?,? (?:{_NAME} ){{1,4}}?(?:{_KINDS})(?!\w)\.?"
+        rf"(?<![\w.,$€£])(?<![Ii]n )\d{{1,5}}[A-Za-z]?(?:[-/]\d{{1,5}})?,? (?:{_NAME} ){{1,4}}?(?:{_KINDS})(?!\w)\.?"
         rf"{_UNIT}{_TOWN}",
         # P.O. Box 123
         rf"(?<!\w)P\.? ?O\.? ?Box \d{{1,6}}(?!\d){_TOWN}",
         # Lindenstraße 12a, 24103 Kiel; Keizersgracht 12
         rf"(?<!\w)[^\W\d_a-z][\w.-]{{0,40}}?"
-        rf"(?:straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|ufer|straat|gracht|laan|plein)"
+        rf"(?:straße|strasse|str\.|weg|platz|allee|gasse|damm|ufer|straat|gracht|laan|plein)"
         rf",? \d{{1,4}} ?[a-zA-Z]?(?: ?[-/] ?\d{{1,4}})?(?!\w){_TOWN_AFTER}",
         # Lange Straße 12
         rf"(?<!\w){_NAME}[ -](?:Straße|Strasse|Str\.|Weg|Platz|Allee|Gasse|Ring|Damm|Ufer),? \d{{1,4}} ?[a-z]?(?!\w)"
@@ -56,4 +56,4 @@ def addresses(text: str) -> Iterator[Finding]:
         return
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
-            yield Finding(match.start(), match.start() + len(match.group().rstrip(" ,\n")), "address")
+            yield Finding(match.start(), match.start() + len(match.group().rstrip(" ,.\n")), "address")

@@ -16,7 +16,7 @@ from research.governance.keys import entropy, looks_random
 from research.governance.words import Labels
 
 _SIGN = re.compile(r"(?<![:=])(?::=|={1,3}>?|:(?!//)|%3D)(?![:=])")
-_NAME = re.compile(r"(?:([A-Za-z][\w.-]{0,40}+)[ \t])?([\w.$@-]{1,64}+)[\"'`\])]{0,3}[ \t]{0,4}$")
+_NAME = re.compile(r"(?:([A-Za-z][\w.-]{0,40}+)[ \t])?([\w.$@-]{1,64}+)[\"'`\])\\]{0,4}[ \t]{0,4}$")
 # Of a name without signs and capitals. A password is one anywhere in it; the others only at its end.
 _PASSWORD = re.compile(
     r"password|passwd|passwort|kennwort|passphrase|passcode|pwd|contrasena|wachtwoord|senha|mdp|motdepasse"
@@ -33,12 +33,12 @@ _BARE = re.compile(r"[ \t]{0,4}(?P<value>[^\s\"'`<>]{1,512}+)")
 _SCHEME = re.compile(r"(?i)[ \t]{0,4}[\"']?(?:bearer|basic|token|apikey|digest|negotiate|key)[ \t]{1,4}")
 _NEXT = re.compile(r"[;&,](?=\s?[\w.-]{1,40}\s?[=:])|\\n|&amp;")
 _NO_VALUE = re.compile(
-    r"(?i)\$[A-Z_{(]|<|\{\{|\{\w*\}|%[({s]|\*{3}|§§|\[(?:redact|hidden|filter|mask|remov)|\(|#(?:\s|$)|x{3,}|\.{2,}"
-    r"|os\.|process\.|env\b|env\[|settings\.|config\.|self\.|args\.|get_?\w*\(|your[_-]|--?[a-z-]{2,}$"
+    r"(?i)\$[A-Z_{(]|<[^<>]{0,40}>$|\{\{|\{\w{0,64}\}|%[({s]|\*{3}|§§|\[(?:redact|hidden|filter|mask|remov)|\(|#(?:\s|$)|x{3}|\.{2}"
+    r"|os\.|process\.|env\b|env\[|settings\.|config\.|self\.|args\.|get_?\w{0,40}\(|your[_-]|--?[a-z-]{2,64}$"
     r"|(?:none|null|nil|undefined|true|false|yes|no|required|optional|string|str|text|hidden|redacted|changeme|n/a)"
     r"[.,;:!)]?$"
 )
-_CODE = re.compile(r"[A-Za-z_][\w.]*\(|[a-z_]+(?:\.[a-z_]+)+$")
+_CODE = re.compile(r"[A-Za-z_][\w.]{0,128}+\(|[a-z_]{1,64}+(?:\.[a-z_]{1,64}+){1,8}+$")
 
 _SECRET_WORDS = "(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key)"
 

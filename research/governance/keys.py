@@ -45,6 +45,7 @@ _BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,48}-----|Private-MAC: ?[0-9a-f]{0
 _BODY = re.compile(r"(?:[\s>#*|\"'+\\n-]{0,16}[A-Za-z0-9+/=]{8,128}+)*+")  # of a block whose end is cut off
 _BLOB = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{32,}+={0,2}")
 _WORDY = re.compile(r"[a-z]{9}|[A-Z]{9}")
+_SYLLABLES = re.compile(r"[a-z]{4,}+")
 _UNBROKEN = re.compile(r"[A-Za-z0-9]{12,}+")
 
 _RANDOM = 4.2  # bits a character; a random string of 32 in this alphabet has 4.6, a row of words 3.9
@@ -77,7 +78,9 @@ def is_blob(token: str) -> bool:
     core = max(_UNBROKEN.findall(token), key=len, default="")
     if not any(sign.isdigit() for sign in core) or core.lower() == core or core.upper() == core:
         return False
-    return not _WORDY.search(token) and entropy(token[:512]) >= _RANDOM
+    if _WORDY.search(token) or sum(map(len, _SYLLABLES.findall(token))) > 0.4 * len(token):
+        return False  # words, joined or with capitals inside
+    return entropy(token[:512]) >= _RANDOM
 
 
 def entropy(text: str) -> float:

@@ -39,6 +39,7 @@ NOBODY = _words("""
     everyone february folks for friday friends from her his i if in is its january july june madam march may
     monday my november october of on or our please saturday september sir sunday team thank thanks that the
     their there these this those thursday to today tomorrow tuesday we wednesday when yesterday you your
+    hello hi hey dear good regards sincerely best kind warm
 """)
 
 # Given names that are words, months, places or things as well: a model has to say that a person is meant.

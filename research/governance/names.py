@@ -8,7 +8,7 @@ a letter (Dear …, Best regards, …) speak for themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
@@ -16,7 +16,7 @@ from research.context.tokens import open_table
 from research.governance.findings import Finding
 from research.governance.name_words import AMBIGUOUS, NOBODY, PARTICLES, THINGS, TITLES
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*\.?")
+_WORD = re.compile(r"[^\W\d_]++(?:['’-][^\W\d_]++)*+\.?")
 _TITLE = re.compile(
     r"(?<!\w)(?:Mr|Mrs|Ms|Mx|Miss|Dr|Prof|Professor|Sir|Dame|Lord|Lady|Rev|Herrn?|Frau|Hr|Monsieur|Madame|Mme|Mlle"
     r"|Señora?|Sra|Srta|Doña|Signora?|Sig|Sig\.ra|Dott|Dott\.ssa|Dhr|Mevr|Mevrouw|Mag|Ing|Dipl\.-Ing|Univ\.-?Prof|[Pp]ani?)"
@@ -33,6 +33,7 @@ _LABEL = re.compile(
     r"[ \t]{0,4}:[ \t]{0,8}"
 )
 _NEVER = 99
+_LONGEST_ROW = 50  # words; no name is longer, and a list of names is cut somewhere
 _AT = re.compile(r"(?:^|\W)(?:[Aa]t|[Ff]or|[Oo]f|[Ii]n|[Tt]he|[Cc]ompany:) $")
 
 
@@ -89,7 +90,7 @@ def _rows(text: str) -> Iterator[list[_Word]]:
     waiting: list[_Word] = []
     for match in _WORD.finditer(text):
         word = _Word(*match.span(), match.group())
-        last = waiting[-1] if waiting else row[-1] if row else None
+        last = waiting[-1] if waiting else row[-1] if row and len(row) < _LONGEST_ROW else None
         joined = last is not None and text[last.end : word.start] == " " and not _ends(last) and not word.is_nobody
         if word.is_capital and not word.is_nobody and (joined or not row):
             row += [*waiting, word] if joined else [word]
@@ -119,10 +120,11 @@ def _finding(words: Sequence[_Word]) -> Finding:
 def _named(row: Sequence[_Word]) -> list[_Word]:
     """The words at the beginning of a row that can be a name: six at most, none of them a thing."""
     words: list[_Word] = []
-    for word in row[:6]:
-        if words and word.plain in THINGS:
+    for word in row[:8]:
+        if len(words) == 6 or (words and word.plain in THINGS):
             break
-        words.append(word)
+        if words or word.plain not in TITLES:
+            words.append(word)
     while words and not words[-1].is_capital:
         words.pop()
     return words
@@ -240,12 +242,27 @@ def is_word(name: str) -> bool:
 
 def _again(text: str, rows: Iterable[list[_Word]], found: Collection[Finding]) -> Iterator[Finding]:
     """Somebody who was named in full is meant by the surname alone, too."""
-    surnames = set()
+    surnames: set[str] = set()
+    inside: set[int] = set()
     for each in found:
-        words = _WORD.findall(text[each.start : each.end])
+        words = [match.group() for match in _WORD.finditer(text, each.start, each.end)]
+        inside.update(each.start + match.start() for match in _WORD.finditer(text[each.start : each.end]))
         if len(words) > 1 and len(words[-1]) > 2:
             surnames.add(words[-1].casefold())
+    yield from _named_alone(rows, lambda name: name in surnames, inside)
+
+
+def known_people(text: str, knows: Callable[[str], bool]) -> Iterator[Finding]:
+    """Those who were named in another text of the same context, by any of their names."""
+    yield from _named_alone(_rows(text), knows, frozenset())
+
+
+def _named_alone(
+    rows: Iterable[list[_Word]], is_name: Callable[[str], bool], inside: Collection[int]
+) -> Iterator[Finding]:
     for row in rows:
         for word in row:
-            if word.plain in surnames and word.plain not in THINGS:
+            if word.start in inside or word.plain in THINGS or len(word.plain) < 3:
+                continue
+            if is_name(word.plain) and not is_word(word.plain):
                 yield _finding([word])

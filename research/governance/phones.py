@@ -16,14 +16,14 @@ from research.governance.words import Labels
 
 # Figures with what people put between them; possessive, and a zone begins only where a word does.
 _ZONE = re.compile(r"(?<![\w.,])(?:\+ ?)?\(?\+?\d[\d ().\-/]{5,}+")
-_PIECES = re.compile(r" [/|] | {2,}|(?<=\d) - (?=\d)|/(?=0)|(?<=\d) (?=\((?!0\))\d)")  # between two numbers in a row
+_PIECES = re.compile(r" [/|] | {2,}+|(?<=\d) - (?=\d)|/(?=0)|(?<=\d) (?=\((?!0\))\d)")  # between two numbers in a row
 _EXTENSION = re.compile(r"(?i) ?(?:x|ext\.?|extension|#|durchwahl|dw\.?|poste|wew\.?) ?\d{1,6}(?!\d)")
 _DAY, _MONTH = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:0?[1-9]|1[0-2])"
 _DATE = re.compile(
     rf"(?:{_DAY}[./-]{_MONTH}|{_MONTH}[./-]{_DAY})[./-](?:\d{{4}}|\d{{2}})|\d{{4}}[./-]{_MONTH}[./-]{_DAY}"
 )
 _DATES = re.compile(rf"(?:{_DAY}[./ -]{_MONTH}[./ -](?:19|20)\d\d|(?:19|20)\d\d[./-]{_MONTH}[./-]{_DAY})(?!\d)")
-_YEARS = re.compile(r"(?:19|20)\d{2}(?:[ /-]{1,3}(?:19|20)?\d{2})+")
+_YEARS = re.compile(r"(?:19|20)\d{2}(?:[ /-]{1,3}(?:19|20)?\d{2}){1,8}+")
 _LETTER = re.compile(r"[^\W\d_]")
 _BEFORE = 64  # characters in which a word may say what it is
 _MOST = 40  # characters of a number with all its signs

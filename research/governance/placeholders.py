@@ -15,9 +15,9 @@ from threading import Lock
 
 from research.governance.name_words import TITLES
 
-PLACEHOLDER = re.compile(r"<[A-Z]+(?:_[A-Z]+){0,2}_[0-9]{1,6}>")
+PLACEHOLDER = re.compile(r"<[A-Z]{2,16}(?:_[A-Z]{2,16}){0,2}_[0-9]{1,6}>")
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]++")
 
 
 class Placeholders:
@@ -33,6 +33,12 @@ class Placeholders:
         with self._lock:
             number = self._person(value) if kind == "person" else self._number(kind, essence(kind, value))
         return f"<{kind.upper()}_{number}>"
+
+    def knows_person(self, word: str) -> bool:
+        """Whether a word, in small letters, is among the names of somebody who was named in full."""
+        hashed = self._hash(word)
+        with self._lock:
+            return any(hashed in names for names in self._people.values() if len(names) > 1)
 
     def counts(self) -> Mapping[str, int]:
         """How many different ones of each kind there were."""

@@ -16,7 +16,8 @@ from research.errors import RedactionError, UsageError
 from research.governance.addresses import addresses
 from research.governance.findings import KINDS, MODEL_KINDS, Finding
 from research.governance.folded import fold
-from research.governance.names import Entity, people
+from research.governance.names import Entity, known_people, people
+from research.governance.placeholders import Placeholders
 from research.governance.redaction import BASE_KINDS, PII, BaseRedactor, SpanRedactor
 
 INSTALL = "pip install 'ctx-research[redact]'"
@@ -86,6 +87,12 @@ class PresidioRedactor(SpanRedactor):
             found += (Finding(a + start, b + start, kind) for a, b, kind in self._by_model(folded.text[start:end]))
         for start, end, kind in found:
             yield Finding(*folded.original(start, end), kind)
+
+    def known_findings(self, text: str, placeholders: Placeholders) -> Iterator[Finding]:
+        if "person" in self.kinds:
+            folded = fold(text)
+            for start, end, kind in known_people(folded.text, placeholders.knows_person):
+                yield Finding(*folded.original(start, end), kind)
 
     def __repr__(self) -> str:
         return f"PresidioRedactor({', '.join(sorted(self.kinds))}; {', '.join(self.languages)})"

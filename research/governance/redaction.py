@@ -71,17 +71,21 @@ class SpanRedactor:
     def findings(self, text: str) -> Iterator[Finding]:
         raise NotImplementedError
 
-    def find(self, text: str) -> list[Finding]:
+    def known_findings(self, text: str, placeholders: Placeholders) -> Iterator[Finding]:
+        """What is known from other texts of the same context; nothing, where rules see all there is."""
+        return iter(())
+
+    def find(self, text: str, placeholders: Placeholders | None = None) -> list[Finding]:
         """What has to go, in order and without overlaps, and without what is allowed to stay."""
         kept = [match.span() for match in _KEPT.finditer(text)] if "<" in text or "§§" in text else []
-        found = (each for each in self.findings(text) if not self._stays(text, each, kept))
-        return merged(found)
+        found = [*self.findings(text), *(self.known_findings(text, placeholders) if placeholders else ())]
+        return merged(each for each in found if not self._stays(text, each, kept))
 
     def redact(self, text: str, placeholders: Placeholders | None = None) -> str:
         """The text with `<KIND_n>` for each finding. Without placeholders of a context the numbers are this text's."""
-        placeholders = placeholders or Placeholders()
+        placeholders = Placeholders() if placeholders is None else placeholders
         parts, at = [], 0
-        for start, end, kind in self.find(text):
+        for start, end, kind in self.find(text, placeholders):
             parts += [text[at:start], placeholders.name(kind, text[start:end])]
             at = end
         return "".join([*parts, text[at:]])

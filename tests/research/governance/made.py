@@ -14,6 +14,7 @@ import string
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from faker import Faker
 
@@ -246,16 +247,19 @@ def made(seed: int, each: int, kinds: tuple[str, ...] = KINDS) -> Iterator[Made]
             yield _MAKERS[kind](random.Random(f"{seed}-{kind}-{number}"), held)
 
 
-def _faker(pick: random.Random, held: bool) -> tuple[Faker, str]:
-    locale = pick.choice(HELD_LOCALES if held else LOCALES)
-    faker = Faker(locale)
+_opened = cache(Faker)  # one takes as long as a hundred sentences
+
+
+def _faker(pick: random.Random, locale: str) -> Faker:
+    faker = _opened(locale)
     faker.seed_instance(pick.getrandbits(64))
-    return faker, locale
+    return faker
 
 
 def _email(pick: random.Random, held: bool) -> Made:
-    faker, locale = _faker(pick, held)
-    first, last = (re.sub(r"\W", "", faker.unique.first_name().lower()) for _ in range(2))
+    locale = pick.choice(HELD_LOCALES if held else LOCALES)
+    faker = _faker(pick, locale)
+    first, last = (re.sub(r"\W", "", faker.first_name().lower()) for _ in range(2))
     domain = faker.domain_name()
     value = pick.choice(
         (
@@ -271,8 +275,7 @@ def _email(pick: random.Random, held: bool) -> Made:
 
 
 def _card(pick: random.Random, held: bool) -> Made:
-    faker = Faker("en_US")
-    faker.seed_instance(pick.getrandbits(64))
+    faker = _faker(pick, "en_US")
     kind = pick.choice(("visa16", "mastercard", "amex", "discover", "diners", "jcb", "visa19", "visa16", "mastercard"))
     number = faker.credit_card_number(kind)
     groups = {15: (4, 6, 5), 14: (4, 6, 4)}.get(
@@ -285,9 +288,7 @@ def _card(pick: random.Random, held: bool) -> Made:
 
 def _iban(pick: random.Random, held: bool) -> Made:
     locale = pick.choice(HELD_ACCOUNTS if held else ACCOUNTS)
-    faker = Faker(locale)
-    faker.seed_instance(pick.getrandbits(64))
-    number = faker.iban()
+    number = _faker(pick, locale).iban()
     cut = (4,) * (len(number) // 4 + 1)
     value = pick.choice(
         (
@@ -357,8 +358,8 @@ HELD_PLANS = {
 
 
 def _phone(pick: random.Random, held: bool) -> Made:
-    faker, country = _faker(pick, held)
-    value = faker.phone_number()
+    country = pick.choice(HELD_LOCALES if held else LOCALES)
+    value = _faker(pick, country).phone_number()
     if pick.random() < 0.6:
         plans = HELD_PLANS if held else PLANS
         country = pick.choice(sorted(plans))
@@ -373,7 +374,8 @@ def _phone(pick: random.Random, held: bool) -> Made:
 
 
 def _person(pick: random.Random, held: bool) -> Made:
-    faker, locale = _faker(pick, held)
+    locale = pick.choice(HELD_LOCALES if held else LOCALES)
+    faker = _faker(pick, locale)
     shape = pick.random()
     first, last = faker.first_name(), faker.last_name()
     if shape < 0.55:
