@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [check] [half] [parts] [turn] [redaction] [batch] [serve]
+                      [quotes] [confidence] [check] [half] [parts] [followups] [turn] [redaction] [batch] [serve]
                       [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
@@ -20,6 +20,7 @@ from tests.bench import (
     check,
     cold,
     confidence,
+    followups,
     growth,
     half_sentences,
     ingest,
@@ -71,6 +72,9 @@ def main() -> int:
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
+        "followups": lambda: followups.run(chosen.eval, chosen.keep),
+        "memories": memories.run,
+        "locomo": lambda: locomo.run(chosen.eval),
         "redaction": lambda: redaction.run(chosen.eval),
         "turn": turn.run,
         "serve": serve.run,
