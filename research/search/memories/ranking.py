@@ -1,10 +1,10 @@
 """How memories are ranked for a question.
 
     words     BM25 over a turn's words and its neighbours', a share of the most it can reach           0 to 1
-    vectors   cosine, a little of its neighbours' in it                                                0.4 of it
-    speaker   the question names who says it                                                           0.1
+    vectors   cosine, a little of its neighbours' in it                                                0.6 of it
+    speaker   the question names who says it                                                           0.2
     time      it was told when the question says                                                       up to 0.1
-    asking    it is a question itself                                                                  -0.04
+    asking    it is a question itself                                                                  -0.08
 
 A question about somebody is searched without the name: who speaks of himself says "I". Importance moves the sum by up
 to 5 %, what feedback told of it by up to 10 %. All of it was measured on LoCoMo's development half and lies flat around
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from research.search.memories.view import View
 
-VECTORS = 0.4
-SPEAKER = 0.1
+VECTORS = 0.6
+SPEAKER = 0.2
 TIME = 0.1
-ASKING = 0.04
+ASKING = 0.08
 _BEFORE, _AFTER = 0.25, 0.15  # of a neighbour's cosine
 _IMPORTANCE = 0.1  # of the distance from the middle: 5 % either way
 _FEEDBACK = 0.1
@@ -49,7 +49,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’]s\b)?")
 # the answer; as for pages it falls with the rank. Fitted on LoCoMo's development half, beside as many questions of
 # other conversations and those that LoCoMo says have no answer; on a conversation left out it is off by a factor of two
 # at most (`make bench ONLY=locomo`).
-_CALIBRATION = {"hybrid": (4.9, 1.15, -3.9), "lexical": (4.4, 1.15, -3.0)}
+_CALIBRATION = {"hybrid": (4.5, 1.1, -4.4), "lexical": (6.0, 1.25, -4.1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def rank(
 ) -> list[Ranked]:
     """The best of the rows in `found`. `vector` is that of `asking.embedded`; None: words alone. What fits equally well
     comes in the order of `session` first, then the newest."""
-    columns, parts = view.columns, _parts(view, asking, vector, text, now)
+    columns, parts = view.columns, parts_of(view, asking, vector, text, now)
     total = sum(parts.values(), np.zeros(len(view)))
     if columns.weighed:
         total *= 1.0 + _IMPORTANCE * (columns.importance - 0.5) + _FEEDBACK * columns.feedback
@@ -140,7 +140,7 @@ def calibrated(total: float, rank: int, mode: str) -> float:
     return 1.0 / (1.0 + math.exp(-(by_total * total - by_rank * math.log(rank) + always)))
 
 
-def _parts(
+def parts_of(
     view: View, asking: Asking, vector: NDArray[np.float32] | None, text: str, now: datetime
 ) -> dict[str, Floats]:
     columns = view.columns
