@@ -16,16 +16,23 @@ if TYPE_CHECKING:
     from research.errors import RedactionError
     from research.governance.fail_closed import Redacted, SafeRedactor, redact_items, redact_texts
     from research.governance.findings import Finding
-    from research.governance.masking import MaskingStream, SecretMasker
+    from research.governance.masking import MaskingRedactor, MaskingStream, SecretMasker
     from research.governance.placeholders import Placeholders
     from research.governance.presidio import PresidioRedactor
-    from research.governance.redaction import BaseRedactor, NoopRedactor, RedactorProtocol, open_redactor
+    from research.governance.redaction import (
+        BaseRedactor,
+        NoopRedactor,
+        RedactorProtocol,
+        open_redactor,
+        redactor_of,
+    )
     from research.governance.secret_sources import KnownSecrets, known_secrets
 
 _HOMES = {
     "BaseRedactor": "research.governance.redaction",
     "Finding": "research.governance.findings",
     "KnownSecrets": "research.governance.secret_sources",
+    "MaskingRedactor": "research.governance.masking",
     "MaskingStream": "research.governance.masking",
     "NoopRedactor": "research.governance.redaction",
     "Placeholders": "research.governance.placeholders",
@@ -39,12 +46,14 @@ _HOMES = {
     "open_redactor": "research.governance.redaction",
     "redact_items": "research.governance.fail_closed",
     "redact_texts": "research.governance.fail_closed",
+    "redactor_of": "research.governance.redaction",
 }
 
 __all__ = [
     "BaseRedactor",
     "Finding",
     "KnownSecrets",
+    "MaskingRedactor",
     "MaskingStream",
     "NoopRedactor",
     "Placeholders",
@@ -58,6 +67,7 @@ __all__ = [
     "open_redactor",
     "redact_items",
     "redact_texts",
+    "redactor_of",
 ]
 
 

@@ -21,6 +21,8 @@ from research.observe.recorder import NullRecorder, Recorder
 ERROR, TIMEOUT, UNAVAILABLE = "error", "timeout", "unavailable"
 SECONDS = 5.0
 
+_REASONS = {ERROR, TIMEOUT, UNAVAILABLE}  # another word might be a text
+
 _MOST_STUCK = 4  # threads that one redactor may leave behind; after that it is not asked again while they hang
 
 T = TypeVar("T")
@@ -210,6 +212,6 @@ def _attempt(call: Callable[[], T], failure: str = ERROR) -> tuple[T | None, str
     try:
         return call(), ""
     except RedactionError as error:
-        return None, error.reason
+        return None, error.reason if error.reason in _REASONS else failure
     except BaseException:  # noqa: BLE001  a thread that dies of SystemExit or a MemoryError would be told on stderr
         return None, failure

@@ -19,6 +19,8 @@ from typing import NamedTuple, NoReturn
 from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
+from research.governance.placeholders import Placeholders
+from research.governance.redaction import NumberingRedactor, RedactorProtocol
 from research.governance.secret_sources import SHORTEST, KnownSecrets, placeholder
 from research.secret import Secret
 
@@ -81,6 +83,31 @@ class SecretMasker:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("secrets are not pickled")
+
+
+class MaskingRedactor:
+    """Known secrets first, then whatever another redactor takes out."""
+
+    def __init__(self, masker: SecretMasker, redactor: RedactorProtocol) -> None:
+        self._masker = masker
+        self._redactor = redactor
+
+    def redact(self, text: str) -> str:
+        return self._redactor.redact(self._masker.mask(text))
+
+    def within(self, placeholders: Placeholders) -> RedactorProtocol:
+        inner = self._redactor
+        return MaskingRedactor(
+            self._masker, inner.within(placeholders) if isinstance(inner, NumberingRedactor) else inner
+        )
+
+    def warm_up(self) -> None:
+        warm = getattr(self._redactor, "warm_up", None)
+        if warm is not None:
+            warm()
+
+    def __repr__(self) -> str:
+        return f"MaskingRedactor({self._masker!r}, {self._redactor!r})"
 
 
 class MaskingStream:

@@ -8,6 +8,7 @@ a letter (Dear …, Best regards, …) speak for themselves.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import combining, normalize
@@ -32,6 +33,7 @@ _LABEL = re.compile(
     r"|attn|attention|signed(?: by)?|prepared by|written by|author|employee|attendees?|participants?|present)"
     r"[ \t]{0,4}:[ \t]{0,8}"
 )
+_NOT_FIRST, _NOT_LAST = NOBODY | TITLES, NOBODY | THINGS
 _NEVER = 99
 _LONGEST_ROW = 50  # words; no name is longer, and a list of names is cut somewhere
 _AT = re.compile(r"(?:^|\W)(?:[Aa]t|[Ff]or|[Oo]f|[Ii]n|[Tt]he|[Cc]ompany:) $")
@@ -72,6 +74,7 @@ Places = Mapping[int, tuple[list[_Word], int]]  # a word's row and its place in 
 
 def people(text: str, entities: Sequence[Entity], given: Mapping[str, int]) -> Iterator[Finding]:
     """`given` has given names in small letters, with how common they are (1 to 13)."""
+    entities = sorted(entities)
     rows = list(_rows(text))
     places = {word.start: (row, at) for row in rows for at, word in enumerate(row)}
     found = [
@@ -147,16 +150,15 @@ def _by_model(text: str, entities: Iterable[Entity], given: Mapping[str, int]) -
             _Word(entity.start + m.start(), entity.start + m.end(), m.group())
             for m in _WORD.finditer(text[entity.start : entity.end])
         ]
-        while words and (words[0].plain in NOBODY | TITLES or not (words[0].is_capital or words[0].plain in PARTICLES)):
+        while words and (words[0].plain in _NOT_FIRST or not (words[0].is_capital or words[0].plain in PARTICLES)):
             words = words[1:]
-        while words and (words[-1].plain in THINGS | NOBODY or not words[-1].is_capital):
+        while words and (words[-1].plain in _NOT_LAST or not words[-1].is_capital):
             words = words[:-1]
         shown = text[words[0].start : words[-1].end] if words else ""
         if not shown or re.search(r"[\d\n+/\\|:;()\[\]{}<>=*&%§]", shown):
             continue
-        if any(_common(word, given) and not is_word(word.plain) for word in words) or not _is_thing(
-            text, entity, words
-        ):
+        known = any(_common(word, given) and not is_word(word.plain) for word in words)
+        if known or not _is_thing(text, entity, words):
             yield _finding(words)
 
 
@@ -223,14 +225,14 @@ def _common(word: _Word, given: Mapping[str, int]) -> int:
     return max(one(name), min(one(part) for part in name.split("-")))
 
 
-def _least(word: _Word, entities: Iterable[Entity]) -> int:
+def _least(word: _Word, entities: Sequence[Entity]) -> int:
     """How common a name that stands alone has to be. If the model takes exactly this word for something, for whatever,
     any name is one; a part of something longer, a time or a number is none."""
-    for entity in entities:
-        if entity.start <= word.start < entity.end:
-            exact = entity.end - entity.start <= len(word.text) + 1
-            return 1 if exact and entity.kind != "DATE_TIME" else _NEVER
-    return 3
+    at = bisect_right(entities, word.start, key=lambda entity: entity.start) - 1
+    if at < 0 or entities[at].end <= word.start:
+        return 3
+    exact = entities[at].end - entities[at].start <= len(word.text) + 1
+    return 1 if exact and entities[at].kind != "DATE_TIME" else _NEVER
 
 
 def is_word(name: str) -> bool:
@@ -245,10 +247,10 @@ def _again(text: str, rows: Iterable[list[_Word]], found: Collection[Finding]) -
     surnames: set[str] = set()
     inside: set[int] = set()
     for each in found:
-        words = [match.group() for match in _WORD.finditer(text, each.start, each.end)]
-        inside.update(each.start + match.start() for match in _WORD.finditer(text[each.start : each.end]))
-        if len(words) > 1 and len(words[-1]) > 2:
-            surnames.add(words[-1].casefold())
+        words = list(_WORD.finditer(text, each.start, each.end))
+        inside.update(word.start() for word in words)
+        if len(words) > 1 and len(words[-1].group()) > 2:
+            surnames.add(words[-1].group().casefold())
     yield from _named_alone(rows, lambda name: name in surnames, inside)
 
 

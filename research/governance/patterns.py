@@ -14,9 +14,12 @@ from research.governance.check_digits import luhn, mod_97
 from research.governance.findings import Finding
 
 _EMAIL = re.compile(
-    r"(?<![\w.+%-])(?!(?:git|hg|svn)@)(\w[\w.+%'&/=-]{0,63}+)@((?:[^\W_](?:[\w-]{0,61}+)\.){1,6}[^\W\d_]{2,24}+)(?![\w@])"
-    r"|(?<![\w.+%-])\w[\w.+-]{0,63}+ ?[(\[{] ?(?:at|@|AT) ?[)\]}] ?"
-    r"\w[\w-]{0,62}+(?: ?(?:\.|[(\[{] ?(?:dot|DOT|punkt) ?[)\]}]) ?[\w-]{2,63}+){1,5}+"
+    r"(?<![\w.+%-])(?!(?:git|hg|svn)@)\w[\w.+%'&/=-]{0,63}+@(?:[^\W_][\w-]{0,61}+\.){1,6}[^\W\d_]{2,24}+(?![\w@])"
+)
+_AT = re.compile(r"[(\[{] ?(?:at|@|AT) ?[)\]}]")
+_SPELT_EMAIL = re.compile(
+    rf"(?<![\w.+%-])\w[\w.+-]{{0,63}}+ ?{_AT.pattern} ?\w[\w-]{{0,62}}+"
+    r"(?: ?(?:\.|[(\[{] ?(?:dot|DOT|punkt) ?[)\]}]) ?[\w-]{2,63}+){1,5}+"
 )
 _FIGURES = re.compile(r"(?<![\w+])(?<!\d[.,])\d(?:[ \n-]?\d){11,}+(?!\w)")
 _CARD_WORD = re.compile(r"(?i)(?:card|karte|carte|tarjeta|carta|kaart|cartão|kort)[^\d\n]{0,24}$")
@@ -64,8 +67,8 @@ IBAN_LENGTHS = {
 
 
 def emails(text: str) -> Iterator[Finding]:
-    if "@" in text or "at" in text or "AT" in text:
-        for match in _EMAIL.finditer(text):
+    for pattern in (*([_EMAIL] if "@" in text else []), *([_SPELT_EMAIL] if _AT.search(text) else [])):
+        for match in pattern.finditer(text):
             yield Finding(*match.span(), "email")
 
 

@@ -9,8 +9,9 @@ does it through `research.governance.fail_closed`, so that a text whose redactor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from research.errors import UsageError
 from research.governance.assignments import assigned
@@ -30,6 +31,11 @@ from research.governance.patterns import addresses_of_machines, cards, emails, h
 from research.governance.phones import phones
 from research.governance.placeholders import PLACEHOLDER, Placeholders, essence
 from research.governance.words import LANGUAGES, labels
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from research.settings import Settings
 
 LEVELS = ("off", "secrets", "pii")
 SECRETS = frozenset(SECRET_KINDS)
@@ -94,10 +100,10 @@ class SpanRedactor:
         return _Within(self, placeholders)
 
     def _stays(self, text: str, finding: Finding, kept: Sequence[tuple[int, int]]) -> bool:
-        if any(start < finding.end and finding.start < end for start, end in kept):
-            return finding.kind not in SECRETS or any(
-                start <= finding.start and finding.end <= end for start, end in kept
-            )
+        """What is allowed stays, and what an earlier pass has put there. A secret that reaches beyond it goes."""
+        at = bisect_left(kept, (finding.end,)) - 1
+        if at >= 0 and finding.start < kept[at][1]:
+            return finding.kind not in SECRETS or (kept[at][0] <= finding.start and finding.end <= kept[at][1])
         if self._allowed is None:
             return False
         value = text[finding.start : finding.end]
@@ -173,6 +179,23 @@ def open_redactor(
 
         return PresidioRedactor(allow=allow, languages=languages)
     raise UsageError(f"redact cannot be {level!r}", hint=f"choose one of: {', '.join(LEVELS)}")
+
+
+def redactor_of(
+    settings: Settings, *, environment: Mapping[str, str] | None = None, ingested: Iterable[Path] = ()
+) -> RedactorProtocol:
+    """What the settings `redact`, `redact_language`, `redact_allow` and `secrets` make together. Raises where something
+    of it is missing; `SafeRedactor(lambda: redactor_of(settings))` then drops everything, and says why."""
+    redactor = open_redactor(
+        settings.redact, allow=settings.redact_allow, languages=settings.redact_language.replace(" ", "").split("+")
+    )
+    if not settings.secrets:
+        return redactor
+    from research.governance.masking import MaskingRedactor, SecretMasker
+    from research.governance.secret_sources import known_secrets
+
+    known = known_secrets(settings.secrets, environment=environment, ingested=ingested)
+    return MaskingRedactor(SecretMasker(known), redactor)
 
 
 def allowed_pattern(allow: Iterable[str]) -> re.Pattern[str] | None:

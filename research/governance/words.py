@@ -138,7 +138,7 @@ def _labels(languages: tuple[str, ...]) -> Labels:
         rf"(?:(?<= )(?:{any_of('link')}|number) |:){between})$"
     )
     word = rf"(?<![^\W\d_])(?:{any_of('password')})(?![^\W\d_])"
-    plain = tuple(dict.fromkeys(each.split(" ?")[0] for each in any_of("password").split("|")))
+    plain = tuple(dict.fromkeys(word.split(" ?")[0] for each in languages for word in WORDS[each].password.split("|")))
     name = rf"(?i){word}[\"'` )\]]{{0,3}}[ \t]{{0,4}}$"
     of_what = r"(?: (?:for|of|to|für|von|pour|de|para|per|voor) [^\n:=]{1,40}?)?"
     password = rf"(?i){word}{of_what}[ ,]{{1,2}}(?:{any_of('link')}) (?:now |still |jetzt )?"

@@ -8,8 +8,16 @@ import sys
 import pytest
 
 import research.governance
-from research.errors import UsageError
-from research.governance import BaseRedactor, NoopRedactor, RedactorProtocol, open_redactor
+from research.errors import RedactionError, UsageError
+from research.governance import (
+    BaseRedactor,
+    NoopRedactor,
+    Placeholders,
+    RedactorProtocol,
+    SafeRedactor,
+    open_redactor,
+    redactor_of,
+)
 from research.governance.findings import KINDS, Finding, merged
 from research.governance.redaction import BASE_KINDS, PII, SECRETS
 from research.settings import Settings, load_settings
@@ -90,7 +98,7 @@ def test_what_a_setting_names() -> None:
     assert NoopRedactor().redact(TEXT) == TEXT
 
 
-def test_settings(tmp_path: object) -> None:
+def test_settings() -> None:
     assert (Settings().redact, Settings().redact_language, Settings().redact_allow, Settings().secrets) == (
         "secrets",
         "en",
@@ -105,8 +113,27 @@ def test_settings(tmp_path: object) -> None:
         load_settings(environment={"CTX_REDACT": "none"})
 
 
+def test_what_settings_make_together() -> None:
+    assert isinstance(redactor_of(Settings()), BaseRedactor)
+    settings = Settings(redact_allow=("hunter*",), secrets=("A_KEY", "B_KEY"))
+    redactor = redactor_of(settings, environment={"A_KEY": "tortoise-77"})
+    text = "password=tortoise-77, password=hunter2, password=horse3"
+    assert redactor.redact(text) == "password=§§secret(A_KEY), password=hunter2, password=<PASSWORD_1>"
+    assert repr(redactor).startswith("MaskingRedactor(SecretMasker(A_KEY), BaseRedactor(")
+    safe = SafeRedactor(redactor)
+    safe.warm_up()
+    assert safe.redact_all([text, "token=horse333"], Placeholders()).texts[1] == "token=<KEY_1>"
+    masked_only = redactor_of(Settings(redact="off", secrets=("A_KEY",)), environment={"A_KEY": "tortoise-77"})
+    assert SafeRedactor(masked_only).redact(text) == text.replace("tortoise-77", "§§secret(A_KEY)")
+    with pytest.raises(RedactionError, match="de_core_news_sm"):
+        redactor_of(Settings(redact="pii", redact_language="en + de"))
+    short = SafeRedactor(lambda: redactor_of(settings, environment={"A_KEY": "short"}))
+    assert short.redact_all([text]).reasons == {"unavailable": 1}
+    assert "A_KEY is shorter than 6 characters" in short.why
+
+
 def test_the_public_list_is_what_the_package_gives() -> None:
-    assert sorted(research.governance.__all__, key=str.lower) == sorted(research.governance.__all__, key=str.lower)
+    assert sorted(research.governance.__all__) == research.governance.__all__
     for name in research.governance.__all__:
         assert getattr(research.governance, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
