@@ -561,9 +561,10 @@ class Index:
             now=now,
         )
 
-    def memory(self, memory_id: str, *, tenant: str = "") -> Memory:
-        """One memory by its id, or by that of one which says the same. Raises NothingFoundError."""
-        return self._memory().get(memory_id, tenant)
+    def memory(self, memory_id: str, *, tenant: str = "", as_told: bool = False) -> Memory:
+        """One memory by its id. One that is joined to another is found as that, or `as_told`. Raises
+        NothingFoundError."""
+        return self._memory().get(memory_id, tenant, as_told=as_told)
 
     def memories(
         self,

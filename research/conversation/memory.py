@@ -104,14 +104,15 @@ class Memories:
         seconds = time.perf_counter() - started
         return Recall(query, recalled, found.searched, found.without_vectors, found.notes, seconds)
 
-    def get(self, memory_id: str, tenant: str = "") -> Memory:
-        """By its id, or any that was joined to it. Raises NothingFoundError, also for one that has expired."""
+    def get(self, memory_id: str, tenant: str = "", *, as_told: bool = False) -> Memory:
+        """By its id, or any that was joined to it; `as_told`: that one itself. Raises NothingFoundError, also for one
+        that has expired."""
         owner = name_of("tenant", tenant)
         with self._catalog().snapshot() as reader:
             numbers = numbers_of(reader.connection, owner, [memory_id])
             found = get_memories(reader, owner, list(numbers.values()))
             memory = next(iter(found.values()), None)
-            if memory is not None and memory.joined_to:
+            if memory is not None and memory.joined_to and not as_told:
                 numbers = numbers_of(reader.connection, owner, [memory.joined_to])
                 memory = next(iter(get_memories(reader, owner, list(numbers.values())).values()), None)
         if memory is None or (memory.expires_at and memory.expires_at <= stored_time(datetime.now(UTC))):
@@ -268,7 +269,7 @@ class Memories:
 def _told(new: NewMemory) -> Told:
     """With its words, facts and digest: what takes long is done before anything is locked."""
     return Told(
-        id=new.id or f"mem-{uuid.uuid4().hex}",
+        id=new.id or f"mem-{uuid.uuid4().hex[:16]}",
         given_id=bool(new.id),
         key=new.key,
         digest=digest(replace(new, text=spoken_text(new.text, new.speaker))),
