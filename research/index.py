@@ -206,6 +206,7 @@ class Index:
         counter: TokenCounter | None = None,
         session: str | None = None,
         tenant: str = "",
+        before: Sequence[str] = (),
     ) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
 
@@ -216,7 +217,7 @@ class Index:
         `min_score` are left out, and all of them where confidence is below `min_confidence`, a level or 0 to 1.
 
         With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
-        next one.
+        next one. `before` are the questions of a conversation that is kept elsewhere, oldest first.
         """
         from research.answer.confidence import confidence_of
         from research.answer.quotes import quotes_from
@@ -229,11 +230,8 @@ class Index:
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
                 asked = self._question(reader, question, mode, documents, filters)
-                if session is not None:
-                    from research.conversation.sessions import session_name
-
-                    name = session_name(session)
-                    asked, follows = self._sessions().next_question(reader, replace(asked, session=name, tenant=tenant))
+                if session is not None or before:
+                    asked, follows = self._sessions().next_question(reader, asked, session, tenant, before)
                 context = build(
                     reader,
                     asked,

@@ -6,7 +6,7 @@ model wrote. It lies in the index, under the name of a session, and belongs to a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -31,11 +31,18 @@ class Sessions:
     def __init__(self, catalog: Callable[[], Catalog]) -> None:
         self._catalog = catalog
 
-    def next_question(self, reader: Reader, question: Question) -> tuple[Question, str]:
-        """The question as its session makes it, and the one before it that it leans on, if it does."""
-        turns = session_turns.turns_of(reader, question.tenant, question.session, last=MOST_TURNS)
+    def next_question(
+        self, reader: Reader, question: Question, session: str | None, tenant: str, before: Sequence[str] = ()
+    ) -> tuple[Question, str]:
+        """The question as its session makes it, or questions that were asked `before`; and the one that it leans on, if
+        it does."""
+        turns = [Earlier(text) for text in before]
+        if session is not None:
+            question = replace(question, session=session_name(session), tenant=tenant)
+            kept = session_turns.turns_of(reader, tenant, question.session, last=MOST_TURNS)
+            turns += [_earlier(turn) for turn in kept]
         try:
-            found = follow_up(question.text, [_earlier(turn) for turn in turns], reader)
+            found = follow_up(question.text, turns, reader)
         except CtxError:
             raise
         except Exception as error:  # noqa: BLE001  it costs itself alone: the question is asked as it stands
