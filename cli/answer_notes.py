@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli.options import notes_on
 from cli.views import suspicion_note
-from research.visible_text import one_line
+from research.visible_text import one_line, phrase
 
 if TYPE_CHECKING:
     from research.models import ResearchContext
@@ -32,10 +32,19 @@ def screen_notes(context: ResearchContext) -> list[Note]:
         return shorten_middle(one_line(name), _NAME)
 
     return [
+        *([Note(f"↪ {follow_note(context)}", "dim")] if context.follows else []),
         *(Note(f"✂ {note}", "bold yellow") for note in budget_notes(context, short)),
         *(Note(f"! {note}", "yellow") for note in notes_on(context.coverage)),
         *(Note(f"! {note}", "bold red") for note in suspicions(context, short)),
     ]
+
+
+def follow_note(context: ResearchContext) -> str:
+    """Of a question that leans on the one before it."""
+    added = context.searched.removeprefix(context.query)
+    if added == context.searched:  # something else has changed it as well
+        return f"searched with words of the question before: {phrase(context.searched)}"
+    return f"searched with words of the question before: {phrase(added)}"
 
 
 def budget_notes(context: ResearchContext, shown: Callable[[str], str] = one_line) -> list[str]:

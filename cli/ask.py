@@ -76,6 +76,10 @@ of its page while there is room; […] stands for what is left out.
 With a model of your own (--answer, or `model` in your config) it also writes an answer from the sources, and checks
 each sentence beside what it cites: ✓ carried, ? doubtful, ✗ not found there or uncited. The model gets the question and
 the sources, nothing else (--show-prompt); its key is CTX_MODEL_KEY's. If it fails, the quotes are shown all the same.
+
+With --session the question is kept in the index, and may lean on those before it in the session ("what are its
+limitations?"): it is then searched with their words, and says so. ctx chat asks one after the other; ctx sessions lists
+and removes them.
 """
 
 EPILOG = """
@@ -91,6 +95,7 @@ Examples:
   ctx ask "Wer haftet?" | llm "Answer from these sources, with citations"
   ctx ask "What is new?" --json | jq -r '.sources[] | "\\(.filename):\\(.page)"'
   ctx ask "How is the index locked?" --answer --model llama3.2 --model-url http://127.0.0.1:11434
+  ctx ask --session thesis "How long is the guarantee?" && ctx ask --session thesis "And for the wind vane?"
   echo "a question from a file" | ctx ask -
   ctx ask --batch questions.jsonl --fields quotes,sources.ref > answers.jsonl
 """
@@ -98,6 +103,10 @@ Examples:
 HtmlOption = Annotated[
     str | None,
     typer.Option("--html", metavar="FILE", help="Write the answer as one HTML page with pictures; - is stdout."),
+]
+SessionOption = Annotated[
+    str | None,
+    typer.Option("--session", metavar="NAME", help="Go on with this conversation: “and in 2024?” is understood."),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="With --html: replace FILE if it exists.")]
 
@@ -134,6 +143,7 @@ def command(
     max_answer_tokens: AnswerTokensOption = None,
     show_prompt: ShowPromptOption = False,
     image: ImageOption = False,
+    session: SessionOption = None,
 ) -> int:
     from cli.last_answer import remember
     from cli.nothing_found import end, nearest, nothing_found
@@ -145,6 +155,8 @@ def command(
     _check_html(html, force=force, other="--json" if given.as_json else "--batch" if batch is not None else "")
     wanted = Wanted(answer, show_prompt, image, alone="--batch" if batch is not None else "--html" if html else "")
     wanted.check(model)
+    if session is not None and batch is not None:
+        raise UsageError("--session and --batch exclude each other", hint="leave one of them out")
     asked = read_question(question or (), quiet=given.quiet) if batch is None else _no_question(question)
     filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
     settings = settings_for(
@@ -173,6 +185,7 @@ def command(
             filters=filters_from(filters),
             extent=_extent(passages, full),
             highlights=given.as_json or html is not None,
+            session=session,
         )
         nothing = nothing_found(found, context.confidence, nearest(context), filtered=bool(filters))
         check_legs(context.coverage)
@@ -182,6 +195,8 @@ def command(
             return print_prompt(found, wanted, context, given)
         drawn = on_terminal() and not given.as_json and html is None and bool(context.sources or context.dropped)
         written = None if writer is None else _written(writer, context, shown=not given.as_json)
+        if written is not None and context.turn:
+            found.keep_answer(context, written)
     remember(found.root, [source.ref for source in context.sources])
     if shape is not None:
         document = {**context.to_dict(), "answer": None if written is None else written.to_dict()}
@@ -191,9 +206,10 @@ def command(
         from cli.html_page import write_page
 
         notes = [note.text for note in screen_notes(context)]
-        write_page(html, context, partial(found.matches, question=asked), notes)
+        write_page(html, context, partial(found.matches, question=_looked_for(context)), notes)
     elif drawn:
-        _show(context, partial(found.matches, question=asked), settings, explain=explain, full=full, answer=written)
+        mark = partial(found.matches, question=_looked_for(context))
+        _show(context, mark, settings, explain=explain, full=full, answer=written)
     else:
         _write_plain(context, explain=explain, answer=written)
     if not (given.as_json or drawn or given.quiet):
@@ -202,6 +218,11 @@ def command(
         _talk(context)
     code = end(nothing, told=drawn and not full and bool(context.sources))
     return code if written is None else _ended(written, code, drawn=drawn, given=given)
+
+
+def _looked_for(context: ResearchContext) -> str:
+    """What is marked: the question's words, and those it leans on."""
+    return context.searched if context.follows else context.query
 
 
 def _writer(index: Index, wanted: Wanted) -> AbstractContextManager[AnswerWriter | None]:
@@ -287,6 +308,10 @@ def _talk(context: ResearchContext) -> None:
     from cli.output import say
 
     notes = [*_documents_notes(context), *notes_on(context.coverage)]
+    if context.follows:
+        from cli.answer_notes import follow_note
+
+        notes.insert(0, follow_note(context))
     if context.truncated:
         from cli.answer_notes import budget_notes
 

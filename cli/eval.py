@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from research.evaluation.gold import GoldCheck
     from research.evaluation.questions import Question
     from research.evaluation.report import Failure
-    from research.evaluation.run import Asked
+    from research.evaluation.run import Asked, RankedPage
     from research.settings import Settings
 
 DETAILS = """
 Each line of the file is an object: {"query": "…", "gold": [["file.pdf", 3]]}, with an optional "qid" and any further
 fields. Pages are physical, counted from 1; every gold page answers the question or a part of it.
+
+With ids of memories as gold, and "conversation": "NAME" beside a file NAME.memories.jsonl, memories are measured: each
+conversation is remembered in an index made for it, and recalled from. What you remember yourself is not touched.
 
 Figures are means over the questions with a bootstrap interval of 95 %, for the fusion and for each leg alone. Questions
 none of whose gold documents is indexed are left out of the figures and named.
@@ -39,10 +42,12 @@ Examples:
   ctx eval data/questions.jsonl
   ctx eval data/questions.jsonl --failures --top 5
   ctx eval data/questions.jsonl --slice kind --mode lexical
+  ctx eval conversations/qrels.jsonl --slice category
   ctx eval data/questions.jsonl --run run.jsonl --json | jq '.rankings[0].figures["hit@5"].mean'
 """
 
 _DEEPEST = 100
+MEMORIES = "memories"  # in place of the mode
 
 FileArgument = Annotated[Path, typer.Argument(metavar="QUESTIONS.jsonl", help="The questions, one JSON object a line.")]
 RunOption = Annotated[
@@ -79,27 +84,27 @@ def command(
     mode: ModeOption = None,
 ) -> int:
     from cli.output import on_terminal, paint, say, write_document, write_line
-    from research.evaluation.questions import check_field, read_questions
+    from research.evaluation.memories import asks_memories
     from research.evaluation.report import summarise
 
     given = common(ctx)
     if not 1 <= top <= _DEEPEST:
         raise UsageError(f"--top cannot be {top}", hint=f"--top is a whole number from 1 to {_DEEPEST}")
     settings = settings_for(given, mode=mode.value if mode else None)
-    read = read_questions(questions)
-    if by is not None:
-        check_field(read, by)
     _check_writable(run)
-    check, asked = _ask(given, settings, read, per_doc=per_doc)
-    if run is not None:
-        from research.evaluation.run import write_run
-
-        write_run(run, asked)
-    report = summarise(asked, settings.mode, field=by, among=top)
+    if asks_memories(questions):
+        measured = MEMORIES
+        if mode or per_doc:
+            raise UsageError("--mode and --per-doc are for pages; these are questions to memories")
+        check, asked = _recall(given, settings, questions, by, run)
+    else:
+        measured = settings.mode
+        check, asked = _measure(given, settings, questions, by, run, per_doc=per_doc)
+    report = summarise(asked, measured, field=by, among=top)
     if given.as_json:
         document = {
             "file": str(questions),
-            "mode": settings.mode,
+            "mode": measured,
             "per_doc": per_doc,
             "questions": len(asked),
             "rankings": [asdict(row) for row in report.rankings],
@@ -126,6 +131,46 @@ def command(
         for note in _notes(check, asked):
             say(f"ctx: note: {note}")
     return 0
+
+
+def _measure(
+    given: Common, settings: Settings, file: Path, by: str | None, run: Path | None, *, per_doc: bool
+) -> tuple[GoldCheck, list[Asked]]:
+    """Pages, in the user's own index."""
+    from research.evaluation.questions import check_field, read_questions
+    from research.evaluation.run import write_run
+
+    read = read_questions(file)
+    if by is not None:
+        check_field(read, by)
+    check, asked = _ask(given, settings, read, per_doc=per_doc)
+    if run is not None:
+        write_run(run, asked)
+    return check, asked
+
+
+def _recall(
+    given: Common, settings: Settings, file: Path, by: str | None, run: Path | None
+) -> tuple[GoldCheck, list[Asked]]:
+    """Memories, in an index of their own."""
+    from tempfile import TemporaryDirectory
+
+    from cli.progress import counted
+    from research.evaluation.gold import GoldCheck
+    from research.evaluation.memories import ask_memories, fill, read_set, write_memory_run
+    from research.evaluation.questions import check_field
+    from research.index import Index
+
+    read = read_set(file)
+    if by is not None:
+        check_field(read.questions, by)
+    with TemporaryDirectory() as folder, Index(folder, settings) as index:
+        fill(index, read)
+        running = ask_memories(index, read)
+        asked = list(counted(running, len(read.questions), "asking", "questions", quiet=given.quiet))
+    if run is not None:
+        write_memory_run(run, asked)
+    return GoldCheck([one.gold for one in asked], [], {}, []), asked
 
 
 def _ask(
@@ -185,8 +230,15 @@ def _failure(failure: Failure) -> dict[str, Any]:
         "rank": failure.rank,
         "leg_ranks": failure.leg_ranks,
         "right_document": failure.right_document,
-        "returned": [{"filename": page.doc, "page": page.page, "raw_score": page.score} for page in failure.returned],
+        "returned": [_returned(page) for page in failure.returned],
     }
+
+
+def _returned(page: RankedPage) -> dict[str, Any]:
+    from research.evaluation.memories import RankedMemory
+
+    named = {"id": page.doc} if isinstance(page, RankedMemory) else {"filename": page.doc, "page": page.page}
+    return {**named, "raw_score": page.score}
 
 
 def _listed(names: list[str]) -> str:

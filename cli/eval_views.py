@@ -91,15 +91,22 @@ def _times(latency: Latency) -> tuple[str, str]:
 
 
 def _gold(failure: Failure) -> str:
-    return ", ".join(f"{one_line(name)}:{page}" for name, page in failure.question.gold)
+    return ", ".join(_place(name, page) for name, page in failure.question.gold)
 
 
 def _came(failure: Failure) -> str:
     """Where the gold page came after all, and whether its document was met."""
     legs = ", ".join(f"{name} {rank or 'not at all'}" for name, rank in failure.leg_ranks.items())
     place = f"came at {failure.rank}" if failure.rank else "did not come"
+    if not failure.question.gold[0][1]:  # memories
+        return place
     return f"{'right' if failure.right_document else 'wrong'} document, {place}" + (f" ({legs})" if legs else "")
 
 
 def _returned(failure: Failure) -> str:
-    return ", ".join(f"{one_line(page.doc)}:{page.page}" for page in failure.returned[:_SHOWN]) or "nothing"
+    return ", ".join(_place(page.doc, page.page) for page in failure.returned[:_SHOWN]) or "nothing"
+
+
+def _place(name: str, page: int) -> str:
+    """A page, or a memory, which has none."""
+    return f"{one_line(name)}:{page}" if page else one_line(name)

@@ -12,7 +12,7 @@ from cli.options import common, index_of, settings_for
 from research.errors import CtxError, NothingFoundError, UsageError
 
 if TYPE_CHECKING:
-    from cli.viewer import Place
+    from cli.viewer import Place, Viewer
     from research.index import Index
     from research.models import Item, PageView
 
@@ -48,12 +48,11 @@ def command(
 ) -> int:
     from cli.output import say, write, write_document, write_line
     from cli.viewer import find_viewer, start
-    from research.visible_text import one_line
 
     given = common(ctx)
     settings = settings_for(given)
     with index_of(settings) as opened:
-        item, place = _place(opened, what, page)
+        item, place = place_of(opened, what, page)
     fields = {
         "doc_id": item.ref.key,
         "filename": item.metadata["filename"],
@@ -78,12 +77,18 @@ def command(
     if given.as_json:
         write_document("ctx.open/1", {**fields, "opened": True})
     elif not given.quiet:
-        told = "" if viewer.takes_page else f"; the program cannot be told the page: go to page {place.page}"
-        say(f"ctx: opened {one_line(place.path)} at page {place.page}{told}")
+        say(opened_words(place, viewer))
     return 0
 
 
-def _place(index: Index, what: str, page: int | None) -> tuple[Item, Place]:
+def opened_words(place: Place, viewer: Viewer) -> str:
+    from research.visible_text import one_line
+
+    told = "" if viewer.takes_page else f"; the program cannot be told the page: go to page {place.page}"
+    return f"ctx: opened {one_line(place.path)} at page {place.page}{told}"
+
+
+def place_of(index: Index, what: str, page: int | None) -> tuple[Item, Place]:
     """The page that is meant, and its file, which must be there."""
     from cli.viewer import Place
     from research.models import page_link

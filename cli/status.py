@@ -56,6 +56,13 @@ def _lines(status: Status, chosen_by: str) -> Iterator[tuple[str, str]]:
     empty = f", {status.pages_without_text:,} without text" if status.pages_without_text else ""
     yield "pages", f"{status.pages:,}{empty}"
     yield "chunks", f"{status.chunks:,}"
+    if status.memories:
+        waiting = (
+            f", {status.memories_without_vectors:,} without a vector yet" if status.memories_without_vectors else ""
+        )
+        yield "memories", f"{status.memories:,}{waiting}"
+    if status.sessions:
+        yield "sessions", f"{status.sessions:,}, with {amount(status.turns, 'question')}"
     yield "size", f"{status.size_bytes / 1e6:,.1f} MB"
     yield "encoder", status.text_encoder or "none yet"
     unseen = f", {amount(status.pages_without_visual, 'page')} not seen yet" if status.pages_without_visual else ""

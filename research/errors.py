@@ -2,6 +2,7 @@
 
     CtxError                 1  something failed
     ├── UsageError           2  the call itself is wrong
+    │   └── TurnTooLongError 2  a turn's own words are more than its budget
     ├── NothingFoundError    3  nothing to show: an empty index, no match, no such document
     ├── SomeFilesFailedError 4  the run went through, some files did not
     ├── BusyError            1  another process is writing the index
@@ -11,8 +12,10 @@
     ├── EncoderUnavailable   1  a model cannot run here
     │   └── EncoderNotAllowed 1  an index asks for one that the user has not allowed
     ├── AddressError         1  the address of a model does not answer as it should
+    ├── SomaClientError      1  a memory service does not answer as it should; turns are built without it
     ├── DocumentError        1  one file cannot be read; never stops a run
     ├── OcrError             1  one image cannot be read; never stops a document
+    ├── RedactionError       1  a text could not be made safe, and does not leave
     ├── ModelError           1  a language model wrote no answer, or not all of it; quotes and sources need none
     │   ├── ModelUnavailableError 1  nobody there, or a package is missing
     │   ├── ModelTimeoutError 1  it says nothing, or too slowly
@@ -63,6 +66,15 @@ class CtxError(Exception):
 
 class UsageError(CtxError):
     exit_code = 2
+
+
+class TurnTooLongError(UsageError):
+    """System prompt and message alone are more than the budget: `needed` tokens, where `limit` are allowed."""
+
+    def __init__(self, message: str, *, needed: int = 0, limit: int = 0, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.needed = needed
+        self.limit = limit
 
 
 class NothingFoundError(CtxError):
@@ -118,6 +130,29 @@ class AddressError(CtxError):
         self.wait = wait
 
 
+class SomaClientError(CtxError):
+    """A memory service did not do what it was asked for. `code` is what callers tell apart: "unreachable", "busy",
+    "timeout", "refused", "nonsense", "open" (it is not asked for a while, because it failed before) or "failed";
+    `wait` how many seconds it asks for. `counts`: it says something about the service, and not about the request.
+    `detail` are the service's own words, which may repeat what it was sent; the message never holds them."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "failed",
+        hint: str = "",
+        wait: float = 0.0,
+        counts: bool = True,
+        detail: str = "",
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+        self.wait = wait
+        self.counts = counts
+        self.detail = detail
+
+
 class DocumentError(CtxError):
     """One document cannot be ingested. `code` is a stable word for scripts ("encrypted", "damaged", …)."""
 
@@ -135,6 +170,15 @@ class OcrError(CtxError):
     def __init__(self, message: str, *, code: str = OCR_FAILED, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.code = code
+
+
+class RedactionError(CtxError):
+    """A text could not be made safe and was dropped. Nothing of it is in here. `reason` is a stable word: "error",
+    "timeout", or "unavailable" for a redactor that cannot be loaded."""
+
+    def __init__(self, message: str, *, reason: str = "error", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
 
 
 class ModelError(CtxError):

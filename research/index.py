@@ -39,7 +39,9 @@ from research.store.fulltext.search import is_outdated
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import datetime
+    from typing import Any
 
     import numpy as np
     from numpy.typing import NDArray
@@ -48,12 +50,16 @@ if TYPE_CHECKING:
     from research.answer.prompt import Prompt
     from research.context.pipeline import Least
     from research.context.tokens import TokenCounter
+    from research.conversation.memory import Memories
+    from research.conversation.sessions import Sessions
     from research.encoders.base import TextEncoder
     from research.filters import Filters
+    from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
     from research.search.legs import SearchOutcome
+    from research.sessions import AskedTurn, RemovedSession, Session
     from research.sources.documents import DocumentsSource
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
@@ -87,6 +93,8 @@ class Index:
         self._vectors: VectorIndex | None = None
         self._source: DocumentsSource | None = None
         self._counter: TokenCounter | None = None
+        self._memories: Memories | None = None
+        self._first_encoder: TextEncoder | None = None
 
     @classmethod
     def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Index:
@@ -152,10 +160,12 @@ class Index:
 
     def close(self, *, collections: bool = True) -> None:
         """Without `collections` they stay open: to take large ones apart takes long, and an ending process need not."""
+        if self._memories is not None:
+            self._memories.close()
         with self._opening:
             if self._catalog is not None:
                 self._catalog.close()
-            self._catalog = None
+            self._catalog = self._memories = None
             if collections and self._vectors is not None:
                 self._vectors.close()
                 self._vectors = self._source = None
@@ -194,6 +204,9 @@ class Index:
         min_score: float | None = None,
         min_confidence: str | float | None = None,
         counter: TokenCounter | None = None,
+        session: str | None = None,
+        tenant: str = "",
+        before: Sequence[str] = (),
     ) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
 
@@ -202,6 +215,9 @@ class Index:
         passages that fit the question and grows to whole pages while there is room, "passages" shows nothing else,
         "pages" whole pages only. `highlights` also finds the places on the pages. Sources of a lower score than
         `min_score` are left out, and all of them where confidence is below `min_confidence`, a level or 0 to 1.
+
+        With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
+        next one. `before` are the questions of a conversation that is kept elsewhere, oldest first.
         """
         from research.answer.confidence import confidence_of
         from research.answer.quotes import quotes_from
@@ -210,11 +226,15 @@ class Index:
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
+        follows = ""
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
+                asked = self._question(reader, question, mode, documents, filters)
+                if session is not None or before:
+                    asked, follows = self._sessions().next_question(reader, asked, session, tenant, before)
                 context = build(
                     reader,
-                    self._question(reader, question, mode, documents, filters),
+                    asked,
                     [self.source],
                     limit=max(self.settings.num_results, sources) if num_results is None else num_results,
                     budget=budget,
@@ -229,7 +249,9 @@ class Index:
             with self._timed("render"):
                 rendered = research_context(context, budget.max_tokens)
             with self._timed("answer"):
-                return replace(rendered, quotes=quotes_from(context.fitted.items, context.found))
+                quotes = quotes_from(context.fitted.items, context.found)
+                answered = replace(rendered, quotes=quotes, follows=follows)
+            return answered if session is None else self._sessions().keep(answered, asked.session, tenant)
 
     def writer(self, *, with_pictures: bool = False) -> AnswerWriter:
         """What writes answers from contexts with the model that the settings name, for any number of them.
@@ -248,6 +270,38 @@ class Index:
         goes wrong with the model is told in the answer."""
         with self.writer(with_pictures=with_pictures) as writer:
             return writer.write(context, on_piece)
+
+    def keep_answer(self, context: ResearchContext, answer: CheckedAnswer, *, tenant: str = "") -> None:
+        """Keep what a model wrote with the turn of the session that it answers; without a session there is none."""
+        self._sessions().keep_answer(context, tenant, answer.written.text, answer.written.model)
+
+    def sessions(self, *, tenant: str = "") -> list[Session]:
+        """The conversations of a tenant, the one asked last first."""
+        return self._sessions().listed(tenant) if self.exists else []
+
+    def session(self, name: str, *, tenant: str = "") -> list[AskedTurn]:
+        """The turns of a conversation, oldest first. Raises NothingFoundError if there is none of this name."""
+        from research.conversation.sessions import no_session, session_name
+
+        found = self._sessions().turns(session_name(name), tenant) if self.exists else []
+        if not found:
+            raise no_session(name)
+        return found
+
+    def remove_session(self, name: str, *, tenant: str = "") -> RemovedSession:
+        """Forget a conversation: its turns, the memories that were told in it, and what was made from them. Raises
+        NothingFoundError if there is nothing of this name."""
+        from research.conversation.sessions import no_session, session_name
+        from research.sessions import RemovedSession
+
+        session = session_name(name)
+        if not self.exists:
+            raise no_session(session)
+        turns = self._sessions().remove(session, tenant)
+        forgotten = self._memory().forget(tenant=tenant, session=session)
+        if not (turns or forgotten.ids):
+            raise no_session(session)
+        return RemovedSession(session, turns, forgotten.ids, forgotten.summaries)
 
     def prompt(self, context: ResearchContext, *, with_pictures: bool = False) -> Prompt:
         """What a model would get for a context, exactly: also where none is named yet. Nothing is sent."""
@@ -428,6 +482,123 @@ class Index:
         with self.catalog.snapshot() as reader:
             return {tag: get_documents(reader, doc_ids) for tag, doc_ids in all_tags(reader).items()}
 
+    def remember(
+        self,
+        text: str,
+        *,
+        tenant: str = "",
+        type: str = "memory",
+        category: str = "",
+        importance: float = 0.5,
+        tags: Sequence[str] = (),
+        namespace: str = "",
+        session: str = "",
+        persona: str = "",
+        speaker: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        created_at: str | datetime = "",
+        expires_at: str | datetime = "",
+        key: str = "",
+        id: str = "",
+    ) -> Memory:
+        """Remember a text. A short write: accepted within a second, also while an ingest runs, or BusyError; durable
+        when it returns. Telling the same again, or under the same `key`, tells nothing new."""
+        from research.memories import NewMemory
+
+        new = NewMemory(
+            text, id, type, category, importance, tuple(tags), namespace, session, persona, speaker, metadata or {},
+            created_at, expires_at, key,
+        )  # fmt: skip
+        [memory] = self._memory().remember([new], tenant)
+        return memory
+
+    def remember_batch(
+        self, memories: Iterable[NewMemory | Mapping[str, Any] | str], *, tenant: str = ""
+    ) -> list[Memory]:
+        """Remember several, in order: texts, records, or objects as `ctx remember --import` reads them."""
+        from research.conversation.intake import read_memory
+        from research.memories import NewMemory
+
+        read = [
+            each if isinstance(each, NewMemory) else read_memory({"text": each} if isinstance(each, str) else each)
+            for each in memories
+        ]
+        return self._memory().remember(read, tenant)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        tenant: str = "",
+        session: str | None = None,
+        persona: str | None = None,
+        namespace: str | None = None,
+        top_k: int = 8,
+        types: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        threshold: float = 0.0,
+        near_session: str = "",
+        salience: bool = False,
+        now: datetime | None = None,
+    ) -> Recall:
+        """The memories of a tenant that most likely answer, by words and vectors; each with a score that means the same
+        as a page's. `session`, `namespace`, `types` and `tags` restrict it, `persona` to that one's and nobody's.
+        `near_session` only prefers. With `salience` the best are ordered by score and recency, as of `now`."""
+        from research.memories import Recall, Within
+
+        if not self.exists:
+            return Recall(query, [])
+        return self._memory().recall(
+            query,
+            tenant=tenant,
+            top_k=top_k,
+            within=Within(session, persona, namespace, tuple(types), tuple(tags)),
+            threshold=threshold,
+            near_session=near_session,
+            salience=salience,
+            now=now,
+        )
+
+    def memory(self, memory_id: str, *, tenant: str = "", as_told: bool = False) -> Memory:
+        """One memory by its id. One that is joined to another is found as that, or `as_told`. Raises
+        NothingFoundError."""
+        return self._memory().get(memory_id, tenant, as_told=as_told)
+
+    def memories(
+        self,
+        *,
+        tenant: str = "",
+        session: str | None = None,
+        persona: str | None = None,
+        namespace: str | None = None,
+        types: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        limit: int | None = None,
+        newest: bool = True,
+    ) -> Iterator[Memory]:
+        """A tenant's memories, the newest first or last, one by one."""
+        from research.memories import Within
+
+        if not self.exists:
+            return iter(())
+        within = Within(session, persona, namespace, tuple(types), tuple(tags))
+        return self._memory().listed(tenant, within, limit=limit, newest=newest)
+
+    def feedback(self, memory_id: str, helped: bool, *, tenant: str = "", score: float = 0.0) -> Memory:
+        """Tell whether a memory helped: it counts a little more, or less, from then on. `score`: what it had."""
+        return self._memory().feedback(memory_id, helped, tenant=tenant, score=score)
+
+    def forget(
+        self, *memory_ids: str, tenant: str = "", session: str | None = None, everything: bool = False
+    ) -> Forgotten:
+        """Forget memories by id, those of a session, or all of a tenant, with the summaries made from them."""
+        return self._memory().forget(*memory_ids, tenant=tenant, session=session, everything=everything)
+
+    def maintain_memories(self, *, tenant: str | None = None, seconds: float = 10.0) -> int:
+        """Remove what has expired and embed what has no vector yet, of one tenant or all, for about so long. How many
+        still wait."""
+        return self._memory().maintain(tenant, seconds=seconds) if self.exists else 0
+
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
@@ -493,6 +664,43 @@ class Index:
         if is_encoder_address(encoder.name):
             raise CtxError("the encoder is at an address")
         return encoder.embed(texts)
+
+    def _memory(self) -> Memories:
+        """Memories, loaded with the first: no other question needs anything of them."""
+        if self._memories is None:
+            from research.conversation.memory import Memories
+            from research.sources.memories import MemoriesSource
+
+            source = MemoriesSource(self._memory_encoder)
+            made = Memories(lambda: self.catalog, lambda: source, self._create_catalog)
+            with self._opening:
+                self._memories = self._memories or made
+        return self._memories
+
+    def _sessions(self) -> Sessions:
+        """Conversations, loaded with the first: no other question needs anything of them."""
+        from research.conversation.sessions import Sessions
+
+        return Sessions(lambda: self.catalog)
+
+    def _memory_encoder(self, reader: Reader) -> TextEncoder:
+        """The index's own; the embedded one where nothing was embedded yet."""
+        from research.store.catalog.vectors import encoder_of
+
+        if self._encoder is not None or encoder_of(reader):
+            return self.source.encoder(reader)
+        if self._first_encoder is None:
+            from research.encoders.registry import load_text_encoder
+
+            self._first_encoder = load_text_encoder()
+        return self._first_encoder
+
+    def _create_catalog(self) -> None:
+        if not self.exists:
+            from research.store.files.lock import write_lock
+
+            with write_lock(self.paths, wait=1.0), Catalog(self.paths, writable=True):
+                pass
 
     def _own_counter(self) -> TokenCounter:
         """One for all questions: it remembers the words it has counted."""

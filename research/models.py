@@ -72,6 +72,8 @@ class Question:
     pages: tuple[tuple[int, int], ...] = ()  # only these physical pages of them, first and last; none: all
     tenant: str = ""
     session: str = ""
+    rewrites: tuple[Rewrite, ...] = ()  # what made `searched` of the text before any rewriter saw it
+    about: Mapping[str, float] = field(default_factory=dict, hash=False)  # documents a conversation is about → weight
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
     notes: list[str] = field(default_factory=list, compare=False, repr=False)  # what went wrong, for coverage
 
@@ -329,10 +331,18 @@ class ResearchContext:
     answered_by: AnsweredBy = "pages"
     quotes: list[Quote] = field(default_factory=list)  # the sentences that most likely answer, best first
     confidence: Confidence | None = None  # None: nothing was asked
+    session: str = ""  # the conversation it was asked in
+    turn: int = 0  # its number there; 0: it is not kept
+    follows: str = ""  # the question before it, if it leans on that
 
     def get_citation_map(self) -> dict[int, SourceDocument]:
         """Citation number (1, 2, 3 …) → source."""
         return dict(enumerate(self.sources, start=1))
+
+    @property
+    def asked(self) -> str:
+        """The question for a model that does not know the conversation."""
+        return f"{self.query} (It goes on from the question before it: {self.follows})" if self.follows else self.query
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready copy; each source carries its citation number."""
@@ -351,6 +361,7 @@ class ResearchContext:
             "dropped": [asdict(source) for source in self.dropped],
             "coverage": self.coverage.to_dict(),
             "timings": self.timings,
+            **({"session": {"name": self.session, "turn": self.turn}} if self.session else {}),
         }
 
 

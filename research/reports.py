@@ -57,6 +57,10 @@ class Status:
     collections_behind: bool = False
     collections_missing: int = 0
     collections_surplus: int = 0
+    memories: int = 0
+    memories_without_vectors: int = 0  # found by their words only, until the next question embeds them
+    sessions: int = 0  # conversations that are kept
+    turns: int = 0  # questions in them
     contacts: tuple[Contact, ...] = ()  # who would hear of a question or a document
     writing: bool = False  # whether a process holds the write lock
     writer_pid: int | None = None  # which one, where it is known

@@ -145,6 +145,15 @@ class Settings:
     max_answer_tokens: int = _setting(
         600, flag=True, minimum=1, maximum=1_000_000, users_own="it says how much a model may write"
     )
+    # what is taken out of texts before they leave in the context of a turn: keys and tokens; with pii also mail, cards,
+    # accounts, telephone and identity numbers, names and addresses (extra `redact`)
+    redact: str = _setting("secrets", choices=("off", "secrets", "pii"), users_own="it says what may leave")
+    # of the texts, joined by +: en, en+de; each needs a model of its own
+    redact_language: str = _setting("en", users_own="it says what may leave")
+    # words that stay, `*` for anything: *@example.com
+    redact_allow: tuple[str, ...] = _setting((), separator=",", users_own="it says what may leave")
+    # variables (or keyring:NAME, file:PATH) whose values are masked as §§secret(NAME) wherever they would leave
+    secrets: tuple[str, ...] = _setting((), separator=",", users_own="it says which of your secrets are read")
     # folders whose .ctx and ctx.toml are used though somebody else owns or may write them
     safe_folders: tuple[str, ...] = _setting((), separator=os.pathsep, users_own="it says whom to trust")
 

@@ -123,7 +123,7 @@ def prompt_for(
         tokens = min(tokens or WINDOW, MOST_WINDOW)
     pictures = page_pictures(context.sources) if with_pictures else ()
     window = Window(tokens, settings.max_answer_tokens)
-    return fit_prompt(context.query, context.sources, window, counter=counter, pictures=pictures)
+    return fit_prompt(context.asked, context.sources, window, counter=counter, pictures=pictures)
 
 
 def checked(answer: WrittenAnswer, context: ResearchContext, embed: Embed | None = None) -> CheckedAnswer:
@@ -133,5 +133,5 @@ def checked(answer: WrittenAnswer, context: ResearchContext, embed: Embed | None
     headers = {number: CitedPages().header(item_of(source), number) for number, source in given.items()}
     if not answer.text.strip():
         return CheckedAnswer(answer)
-    sentences = check_answer(answer.text, texts, embed, question=context.query, headers=headers)
+    sentences = check_answer(answer.text, texts, embed, question=context.asked, headers=headers)
     return CheckedAnswer(answer, tuple(sentences))

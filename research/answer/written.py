@@ -71,7 +71,7 @@ def write_answer(
     return _Writing(
         client,
         context.sources,
-        question or context.query,
+        question or context.asked,
         window=Window(client.window, max_answer_tokens or client.max_answer_tokens),
         counter=counter or TokenCounter(),
         pictures=page_pictures(context.sources) if with_pictures else (),

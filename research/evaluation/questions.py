@@ -43,9 +43,9 @@ def read_questions(path: Path) -> list[Question]:
     """All questions of a file. Raises `UsageError` with file, line and reason for the first line that is wrong."""
     found: list[Question] = []
     lines: dict[str, int] = {}
-    for number, text in _lines(path):
+    for number, entry in read_lines(path):
         try:
-            question = _question(_parsed(text), number, lines)
+            question = _question(entry, number, lines)
         except _WrongLineError as error:
             raise _wrong(path, number, str(error)) from None
         lines[str(question.qid)] = number
@@ -53,6 +53,16 @@ def read_questions(path: Path) -> list[Question]:
     if not found:
         raise UsageError(f"{path} holds no questions", hint=FORMAT)
     return found
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file, one a line, each with the line's number. Raises UsageError for the first that is none."""
+    for number, text in _lines(path):
+        try:
+            entry = _parsed(text)
+        except _WrongLineError as error:
+            raise _wrong(path, number, str(error)) from None
+        yield number, entry
 
 
 def field_values(question: Question, name: str) -> list[str]:

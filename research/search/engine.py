@@ -157,20 +157,24 @@ class Engine:
         if not question.text.strip() or limit <= 0:
             return SearchOutcome([], _coverage(reader, [], [], []))
         started = time.perf_counter()
-        plain: tuple[str, list[Rewrite]] = (question.text, [])
+        plain: tuple[str, list[Rewrite]] = (question.wording, [])
         text, rewrites = _unless_it_fails(
-            question, "rewriting", plain, lambda: self._rewriters.before(question.text, reader)
+            question, "rewriting", plain, lambda: self._rewriters.before(question.wording, reader)
         )
         question = question.searching(text)
         ranking = self._rank(reader, question, legs, limit)
         ranked: Sequence[Ranked] = ranking.ranked
         timings = {run.leg.name: run.seconds for run in ranking.runs}
-        changes = _Changes(rewrites)
+        changes = _Changes([*question.rewrites, *rewrites])
         answered_by: AnsweredBy = "pages"
         if len(legs) > 1:  # a leg alone shows what it finds by itself
             ranked = _unless_it_fails(
                 question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, changes)
             )
+            if question.about:
+                from research.search.focus import focused
+
+                ranked = focused(ranked, question.about)
             for booster in self._boosters:
                 if booster.concerns(question.text):
                     boosted = _boosted(booster, reader, ranked, question)

@@ -1,8 +1,8 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [beside] [--eval FOLDER]
-                      [--beside CHECKOUT]
+                      [quotes] [confidence] [check] [half] [parts] [followups] [turn] [redaction] [batch] [serve]
+                      [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -20,18 +20,23 @@ from tests.bench import (
     check,
     cold,
     confidence,
+    followups,
     growth,
     half_sentences,
     ingest,
     limits,
+    locomo,
     maxsim,
+    memories,
     parts,
     quality,
     quotes,
     rare,
+    redaction,
     serve,
     side,
     speed,
+    turn,
     way,
 )
 
@@ -69,6 +74,11 @@ def main() -> int:
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
+        "followups": lambda: followups.run(chosen.eval, chosen.keep),
+        "memories": memories.run,
+        "locomo": lambda: locomo.run(chosen.eval),
+        "redaction": lambda: redaction.run(chosen.eval),
+        "turn": turn.run,
         "serve": serve.run,
         "beside": lambda: beside.run(chosen.beside),
     }

@@ -281,6 +281,10 @@ def test_an_index_outside_the_folder_is_not_taken_from_a_file_found_there(projec
         ("model_context = 9", ["CTX_MODEL_CONTEXT="]),
         ("model_timeout = 9", ["CTX_MODEL_TIMEOUT="]),
         ("max_answer_tokens = 9", ["--max-answer-tokens", "CTX_MAX_ANSWER_TOKENS="]),
+        ("redact = 'off'", ["CTX_REDACT="]),
+        ("redact_language = 'de'", ["CTX_REDACT_LANGUAGE="]),
+        ("redact_allow = ['*']", ["CTX_REDACT_ALLOW="]),
+        ("secrets = ['HOME']", ["CTX_SECRETS="]),
     ],
 )
 def test_what_loads_code_is_not_taken_from_a_file_found_in_a_folder(

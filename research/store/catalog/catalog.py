@@ -16,7 +16,7 @@ from research.store.catalog.meta import write_meta
 from research.store.catalog.reader import Connection, Rows
 from research.store.files.paths import CATALOG, IndexPaths, touch_private
 
-SCHEMA_VERSION = 6  # that of `schema.VERSION`, which a question on a current index need not load
+SCHEMA_VERSION = 8  # that of `schema.VERSION`, which a question on a current index need not load
 _BUSY_SECONDS = 30.0
 _SHORT_BUSY_SECONDS = 1.0
 _KEPT = 8  # idle connections, each with its own cache of the file
@@ -117,11 +117,14 @@ class Catalog:
             raise
 
     @contextmanager
-    def short_write(self) -> Iterator[sqlite3.Connection]:
+    def short_write(self, *, wait: float = _SHORT_BUSY_SECONDS, erase: bool = False) -> Iterator[sqlite3.Connection]:
         """A transaction of a few rows, beside whoever holds the index's write lock. Also of a catalog opened for
-        reading. Raises `BusyError` if it cannot begin within a second."""
-        connection = self._open_writable(timeout=_SHORT_BUSY_SECONDS)
+        reading. Raises `BusyError` if it cannot begin within a second, or another `wait`. `erase`: what is deleted is
+        overwritten in the file."""
+        connection = self._open_writable(timeout=wait)
         try:
+            if erase:
+                connection.execute("PRAGMA secure_delete = ON")
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
@@ -133,6 +136,16 @@ class Catalog:
         finally:
             _roll_back(connection)
             connection.close()
+
+    def shrink_log(self) -> None:
+        """Empty the write-ahead log, where what was erased still stands. Whoever reads at this moment keeps it; the
+        next writer tries again."""
+        with suppress(sqlite3.OperationalError):
+            connection = self._open_writable(timeout=_SHORT_BUSY_SECONDS)
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.close()
 
     def check_in_place(self) -> None:
         """Raise if the file being written is no longer the one in the index folder.

@@ -26,6 +26,7 @@ from research.store.catalog.ledger import (
     open_stage,
 )
 from research.store.catalog.page_vectors import pack_lines, write_lines
+from research.store.catalog.session_turns import leave_sessions
 from research.store.catalog.vectors import touch_vectors
 from research.store.files import images, uploads
 from research.store.fulltext.write import PageWords, forget_document, forget_pages, index_name, index_pages
@@ -220,6 +221,7 @@ def add_document(
             _note_file(connection, info.doc_id, FileStamp(path, *rest))
         _note_file(connection, info.doc_id, stamp)
         hand_over(connection, info.doc_id, left)
+        leave_sessions(connection, left.former_ids, heir=info.doc_id)
         index_name(connection, info.doc_id, info.filename, info.title)
         record(connection, info.doc_id, failed)
         connection.execute("DELETE FROM failed_files WHERE path = ?", (stamp.path,))
@@ -246,6 +248,7 @@ def remove_document(catalog: Catalog, doc_id: str) -> None:
     """With its images, and its file if that was uploaded; files elsewhere are the user's."""
     with catalog.transaction() as connection:
         _delete(connection, doc_id)
+        leave_sessions(connection, [doc_id])
     images.remove(catalog.paths, doc_id)
     uploads.remove(catalog.paths, doc_id)
 
@@ -258,6 +261,8 @@ def forget_path(catalog: Catalog, path: str) -> DocumentInfo | None:
         return None
     with catalog.transaction() as connection:
         _forget_path(connection, path)
+        if get_document(catalog, info.doc_id) is None:
+            leave_sessions(connection, [info.doc_id])
     if get_document(catalog, info.doc_id) is not None:
         return None
     images.remove(catalog.paths, info.doc_id)
@@ -271,6 +276,7 @@ def _take_path(connection: sqlite3.Connection, doc_id: str, stamp: FileStamp) ->
     _forget_path(connection, stamp.path, keep=doc_id)
     _note_file(connection, doc_id, stamp)
     hand_over(connection, doc_id, left)
+    leave_sessions(connection, left.former_ids, heir=doc_id)
 
 
 def _forget_path(connection: sqlite3.Connection, path: str, keep: str = "") -> None:

@@ -182,6 +182,133 @@ _STEPS: tuple[str, ...] = (
     ) WITHOUT ROWID;
     CREATE INDEX former_ids_by_doc ON former_ids (doc_id);
     """,
+    """
+    -- What memories belong to. `version` is another whenever one is gone, `last_seq` grows with every other change: so
+    -- whoever has read them knows what to read again.
+    CREATE TABLE memory_tenants (
+        tenant TEXT PRIMARY KEY,
+        version INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL
+    ) WITHOUT ROWID;
+
+    -- Every table of memories begins with the tenant: a number or an id alone finds nothing. What is long stands last.
+    CREATE TABLE memories (
+        tenant TEXT NOT NULL REFERENCES memory_tenants ON DELETE CASCADE,
+        memory_no INTEGER NOT NULL,  -- in the order of arrival
+        seq INTEGER NOT NULL,  -- of its last change
+        id TEXT NOT NULL,
+        key TEXT NOT NULL,  -- under which a caller may tell it again; empty without one
+        digest TEXT NOT NULL,  -- the same for whatever says the same
+        joined_to INTEGER,  -- the memory that says the same, and as which this one is found
+        superseded_by INTEGER,  -- the memory that says it anew
+        type TEXT NOT NULL,
+        category TEXT NOT NULL,
+        importance DOUBLE PRECISION NOT NULL,
+        namespace TEXT NOT NULL,
+        session TEXT NOT NULL,
+        persona TEXT NOT NULL,
+        speaker TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        told_at TEXT NOT NULL,  -- last, by itself or by one that is joined to it
+        used_at TEXT NOT NULL,
+        expires_at TEXT NOT NULL,
+        helped INTEGER NOT NULL,
+        not_helped INTEGER NOT NULL,
+        tags TEXT NOT NULL,  -- JSON
+        metadata TEXT NOT NULL,  -- JSON
+        text TEXT NOT NULL,
+        PRIMARY KEY (tenant, memory_no)
+    );
+    CREATE UNIQUE INDEX memories_by_id ON memories (tenant, id);
+    CREATE UNIQUE INDEX memories_by_key ON memories (tenant, key) WHERE key <> '';
+    CREATE INDEX memories_by_seq ON memories (tenant, seq);
+    -- With the number at their end, they serve what is ordered by it: else all of a tenant's would be read in order.
+    CREATE INDEX memories_by_digest ON memories (tenant, digest, memory_no);
+    CREATE INDEX memories_by_session ON memories (tenant, session, memory_no);
+    CREATE INDEX memories_by_expiry ON memories (tenant, expires_at) WHERE expires_at <> '';
+    CREATE INDEX memories_by_joined ON memories (tenant, joined_to, memory_no) WHERE joined_to IS NOT NULL;
+    CREATE INDEX memories_by_newer ON memories (tenant, superseded_by, memory_no) WHERE superseded_by IS NOT NULL;
+
+    -- The words of a memory as full-text search has them, in order; one that is joined to another has none.
+    CREATE TABLE memory_words (
+        tenant TEXT NOT NULL,
+        memory_no INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (tenant, memory_no),
+        FOREIGN KEY (tenant, memory_no) REFERENCES memories ON DELETE CASCADE
+    ) WITHOUT ROWID;
+
+    CREATE TABLE memory_vectors (
+        tenant TEXT NOT NULL,
+        memory_no INTEGER NOT NULL,
+        encoder TEXT NOT NULL,
+        vector BLOB NOT NULL,  -- float16, little endian
+        PRIMARY KEY (tenant, memory_no),
+        FOREIGN KEY (tenant, memory_no) REFERENCES memories ON DELETE CASCADE
+    );
+
+    -- What has one value at a time: where somebody lives, when a meeting is.
+    CREATE TABLE memory_facts (
+        tenant TEXT NOT NULL,
+        fact TEXT NOT NULL,
+        memory_no INTEGER NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (tenant, fact, memory_no),
+        FOREIGN KEY (tenant, memory_no) REFERENCES memories ON DELETE CASCADE
+    ) WITHOUT ROWID;
+    CREATE INDEX memory_facts_by_memory ON memory_facts (tenant, memory_no);
+
+    -- What a summary was made from, by id: forgotten with it.
+    CREATE TABLE memory_sources (
+        tenant TEXT NOT NULL,
+        source_id TEXT NOT NULL,
+        memory_no INTEGER NOT NULL,
+        PRIMARY KEY (tenant, source_id, memory_no),
+        FOREIGN KEY (tenant, memory_no) REFERENCES memories ON DELETE CASCADE
+    ) WITHOUT ROWID;
+    CREATE INDEX memory_sources_by_memory ON memory_sources (tenant, memory_no);
+
+    CREATE TABLE memory_feedback (
+        tenant TEXT NOT NULL,
+        memory_no INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        helped INTEGER NOT NULL,
+        score DOUBLE PRECISION NOT NULL,  -- that it was recalled with
+        given_at TEXT NOT NULL,
+        PRIMARY KEY (tenant, memory_no, seq),
+        FOREIGN KEY (tenant, memory_no) REFERENCES memories ON DELETE CASCADE
+    ) WITHOUT ROWID;
+    """,
+    """
+    -- What was asked in a session, in order. What is long stands last.
+    CREATE TABLE turns (
+        tenant TEXT NOT NULL,
+        session TEXT NOT NULL,
+        turn_no INTEGER NOT NULL,
+        asked_at TEXT NOT NULL,
+        model TEXT NOT NULL,  -- that wrote the answer; empty without one
+        question TEXT NOT NULL,
+        searched TEXT NOT NULL,
+        answer TEXT NOT NULL,
+        PRIMARY KEY (tenant, session, turn_no)
+    );
+
+    -- The pages that answered. A document takes its quotes with it when it goes, and leaves its place to what its file
+    -- holds next: `session_turns.leave_sessions` sees to it, for to read a document again also deletes its row.
+    CREATE TABLE turn_sources (
+        tenant TEXT NOT NULL,
+        session TEXT NOT NULL,
+        turn_no INTEGER NOT NULL,
+        citation INTEGER NOT NULL,
+        doc_id TEXT NOT NULL,
+        page INTEGER NOT NULL,
+        score DOUBLE PRECISION NOT NULL,
+        quotes TEXT NOT NULL,  -- JSON
+        PRIMARY KEY (tenant, session, turn_no, citation),
+        FOREIGN KEY (tenant, session, turn_no) REFERENCES turns ON DELETE CASCADE
+    );
+    CREATE INDEX turn_sources_by_doc ON turn_sources (doc_id);
+    """,
 )
 
 VERSION = len(_STEPS)

@@ -1,4 +1,5 @@
-"""SQLite's own: full-text search against the pages it stands for. Does it still agree, and building it anew."""
+"""SQLite's own: full-text search against the pages and memories it stands for. Does it still agree, and building it
+anew."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Connection, Reader
 from research.store.files.lock import write_lock
 from research.store.fulltext import analyzer
+from research.store.fulltext.memory_words import outdated_words, update_words
 from research.store.fulltext.search import ANALYZER, is_outdated
 from research.store.fulltext.write import PageWords, forget_pages, index_name, index_pages, words_of_name
 
@@ -43,6 +45,7 @@ def rebuild_fulltext(catalog: Catalog) -> int:
             connection.execute(f"UPDATE pages SET words = {counted} WHERE words <> {counted}")
             connection.execute("DELETE FROM name_words")
             _index_names(connection)
+            update_words(connection)
     finally:
         connection.execute("DROP TABLE temp.analysed")
     return len(ids)
@@ -54,6 +57,7 @@ def fill_fulltext(connection: sqlite3.Connection) -> int:
     for part in batched(ids, values=_VALUES):
         _index(connection, list(_analysed(connection, part)))
     _index_names(connection)
+    update_words(connection)
     return len(ids)
 
 
@@ -69,6 +73,8 @@ def update_fulltext(catalog: Catalog) -> None:
             with catalog.transaction() as connection:
                 forget_pages(connection, (page_id for page_id, _ in changed))
                 _index(connection, changed)
+    with catalog.transaction() as connection:
+        update_words(connection)
     with catalog.transaction() as connection:
         _index_names(connection)
 
@@ -112,6 +118,8 @@ def fulltext_disagrees(reader: Reader) -> bool:
         for part in batched(_page_ids(connection), values=_VALUES):
             if next(_changed(reader, part), None) is not None:
                 return True
+        if next(outdated_words(connection), None) is not None:
+            return True
         named = connection.execute("SELECT doc_id, word FROM name_words")
         return {(str(row[0]), str(row[1])) for row in named} != _names(connection)
     except sqlite3.DatabaseError:  # FTS5 finds its own tables damaged

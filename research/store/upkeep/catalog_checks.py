@@ -15,7 +15,7 @@ from research.store.catalog.ledger import STAGES
 from research.store.upkeep import column_checks as columns
 from research.store.upkeep.column_checks import ColumnCheck, count_lines, shown, unpack
 
-REBUILT = frozenset({"page_words", "page_vocabulary", "name_words"})
+REBUILT = frozenset({"page_words", "page_vocabulary", "name_words", "memory_words"})
 
 # A page has at most 100,000 characters; this is room for ten times as many bytes and more.
 LARGEST_TEXT = 4 << 20
@@ -178,6 +178,17 @@ def _page_vector(row: sqlite3.Row, review: _Review) -> str:
     return unit_problem(first, dim)
 
 
+def _memory(row: sqlite3.Row, review: _Review) -> str:
+    for column in ("joined_to", "superseded_by"):
+        if row[column] == row["memory_no"]:
+            return f"a memory is {column.replace('_', ' ')} itself"
+    return ""
+
+
+def _memory_vector(row: sqlite3.Row, review: _Review) -> str:
+    return unit_problem(row["vector"], min(_LARGEST_DIM, len(row["vector"]) // 2))
+
+
 def unit_problem(blob: bytes, dim: int) -> str:
     """What is wrong with a vector as it is stored; empty if nothing is."""
     import numpy as np
@@ -291,6 +302,78 @@ TABLES: dict[str, Table] = {
     ),
     "tags": Table({"doc_id": columns.DOC_ID, "tag": columns.TAG}),
     "former_ids": Table({"former_id": columns.FORMER_ID, "doc_id": columns.DOC_ID}),
+    "memory_tenants": Table({"tenant": columns.WHO, "version": columns.COUNT, "last_seq": columns.COUNT}),
+    "memories": Table(
+        {
+            "tenant": columns.WHO,
+            "memory_no": columns.KEY,
+            "seq": columns.KEY,
+            "id": columns.WHO,
+            "key": columns.WHO,
+            "digest": columns.matching("a digest (40 hex digits)", "[0-9a-f]{40}"),
+            "joined_to": columns.MAYBE_KEY,
+            "superseded_by": columns.MAYBE_KEY,
+            "type": columns.WHO,
+            "category": columns.WHO,
+            "importance": columns.SHARE,
+            "namespace": columns.WHO,
+            "session": columns.WHO,
+            "persona": columns.WHO,
+            "speaker": columns.WHO,
+            "created_at": columns.TIME,
+            "told_at": columns.TIME,
+            "used_at": columns.MAYBE_TIME,
+            "expires_at": columns.MAYBE_TIME,
+            "helped": columns.COUNT,
+            "not_helped": columns.COUNT,
+            "tags": columns.WARNINGS,
+            "metadata": columns.METADATA,
+            "text": columns.NOTE,
+        },
+        _memory,
+    ),
+    "memory_vectors": Table(
+        {"tenant": columns.WHO, "memory_no": columns.KEY, "encoder": columns.ENCODER, "vector": columns.BLOB},
+        _memory_vector,
+    ),
+    "memory_facts": Table(
+        {"tenant": columns.WHO, "fact": columns.NOTE, "memory_no": columns.KEY, "value": columns.NOTE}
+    ),
+    "memory_sources": Table({"tenant": columns.WHO, "source_id": columns.NOTE, "memory_no": columns.KEY}),
+    "memory_feedback": Table(
+        {
+            "tenant": columns.WHO,
+            "memory_no": columns.KEY,
+            "seq": columns.KEY,
+            "helped": columns.FLAG,
+            "score": columns.SHARE,
+            "given_at": columns.TIME,
+        }
+    ),
+    "turns": Table(
+        {
+            "tenant": columns.WHO,
+            "session": columns.WHO,
+            "turn_no": columns.KEY,
+            "asked_at": columns.TIME,
+            "model": columns.NOTE,
+            "question": columns.NOTE,
+            "searched": columns.NOTE,
+            "answer": columns.NOTE,
+        }
+    ),
+    "turn_sources": Table(
+        {
+            "tenant": columns.WHO,
+            "session": columns.WHO,
+            "turn_no": columns.KEY,
+            "citation": columns.KEY,
+            "doc_id": columns.DOC_ID,
+            "page": columns.PAGE,
+            "score": columns.SHARE,
+            "quotes": columns.WARNINGS,
+        }
+    ),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.
@@ -307,5 +390,15 @@ _TOGETHER: tuple[tuple[str, str], ...] = (
             f"{table} holds number {{0}}, which was never given out",
         )
         for table in ("vectors", "page_vectors")
+    ),
+    (
+        "SELECT MAX(m.seq) FROM memories m JOIN memory_tenants t ON t.tenant = m.tenant AND m.seq > t.last_seq"
+        " HAVING MAX(m.seq) > 0",
+        "memories holds a change {0}, which was never made",
+    ),
+    (
+        "SELECT doc_id FROM turn_sources s WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.doc_id = s.doc_id)"
+        " LIMIT 1",
+        "a turn cites the document {0}, which is not there",
     ),
 )

@@ -19,6 +19,7 @@ LONGEST_PATH = 1 << 15
 LONGEST_NOTE = 1 << 16
 _LONGEST_NAME = 1 << 12  # a name has 255 bytes, and an odd byte is written as four characters
 _LONGEST_ENCODER = 1 << 10
+_LONGEST_WHO = 200
 _LONGEST_WARNINGS = 1 << 23
 _LONGEST_REGIONS = 1 << 20
 _EDGES = (-1.0, 2.0)  # fractions of a page; what stands a little outside it is no fault
@@ -154,6 +155,15 @@ def _json(value: Any, most: int) -> Any:
         return None
 
 
+def _is_who(value: Any) -> bool:
+    """The name of a tenant or a session, an id: one line, or nothing."""
+    return type(value) is str and len(value) <= _LONGEST_WHO and value == value.strip() and value.isprintable()
+
+
+def _is_metadata(value: Any) -> bool:
+    return isinstance(_json(value, LONGEST_NOTE), dict)
+
+
 DOC_ID = matching("a document id (16 hex digits)", "[0-9a-f]{16}")
 FILE_ID = matching("a file's lasting id", "file-[0-9a-f]{16}(-[0-9]{1,9})?")
 FORMER_ID = matching("an id that a document had", "(file-)?[0-9a-f]{16}(-[0-9]{1,9})?")
@@ -175,6 +185,11 @@ NOTE = text("a text of reasonable length", LONGEST_NOTE)
 WARNINGS = ColumnCheck("a JSON list of texts", _is_warnings)
 BOX = ColumnCheck("a box on a page", _is_box)
 REGIONS = ColumnCheck("a list of places on a page", _is_regions)
+WHO = ColumnCheck("a name on one line", _is_who)
+METADATA = ColumnCheck("a JSON object", _is_metadata)
+SHARE = ColumnCheck("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
+MAYBE_KEY = ColumnCheck("a row's number, or nothing", lambda value: value is None or KEY.holds(value))
+MAYBE_TIME = ColumnCheck("a time in ISO 8601, or nothing", lambda value: value == "" or _is_time(value))
 BLOB = ColumnCheck("a blob", lambda value: type(value) is bytes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,9 +10,11 @@ from dataclasses import dataclass
 from research.store.catalog import failures
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
+from research.store.catalog.session_turns import leave_sessions, lost_documents
 from research.store.catalog.vectors import dim_of
 from research.store.files import images, uploads
 from research.store.files.paths import remove_tree
+from research.store.fulltext.memory_words import update_words
 from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged, pages_disagree, rebuild_fulltext
 from research.store.fulltext.search import is_outdated
 from research.store.upkeep import structure
@@ -96,6 +99,34 @@ def check_vectors(catalog: Catalog) -> Iterator[Problem]:
         )
 
 
+def check_memories(catalog: Catalog) -> Iterator[Problem]:
+    """What memories say of each other: joined to one that is gone, nobody would find them."""
+    for column, lost in (("joined_to", _LOST_JOINS), ("superseded_by", _LOST_NEWER)):
+        rows = [(str(row[0]), int(row[1])) for row in catalog.connection.execute(lost)]
+        if rows:
+            yield Problem(
+                "memories",
+                f"{len(rows)} memories are {column.replace('_', ' ')} one that is gone",
+                lambda opened, rows=rows, column=column: _unlink_memories(opened, column, rows),  # type: ignore[misc]
+            )
+
+
+def check_memory_vectors(catalog: Catalog) -> Iterator[Problem]:
+    rows = catalog.connection.execute("SELECT tenant, memory_no, vector FROM memory_vectors")
+    bad = [(str(row[0]), int(row[1])) for row in rows if unit_problem(row[2], len(row[2]) // 2)]
+    if bad:
+        message = f"{len(bad)} vectors of memories have the wrong length"
+        yield Problem("memories", message, lambda opened: _drop_memory_vectors(opened, bad))
+
+
+def check_sessions(catalog: Catalog) -> Iterator[Problem]:
+    """What was quoted from a document that is gone should be, too."""
+    lost = lost_documents(catalog)
+    if lost:
+        message = f"turns of sessions cite {len(lost)} documents that are gone"
+        yield Problem("sessions", message, lambda opened: _leave_sessions(opened, lost))
+
+
 def check_values(catalog: Catalog) -> Iterator[Problem]:
     """Every value looked at as restore does: what is found here keeps a backup from being made."""
     problem = next(validate_catalog(catalog.connection), None)
@@ -176,6 +207,8 @@ QUICK: tuple[IntegrityCheck, ...] = (
     check_ledger,
     check_given_up,
     check_images,
+    check_memories,
+    check_sessions,
     check_fulltext,
     check_leftovers,
 )
@@ -186,6 +219,9 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_documents,
     check_texts,
     check_vectors,
+    check_memories,
+    check_memory_vectors,
+    check_sessions,
     check_values,
     check_ledger,
     check_given_up,
@@ -196,6 +232,16 @@ FULL: tuple[IntegrityCheck, ...] = (
 
 _WITHOUT_VECTORS = (
     "SELECT DISTINCT doc_id FROM pages JOIN chunks USING (page_id) LEFT JOIN vectors USING (chunk_id) WHERE seq IS NULL"
+)
+_LOST_JOINS = (
+    "SELECT m.tenant, m.memory_no FROM memories m"
+    " LEFT JOIN memories j ON j.tenant = m.tenant AND j.memory_no = m.joined_to"
+    " WHERE m.joined_to IS NOT NULL AND (j.memory_no IS NULL OR j.joined_to IS NOT NULL)"
+)
+_LOST_NEWER = (
+    "SELECT m.tenant, m.memory_no FROM memories m"
+    " LEFT JOIN memories n ON n.tenant = m.tenant AND n.memory_no = m.superseded_by"
+    " WHERE m.superseded_by IS NOT NULL AND n.memory_no IS NULL"
 )
 _WITHOUT_OCR = "SELECT DISTINCT doc_id FROM pages WHERE needs_ocr = 1"
 
@@ -229,6 +275,31 @@ def _drop_orphans(catalog: Catalog) -> None:
 def _drop_vectors(catalog: Catalog, sequence: list[int]) -> None:
     with catalog.transaction() as connection:
         connection.executemany("DELETE FROM vectors WHERE seq = ?", [(number,) for number in sequence])
+
+
+def _unlink_memories(catalog: Catalog, column: str, rows: list[tuple[str, int]]) -> None:
+    with catalog.transaction() as connection:
+        connection.executemany(f"UPDATE memories SET {column} = NULL WHERE tenant = ? AND memory_no = ?", rows)
+        update_words(connection)
+        _read_again(connection, rows)
+
+
+def _drop_memory_vectors(catalog: Catalog, rows: list[tuple[str, int]]) -> None:
+    """The next question makes them anew."""
+    with catalog.transaction() as connection:
+        connection.executemany("DELETE FROM memory_vectors WHERE tenant = ? AND memory_no = ?", rows)
+        _read_again(connection, rows)
+
+
+def _leave_sessions(catalog: Catalog, doc_ids: list[str]) -> None:
+    with catalog.transaction() as connection:
+        leave_sessions(connection, doc_ids)
+
+
+def _read_again(connection: sqlite3.Connection, rows: list[tuple[str, int]]) -> None:
+    """Whoever holds these tenants' memories has to."""
+    tenants = [(tenant,) for tenant in sorted({tenant for tenant, _ in rows})]
+    connection.executemany("UPDATE memory_tenants SET version = version + 1 WHERE tenant = ?", tenants)
 
 
 def _change(catalog: Catalog, statement: str, *values: object) -> None:

@@ -77,7 +77,9 @@ def _check_place(paths: IndexPaths, *, force: bool) -> bool:
         return False
     try:
         with Catalog(paths) as catalog:
-            filled = catalog.connection.execute("SELECT COUNT(*) FROM documents").fetchone()[0]
+            documents, memories = catalog.connection.execute(
+                "SELECT (SELECT COUNT(*) FROM documents), (SELECT COUNT(*) FROM memories)"
+            ).fetchone()
     except NewerIndexError:
         raise
     except (IndexUnusableError, sqlite3.Error) as error:
@@ -86,9 +88,10 @@ def _check_place(paths: IndexPaths, *, force: bool) -> bool:
                 f"there is a damaged index at {paths.root}", hint="replace it with --force; its catalog is kept aside"
             ) from error
         return True
-    if filled and not force:
+    if (documents or memories) and not force:
+        held = f"{documents} documents" if documents or not memories else f"{memories} memories"
         raise UsageError(
-            f"the index {paths.root} holds {filled} documents",
+            f"the index {paths.root} holds {held}",
             hint="replace them with --force, or restore elsewhere with --index DIR",
         )
     return False

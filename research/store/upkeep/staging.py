@@ -140,6 +140,8 @@ def _copy(foreign: Path, target: Path, page_size: int) -> None:
             connection.execute(f"INSERT INTO main.{name} ({columns}) SELECT {columns} FROM foreign_catalog.{name}")
         # A new identity: collections built from another state of the same index are not to be trusted.
         connection.execute("INSERT OR REPLACE INTO main.meta VALUES ('catalog_id', ?)", (uuid.uuid4().hex,))
+        # Whoever holds memories of the index before reads them again.
+        connection.execute("UPDATE main.memory_tenants SET version = random() & 1152921504606846975")
         fill_fulltext(connection)
         connection.execute("COMMIT")
     with target.open("rb") as file:

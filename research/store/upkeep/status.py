@@ -13,7 +13,9 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import given_up
 from research.store.catalog.ledger import STAGE_OCR, count_for_ocr, unfinished
+from research.store.catalog.memories import count_memories
 from research.store.catalog.pages import totals
+from research.store.catalog.session_turns import count_turns
 from research.store.files.lock import holder, is_locked
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
@@ -28,6 +30,8 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
     with Catalog(paths) as catalog:
         state = generations.state_of(catalog)
         waiting, counted = unfinished(catalog), totals(catalog)
+        memories, unseen = count_memories(catalog)
+        sessions, turns = count_turns(catalog)
         return Status(
             index=str(paths.root),
             exists=True,
@@ -47,6 +51,10 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
             collections_behind=state.behind and (state.generation is not None or state.missing > 0),
             collections_missing=state.missing,
             collections_surplus=state.surplus,
+            memories=memories,
+            memories_without_vectors=unseen,
+            sessions=sessions,
+            turns=turns,
             writing=writing,
             writer_pid=writer,
         )

@@ -34,10 +34,20 @@ def delete_orphans(connection: sqlite3.Connection) -> None:
 def _deletions(connection: sqlite3.Connection) -> Iterator[str]:
     tables = [str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     for table in tables:
-        for key in connection.execute(f'PRAGMA foreign_key_list("{table}")').fetchall():
-            parent, column = str(key["table"]), str(key["from"])
-            # Without a column named, a reference means the parent's primary key.
-            target = key["to"] or next(
-                row["name"] for row in connection.execute(f'PRAGMA table_info("{parent}")') if row["pk"]
-            )
-            yield f'DELETE FROM "{table}" WHERE "{column}" NOT IN (SELECT "{target}" FROM "{parent}")'
+        keys: dict[int, list[sqlite3.Row]] = {}
+        for column in connection.execute(f'PRAGMA foreign_key_list("{table}")').fetchall():
+            keys.setdefault(int(column["id"]), []).append(column)
+        for columns in keys.values():
+            parent = str(columns[0]["table"])
+            # Without columns named, a reference means the parent's primary key.
+            primary = [
+                str(row["name"])
+                for row in sorted(connection.execute(f'PRAGMA table_info("{parent}")'), key=lambda row: int(row["pk"]))
+                if row["pk"]
+            ]
+            pairs = [
+                (str(each["from"]), each["to"] or primary[int(each["seq"])])
+                for each in sorted(columns, key=lambda each: int(each["seq"]))
+            ]
+            same = " AND ".join(f'p."{target}" = "{table}"."{column}"' for column, target in pairs)
+            yield f'DELETE FROM "{table}" WHERE NOT EXISTS (SELECT 1 FROM "{parent}" p WHERE {same})'

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from backup_changing import unit_rows
 from index_making import Making
+from memory_making import tell, told
 
 from research.encoders.visual.packing import pack
 from research.records import FailedPage, Line, Page
-from research.store.catalog import failures, page_vectors, schema, tags
+from research.sessions import AskedTurn, CitedPage
+from research.store.catalog import failures, memory_removal, memory_writes, page_vectors, schema, session_turns, tags
 from research.store.catalog.catalog import SCHEMA_VERSION, Catalog
 from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.documents import all_documents
@@ -26,8 +28,11 @@ from research.store.upkeep.backup import backup
 from research.store.upkeep.catalog_checks import REBUILT, TABLES
 from research.store.upkeep.restore import restore
 
-# What tells of the index and of files that are no documents stays when a document goes.
-OF_NO_DOCUMENT = {"meta", "failed_files"}
+# What tells of the index, of files that are no documents and of memories stays when a document goes.
+OF_MEMORIES = {
+    "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_facts", "memory_sources", "memory_feedback",
+}  # fmt: skip
+OF_NO_DOCUMENT = {"meta", "failed_files", "turns", *OF_MEMORIES}
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
@@ -58,6 +63,23 @@ def _fill(making: Making) -> None:
     with making.catalog.transaction() as connection:
         failures.record(connection, info.doc_id, [FailedPage(2, "images", "timeout", "slow")])
     failures.record_file(making.catalog, FailedFile("/docs/bad.pdf", "ab" * 32, 1, "timeout", "slow"))
+    _remember(making)
+    _ask(making, info.doc_id)
+
+
+def _ask(making: Making, doc_id: str) -> None:
+    cited = CitedPage(1, doc_id, 1, 0.5, quotes=("walrus",))
+    turn = AskedTurn("Where?", "Where? walrus", (cited,), "It is here [1].", "tiny", "2026-01-02T00:00:00+00:00")
+    with making.catalog.transaction() as connection:
+        assert session_turns.add_turn(connection, "anna", "thesis", turn) == 1
+
+
+def _remember(making: Making) -> None:
+    tell(making.catalog, "anna", told("the walrus lives in Kiel", id="first", facts={"walrus: home": "kiel"}))
+    tell(making.catalog, "anna", told("a summary of it", id="summary", sources=("first",)))
+    with making.catalog.transaction() as connection:
+        memory_writes.write_vectors(connection, "anna", "made-up", [1, 2], unit_rows(2).astype(np.float32))
+        memory_writes.give_feedback(connection, "anna", 1, helped=True, score=0.5, at="2026-01-02T00:00:00+00:00")
 
 
 @pytest.fixture
@@ -88,8 +110,11 @@ def test_it_is_in_a_backup(filled: Making, tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path / "restored")
     restore(paths, tmp_path / "backup.zip")
     with Catalog(paths) as restored:
-        for table in _tables(filled.catalog.connection) - {"meta", "page_vocabulary"}:
+        for table in _tables(filled.catalog.connection) - {"meta", "page_vocabulary", "memory_tenants"}:
             assert _rows(restored, table) == _rows(filled.catalog, table), table
+        [(tenant, version, last_seq)], [before] = (_rows(each, "memory_tenants") for each in (restored, filled.catalog))
+        assert (tenant, last_seq) == (before[0], before[2])
+        assert version != before[1], "whoever held them before reads them again"
         assert {key for key, _ in _rows(restored, "meta")} == {key for key, _ in _rows(filled.catalog, "meta")}
 
 
@@ -123,8 +148,16 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
+    (cited,) = integrity.check_sessions(filled.catalog)
+    assert cited.fix is not None
+    cited.fix(filled.catalog)
     left = {table for table in TABLES if _count(filled.catalog, table)}
-    assert left == OF_NO_DOCUMENT
+    assert left == OF_NO_DOCUMENT - REBUILT
+    connection.execute("DELETE FROM memory_tenants")
+    (problem,) = integrity.check_references(filled.catalog)
+    assert problem.fix is not None
+    problem.fix(filled.catalog)
+    assert {table for table in TABLES if _count(filled.catalog, table)} == OF_NO_DOCUMENT - OF_MEMORIES
 
 
 def test_a_removed_document_is_gone_from_it(filled: Making) -> None:
@@ -132,3 +165,13 @@ def test_a_removed_document_is_gone_from_it(filled: Making) -> None:
         remove_document(filled.catalog, info.doc_id)
     left = {table for table in _tables(filled.catalog.connection) if _count(filled.catalog, table)}
     assert left == OF_NO_DOCUMENT
+    [turn] = session_turns.turns_of(filled.catalog, "anna", "thesis")
+    assert (turn.question, turn.searched, turn.answer, turn.sources) == ("Where?", "Where?", "", ())
+
+
+def test_a_forgotten_memory_is_gone_from_it(filled: Making) -> None:
+    with filled.catalog.transaction() as connection:
+        assert memory_removal.summaries_of(connection, "anna", [1]) == [2]
+        assert memory_removal.forget(connection, "anna", [1, 2]) == ["first", "summary"]
+    left = {table for table in _tables(filled.catalog.connection) if _count(filled.catalog, table)}
+    assert left & OF_MEMORIES == set()

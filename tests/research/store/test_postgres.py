@@ -17,6 +17,7 @@ from postgres import PostgresCatalog, running_server
 
 from research.errors import NothingFoundError
 from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
+from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
     document_names,
     document_writes,
@@ -26,6 +27,7 @@ from research.store.catalog import (
     ledger,
     page_vectors,
     pages,
+    session_turns,
     tags,
     vectors,
 )
@@ -64,7 +66,7 @@ def catalogs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Any]]:
 
 
 def test_they_agree_on_everything(catalogs: list[Any]) -> None:
-    for step in (_read, _embed, _recognise, _draw, _give_up, _move, _publish, _see, _look_after):
+    for step in (_read, _converse, _embed, _recognise, _draw, _give_up, _move, _publish, _see, _look_after):
         told = [step(catalog) for catalog in catalogs]
         assert told[0] == told[1], step.__name__
         seen = [_everything(catalog) for catalog in catalogs]
@@ -81,6 +83,20 @@ def _read(catalog: Any) -> None:
     catalog.connection.execute("UPDATE pages SET error = ? WHERE doc_id = ?", (PAGE_GIVEN_UP, THIRD))
     tags.add_tags(catalog, [FIRST], ["animals", "north"])
     tags.remove_tags(catalog, [FIRST], ["north", "nowhere"])
+
+
+def _converse(catalog: Any) -> object:
+    """Turns that cite documents which are moved, changed and removed later on."""
+    cited = [CitedPage(number, doc_id, 1, 0.5, ("ice",)) for number, doc_id in enumerate((FIRST, THIRD, "f" * 16), 1)]
+    turn = AskedTurn("Where?", "Where? ice", tuple(cited), asked_at="2026-01-01T00:00:00+00:00")
+    with catalog.transaction() as connection:
+        for session in ("north", "north", "south"):
+            number = session_turns.add_turn(connection, "anna", session, turn)
+        session_turns.keep_answer(connection, "anna", "north", 2, answer="On ice [1].", model="tiny")
+        session_turns.add_turn(connection, "ben", "north", turn)
+        gone = session_turns.remove_session(connection, "ben", "north")
+        session_turns.leave_sessions(connection, ["9" * 16], heir=SECOND)
+    return number, gone
 
 
 def _embed(catalog: Any) -> None:
@@ -239,6 +255,9 @@ def _everything(catalog: Any) -> dict[str, object]:
         "page vectors": [list(page_vectors.vectors_of(catalog, some)) for some in (ids, None)],
         "sketches": [list(page_vectors.sketches_of(catalog, some)) for some in (ids, None)],
         "for ocr": (ledger.count_for_ocr(catalog), [ledger.pages_for_ocr(catalog, info.doc_id) for info in known]),
+        "sessions": (session_turns.list_sessions(catalog, "anna"), session_turns.count_turns(catalog)),
+        "turns": [session_turns.turns_of(catalog, "anna", "north", last=last) for last in (None, 1)],
+        "lost": session_turns.lost_documents(catalog),
         "given up": (failures.given_up(catalog), [failures.failures_of(catalog, info.doc_id) for info in known]),
         "again": [failures.to_read_again(catalog, waiting=waiting) for waiting in (False, True)],
     }

@@ -1,0 +1,201 @@
+"""What may be remembered, checked: bounds, forms, times. And the forms it comes in: JSON Lines, payloads of the seeds.
+
+Text is data. Nothing in it is looked at here but its length; what cannot be stored (half a surrogate pair, NUL) is
+replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from research.conversation.salience import read_time
+from research.errors import UsageError
+from research.memories import DEFAULT_TYPE, NewMemory
+
+LONGEST_TEXT = 20_000  # characters: some pages. A memory is a sentence or a few; a document is for `ctx ingest`
+LONGEST_METADATA = 8_192  # characters of its JSON
+LONGEST_NAME = 200  # of a tenant, a session, an id
+_LONGEST_TAG = 100
+_MOST_TAGS = 32
+_DEEPEST = 8
+_MOST_SOURCES = 1_000
+
+# Other names for the same: those of the seeds, and of conversations as they are exported.
+_NAMES = {"session_id": "session", "persona_id": "persona", "timestamp": "created_at", "idempotency_key": "key"}
+_SPEAKERS = ("speaker", "author", "role")  # in metadata
+_FIELDS = frozenset(NewMemory.__slots__)
+# What a memory has that was stored before; the index works it out itself.
+_OWN = frozenset(
+    {"tenant", "tenant_id", "told_at", "last_used_at", "joined_to", "also", "superseded_by", "helped", "not_helped"}
+)
+_PREFIX = re.compile(r"(?P<name>[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}):\s+\S")
+_LASTS = re.compile(r"(?P<number>\d{1,6})\s*(?P<unit>s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?)", re.IGNORECASE)
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def read_memory(given: Mapping[str, Any]) -> NewMemory:
+    """A memory from a JSON object. Fields that nobody knows go into its metadata; wrong ones raise UsageError."""
+    if not isinstance(given, Mapping):
+        raise UsageError(f"a memory is an object, not {_kind(given)}", hint='{"text": "…"}')
+    fields: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for name, value in given.items():
+        known = _NAMES.get(name, name)
+        if known in _FIELDS:
+            if value is not None:
+                fields[known] = value
+        elif name not in _OWN:
+            extra[str(name)] = value
+    if "text" not in fields and "content" in extra:
+        fields["text"] = extra.pop("content")
+    if "text" not in fields:
+        raise UsageError("a memory needs a text", hint='{"text": "…"}')
+    metadata = fields.get("metadata", {})
+    if not isinstance(metadata, Mapping):
+        raise UsageError(f"metadata must be an object, not {_kind(metadata)}")
+    tags = fields.get("tags", ())
+    if isinstance(tags, str) or not isinstance(tags, Sequence):
+        raise UsageError(f"tags must be a list of texts, not {_kind(tags)}")
+    return NewMemory(**fields | {"metadata": {**extra, **metadata}, "tags": tuple(tags)})
+
+
+def checked(new: NewMemory, now: datetime) -> NewMemory:
+    """The same with every value as it is stored: times in UTC, names on one line. Raises UsageError for what cannot be.
+
+    Without a time of its own it is told when its metadata says, as conversations are exported; else now.
+    """
+    metadata = check_metadata(new.metadata)
+    session = name_of("session", new.session)
+    text = check_text(new.text)
+    created = _time("created_at", new.created_at) if new.created_at else None
+    created = created or read_time(metadata.get("timestamp") or metadata.get("created_at")) or now
+    expires = _time("expires_at", new.expires_at) if new.expires_at else None
+    speaker = new.speaker or next((str(metadata[key]) for key in _SPEAKERS if isinstance(metadata.get(key), str)), "")
+    if not speaker and session and (match := _PREFIX.match(text)):
+        speaker = match["name"]
+    return replace(
+        new,
+        text=text,
+        id=name_of("id", new.id),
+        type=name_of("type", new.type) or DEFAULT_TYPE,
+        category=name_of("category", new.category),
+        importance=_share(new.importance),
+        tags=_tags(new.tags),
+        namespace=name_of("namespace", new.namespace),
+        session=session,
+        persona=name_of("persona", new.persona),
+        speaker=name_of("speaker", speaker),
+        metadata=metadata,
+        created_at=stored_time(created),
+        expires_at=stored_time(expires) if expires else "",
+        key=name_of("key", new.key),
+    )
+
+
+def check_text(text: object) -> str:
+    if not isinstance(text, str):
+        raise UsageError(f"the text of a memory is text, not {_kind(text)}")
+    if len(text) > LONGEST_TEXT:
+        raise UsageError(
+            f"the text has {len(text):,} characters, and a memory at most {LONGEST_TEXT:,}",
+            hint="remember what matters of it, or add the document itself: ctx ingest PATH",
+        )
+    plain = storable(text).strip()
+    if not plain:
+        raise UsageError("the text is empty", hint='ctx remember "Anna moved to Bonn"')
+    return plain
+
+
+def name_of(what: str, value: object) -> str:
+    """One line that can be shown: the name of a tenant or a session, an id, a kind."""
+    if value is None:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        raise UsageError(f"{what} must be text, not {_kind(value)}")
+    plain = value.strip()
+    if len(plain) > LONGEST_NAME or (plain and not plain.isprintable()):
+        raise UsageError(f"{what} must be one line of up to {LONGEST_NAME} characters")
+    return plain
+
+
+def check_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON object of bounded size, with nothing in it that JSON has not."""
+    if not isinstance(metadata, Mapping):
+        raise UsageError(f"metadata must be an object, not {_kind(metadata)}")
+    try:
+        if _depth(metadata) > _DEEPEST:
+            raise UsageError(f"metadata is nested more than {_DEEPEST} deep")
+        written = storable(json.dumps(metadata, ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"metadata is no JSON: {error}") from None
+    if len(written) > LONGEST_METADATA:
+        raise UsageError(f"metadata has {len(written):,} characters, and may have {LONGEST_METADATA:,}")
+    read: dict[str, Any] = json.loads(written)
+    return read
+
+
+def sources_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ids of the memories that a summary says it was made from."""
+    listed = metadata.get("sources")
+    if not isinstance(listed, list):
+        return ()
+    return tuple(dict.fromkeys(each for each in listed[:_MOST_SOURCES] if isinstance(each, str) and each))
+
+
+def expiry(said: str, now: datetime) -> datetime:
+    """A time, or how long something lasts from now: "30d", "12 hours", "2027-01-31"."""
+    if match := _LASTS.fullmatch(said.strip()):
+        return now + timedelta(seconds=int(match["number"]) * _UNITS[match["unit"][0].lower()])
+    found = read_time(said)
+    if found is None:
+        raise UsageError(f"{said[:60]!r} is no time", hint="say how long (30d, 12h) or when (2027-01-31)")
+    return found
+
+
+def stored_time(time: datetime) -> str:
+    """Of one length, so that times are ordered as texts are."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def storable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+
+
+def _time(what: str, value: object) -> datetime:
+    found = read_time(value)
+    if found is None:
+        raise UsageError(f"{what} is no time: {str(value)[:60]!r}", hint="write it as 2026-01-31T10:30:00Z")
+    return found
+
+
+def _share(value: object) -> float:
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not 0.0 <= number <= 1.0:
+        raise UsageError(f"importance must be a number from 0 to 1, not {str(value)[:60]}")
+    return number
+
+
+def _tags(tags: Sequence[object]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(name_of("a tag", tag) for tag in tags))
+    if len(found) > _MOST_TAGS or any(not 0 < len(tag) <= _LONGEST_TAG for tag in found):
+        raise UsageError(f"a memory has at most {_MOST_TAGS} tags, each of 1 to {_LONGEST_TAG} characters")
+    return found
+
+
+def _depth(value: object) -> int:
+    if isinstance(value, Mapping):
+        return 1 + max(map(_depth, value.values()), default=0)
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list | tuple) else 0
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}
+    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)

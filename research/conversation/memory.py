@@ -1,0 +1,335 @@
+"""The embedded memory of an index: telling, recalling, feedback, forgetting. It needs no server.
+
+What is told is durable when `remember` returns. Vectors may follow: a question embeds what has none, within its time.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from research.conversation.duplicates import digest
+from research.conversation.facts import facts_in
+from research.conversation.intake import checked, name_of, sources_of, storable, stored_time
+from research.errors import BusyError, CtxError, NothingFoundError, UsageError
+from research.memories import TOP_K, Forgotten, Memory, NewMemory, Outcome, Recall, Recalled, Within, told_again
+from research.store.catalog import memory_removal, memory_writes
+from research.store.catalog.memories import get_memories, list_memories, numbers_of, tenants
+from research.store.catalog.memory_writes import Told
+from research.store.fulltext.memory_words import spoken_text, words_of
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from research.sources.memories import Embedded, MemoriesSource
+    from research.store.catalog.catalog import Catalog
+
+POOL = 10  # memories among which recency decides, if it does; all of them would be ordered by date
+_A_WRITE = 200  # memories of one transaction
+_MOST_TOP_K = 1_000
+_LONGEST_QUERY = 20_000
+_USED_SECONDS = 60.0  # after which it is noted what was recalled
+_LONGEST_COMPARED = 1_000  # characters of what is compared word by word
+_MOST_CLOSE = 5  # memories that a new one is compared with
+
+
+class Memories:
+    """What an index remembers, by tenant. May be used by many threads."""
+
+    def __init__(
+        self, catalog: Callable[[], Catalog], source: Callable[[], MemoriesSource], create: Callable[[], None]
+    ) -> None:
+        """`create` makes the index where there is none: something may be told before any document is added."""
+        self._catalog = catalog
+        self._source = source
+        self._create = create
+        self._turn = threading.Lock()
+        self._used: dict[str, dict[int, str]] = {}
+        self._used_since = time.monotonic()
+        self._unwritten: list[Embedded] = []
+
+    def remember(self, new: Iterable[NewMemory], tenant: str = "") -> list[Memory]:
+        """Tell these, in order. What is given back is durable; vectors follow with the next question. Some are stored
+        and some not only if something is wrong with the index: what is wrong with a memory is said before any is."""
+        owner, now = name_of("tenant", tenant), datetime.now(UTC)
+        told = [_told(checked(each, now)) for each in new]
+        if not told:
+            return []
+        self._create()
+        numbered: list[tuple[int, Outcome]] = []
+        for start in range(0, len(told), _A_WRITE):
+            with self._catalog().short_write() as connection:
+                numbered += memory_writes.tell(connection, owner, told[start : start + _A_WRITE])
+                self._upkeep(connection, owner, now)
+        with self._catalog().snapshot() as reader:
+            found = get_memories(reader, owner, list(dict.fromkeys(number for number, _ in numbered)))
+        return [told_again(found[number], outcome) for number, outcome in numbered if number in found]
+
+    def recall(
+        self,
+        query: str,
+        *,
+        tenant: str = "",
+        top_k: int = TOP_K,
+        within: Within | None = None,
+        threshold: float = 0.0,
+        near_session: str = "",
+        salience: bool = False,
+        now: datetime | None = None,
+    ) -> Recall:
+        """The memories of a tenant that most likely answer. `near_session`: of what fits equally well, those of this
+        session first. With `salience` the best are ordered by score and recency."""
+        started, owner = time.perf_counter(), name_of("tenant", tenant)
+        limit = _count("top_k", top_k, _MOST_TOP_K)
+        text = storable(query).strip()[:_LONGEST_QUERY]
+        if not text or not limit:
+            return Recall(query, [])
+        at = _utc(now)
+        wanted = max(limit, POOL) if salience else limit
+        with self._catalog().snapshot() as reader:
+            found = self._source().find(reader, owner, text, wanted, within=within, session=near_session, now=at)
+        recalled = [Recalled(memory, ranked.score, ranked.total, ranked.parts) for _, memory, ranked in found.ranked]
+        if salience:
+            recalled = _by_salience(recalled, at)
+        recalled = [each for each in recalled if each.score >= threshold][:limit]
+        kept = {each.memory.id for each in recalled}
+        self._note(owner, [number for number, memory, _ in found.ranked if memory.id in kept], found.fresh)
+        seconds = time.perf_counter() - started
+        return Recall(query, recalled, found.searched, found.without_vectors, found.notes, seconds)
+
+    def get(self, memory_id: str, tenant: str = "", *, as_told: bool = False) -> Memory:
+        """By its id, or any that was joined to it; `as_told`: that one itself. Raises NothingFoundError, also for one
+        that has expired."""
+        owner = name_of("tenant", tenant)
+        with self._catalog().snapshot() as reader:
+            numbers = numbers_of(reader.connection, owner, [memory_id])
+            found = get_memories(reader, owner, list(numbers.values()))
+            memory = next(iter(found.values()), None)
+            if memory is not None and memory.joined_to and not as_told:
+                numbers = numbers_of(reader.connection, owner, [memory.joined_to])
+                memory = next(iter(get_memories(reader, owner, list(numbers.values())).values()), None)
+        if memory is None or (memory.expires_at and memory.expires_at <= stored_time(datetime.now(UTC))):
+            raise _no_memory(memory_id)
+        return memory
+
+    def listed(
+        self, tenant: str = "", within: Within | None = None, *, limit: int | None = None, newest: bool = True
+    ) -> Iterator[Memory]:
+        """All that a restriction leaves, the newest first or last; without what has expired."""
+        owner, now = name_of("tenant", tenant), stored_time(datetime.now(UTC))
+        with self._catalog().snapshot() as reader:
+            yield from list_memories(reader, owner, within or Within(), now=now, limit=limit, newest=newest)
+
+    def feedback(self, memory_id: str, helped: bool, *, tenant: str = "", score: float = 0.0) -> Memory:
+        """Whether a memory helped; `score` is that it was recalled with. It counts for whatever it is joined to."""
+        memory, owner = self.get(memory_id, tenant), name_of("tenant", tenant)
+        with self._catalog().short_write() as connection:
+            number = numbers_of(connection, owner, [memory.id])[memory.id]
+            at = stored_time(datetime.now(UTC))
+            memory_writes.give_feedback(connection, owner, number, helped=helped, score=share("score", score), at=at)
+        return self.get(memory.id, tenant)
+
+    def forget(self, *ids: str, tenant: str = "", session: str | None = None, everything: bool = False) -> Forgotten:
+        """Memories by id, those of a session, or all of a tenant: with what was made from them, from every table. One
+        that others are joined to leaves its place to them. Raises NothingFoundError for an id that is not there."""
+        owner = name_of("tenant", tenant)
+        if not ids and session is None and not everything:
+            raise UsageError("nothing was named to be forgotten", hint="name ids, a session, or everything")
+        gone: list[str] = []
+        made: list[str] = []
+        if ids:
+            with self._catalog().short_write(erase=True) as connection:
+                known = numbers_of(connection, owner, ids)
+                missing = [each for each in ids if each not in known]
+                if missing:
+                    raise _no_memory(missing[0])
+                _forget(connection, owner, list(known.values()), gone, made)
+        if session is not None or everything:
+            among = Within(session=None if everything else session)
+            left = True
+            while left:
+                with self._catalog().short_write(erase=True) as connection:
+                    numbers = memory_removal.chosen(connection, owner, among, memory_removal.A_STEP)
+                    left = bool(numbers)
+                    if numbers:
+                        _forget(connection, owner, numbers, gone, made)
+        self._let_go(owner)
+        self._catalog().shrink_log()
+        return Forgotten(tuple(gone), tuple(made))
+
+    def maintain(self, tenant: str | None = None, *, seconds: float = 10.0) -> int:
+        """Remove what has expired, embed what has no vector, join what says the same: of one tenant or all, for about
+        as long. How many memories still wait for a vector."""
+        with self._catalog().snapshot() as reader:
+            owners = tenants(reader) if tenant is None else [name_of("tenant", tenant)]
+        until, waiting = time.monotonic() + seconds, 0
+        for owner in owners:
+            with self._catalog().short_write() as connection:
+                self._upkeep(connection, owner, datetime.now(UTC), all_of_it=True)
+            waiting += self._embed(owner, until)
+        return waiting
+
+    def close(self) -> None:
+        """Write what waits to be, if that is possible at once."""
+        with suppress(CtxError):
+            self._flush()
+
+    def _embed(self, owner: str, until: float) -> int:
+        """How many are left."""
+        while True:
+            with self._catalog().snapshot() as reader:
+                view, fresh = self._source().embed(reader, owner, max(0.0, min(1.0, until - time.monotonic())))
+            if fresh is not None:
+                self._unwritten.append(fresh)
+                self._flush()
+            left = 0 if view is None else len(view.without_vectors)
+            if not left or fresh is None or time.monotonic() > until:
+                return left
+
+    def _upkeep(self, connection: sqlite3.Connection, owner: str, now: datetime, *, all_of_it: bool = False) -> None:
+        """What every write does beside its own: what has expired goes, what was recalled is noted."""
+        at = stored_time(now)
+        while numbers := memory_removal.expired(connection, owner, at, memory_removal.A_STEP):
+            _forget(connection, owner, numbers, [], [])
+            if not all_of_it:
+                break
+        with self._turn:
+            used = self._used.pop(owner, {})
+        memory_writes.note_used(connection, owner, used)
+
+    def _note(self, owner: str, numbers: Sequence[int], fresh: Embedded | None) -> None:
+        """Remember that these were recalled, and write that and new vectors soon: a question never waits for it."""
+        at = stored_time(datetime.now(UTC))
+        with self._turn:
+            self._used.setdefault(owner, {}).update(dict.fromkeys(numbers, at))
+            if fresh is not None:
+                self._unwritten.append(fresh)
+            due = fresh is not None or time.monotonic() - self._used_since > _USED_SECONDS
+        if due:
+            with suppress(CtxError):  # busy, or a folder that may only be read: later, or never
+                self._flush()
+
+    def _flush(self) -> None:
+        with self._turn:
+            used, self._used = self._used, {}
+            vectors, self._unwritten = self._unwritten, []
+            self._used_since = time.monotonic()
+        if not used and not vectors:
+            return
+        joins = [(each, self._close_ones(each)) for each in vectors]
+        try:
+            with self._catalog().short_write(wait=0.1) as connection:
+                for owner, numbers in used.items():
+                    memory_writes.note_used(connection, owner, numbers)
+                for each, pairs in joins:
+                    memory_writes.write_vectors(connection, each.tenant, each.encoder, each.numbers, each.vectors)
+                    for number, to in pairs:
+                        memory_writes.join(connection, each.tenant, number, to)
+        except BusyError:
+            with self._turn:
+                self._unwritten = vectors + self._unwritten
+                for owner, numbers in used.items():
+                    self._used[owner] = numbers | self._used.get(owner, {})
+            raise
+
+    def _close_ones(self, embedded: Embedded) -> list[tuple[int, int]]:
+        """Which of the new memories say what another says already: (number, the older one's)."""
+        from research.conversation.duplicates import CLOSE, say_the_same
+
+        found: list[tuple[int, int]] = []
+        with self._catalog().snapshot() as reader:
+            view = self._source().views.get(reader, embedded.tenant, embedded.encoder)
+            if view is None:
+                return []
+            pairs = view.close_pairs(embedded.numbers, embedded.vectors, CLOSE, _MOST_CLOSE)
+            texts = get_memories(reader, embedded.tenant, sorted({number for pair in pairs for number in pair}))
+        for number, to in pairs:
+            one, other = texts.get(number), texts.get(to)
+            if one and other and _may_be_joined(one) and _may_be_joined(other):
+                same = say_the_same(spoken_text(one.text, one.speaker), spoken_text(other.text, other.speaker))
+                if same and number not in {each for each, _ in found}:
+                    found.append((number, to))
+        return found
+
+    def _let_go(self, owner: str) -> None:
+        """Of what is held in memory of a tenant."""
+        self._source().views.drop(owner)
+        with self._turn:
+            self._used.pop(owner, None)
+            self._unwritten = [each for each in self._unwritten if each.tenant != owner]
+
+
+def _told(new: NewMemory) -> Told:
+    """With its words, facts and digest: what takes long is done before anything is locked."""
+    return Told(
+        id=new.id or f"mem-{uuid.uuid4().hex[:16]}",
+        given_id=bool(new.id),
+        key=new.key,
+        digest=digest(replace(new, text=spoken_text(new.text, new.speaker))),
+        type=new.type,
+        category=new.category,
+        importance=new.importance,
+        namespace=new.namespace,
+        session=new.session,
+        persona=new.persona,
+        speaker=new.speaker,
+        created_at=str(new.created_at),
+        expires_at=str(new.expires_at),
+        tags=json.dumps(list(new.tags), ensure_ascii=False),
+        metadata=json.dumps(new.metadata, ensure_ascii=False),
+        text=new.text,
+        body=words_of(new.text, new.speaker),
+        facts=facts_in(spoken_text(new.text, new.speaker), new.speaker),
+        sources=sources_of(new.metadata),
+    )
+
+
+def _forget(connection: sqlite3.Connection, owner: str, numbers: list[int], gone: list[str], made: list[str]) -> None:
+    """These, and what was made from them; the ids of both are added."""
+    summaries = memory_removal.summaries_of(connection, owner, numbers)
+    gone += memory_removal.forget(connection, owner, numbers)
+    if summaries:
+        made += memory_removal.forget(connection, owner, summaries)
+
+
+def _by_salience(recalled: Sequence[Recalled], now: datetime) -> list[Recalled]:
+    from research.conversation.salience import Salience, recency_boost
+
+    weights = Salience()
+    scored = [
+        replace(each, salience=weights.score(each.score, recency_boost(each.memory.told_at, now))) for each in recalled
+    ]
+    return sorted(scored, key=lambda each: -(each.salience or 0.0))
+
+
+def _may_be_joined(memory: Memory) -> bool:
+    return not memory.expires_at and len(memory.text) <= _LONGEST_COMPARED
+
+
+def _count(name: str, value: object, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise UsageError(f"{name} must be a whole number from 0, not {str(value)[:60]}")
+    return min(value, most)
+
+
+def share(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise UsageError(f"{name} must be a number from 0 to 1, not {str(value)[:60]}")
+    return float(value)
+
+
+def _utc(now: datetime | None) -> datetime:
+    if now is None:
+        return datetime.now(UTC)
+    return now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
+
+
+def _no_memory(memory_id: str) -> NothingFoundError:
+    return NothingFoundError(f"no memory has the id {memory_id[:80]}", hint="see them with: ctx recall")

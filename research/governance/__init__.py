@@ -1,0 +1,80 @@
+"""What may leave: redactors, placeholders, and masks for known secrets.
+
+from research.governance import Placeholders, SafeRedactor, SecretMasker, known_secrets, open_redactor
+
+redactor = SafeRedactor(lambda: open_redactor("pii"), seconds=5)
+safe = redactor.redact_all(texts, Placeholders())   # None for each text that could not be made safe
+masker = SecretMasker(known_secrets(["STRIPE_KEY"]))
+masker.mask(text)                                    # §§secret(STRIPE_KEY)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from research.errors import RedactionError
+    from research.governance.fail_closed import Redacted, SafeRedactor, redact_items, redact_texts
+    from research.governance.findings import Finding
+    from research.governance.masking import MaskingRedactor, MaskingStream, SecretMasker
+    from research.governance.placeholders import Placeholders
+    from research.governance.presidio import PresidioRedactor
+    from research.governance.redaction import (
+        BaseRedactor,
+        NoopRedactor,
+        RedactorProtocol,
+        open_redactor,
+        redactor_of,
+    )
+    from research.governance.secret_sources import KnownSecrets, known_secrets
+
+_HOMES = {
+    "BaseRedactor": "research.governance.redaction",
+    "Finding": "research.governance.findings",
+    "KnownSecrets": "research.governance.secret_sources",
+    "MaskingRedactor": "research.governance.masking",
+    "MaskingStream": "research.governance.masking",
+    "NoopRedactor": "research.governance.redaction",
+    "Placeholders": "research.governance.placeholders",
+    "PresidioRedactor": "research.governance.presidio",
+    "Redacted": "research.governance.fail_closed",
+    "RedactionError": "research.errors",
+    "RedactorProtocol": "research.governance.redaction",
+    "SafeRedactor": "research.governance.fail_closed",
+    "SecretMasker": "research.governance.masking",
+    "known_secrets": "research.governance.secret_sources",
+    "open_redactor": "research.governance.redaction",
+    "redact_items": "research.governance.fail_closed",
+    "redact_texts": "research.governance.fail_closed",
+    "redactor_of": "research.governance.redaction",
+}
+
+__all__ = [
+    "BaseRedactor",
+    "Finding",
+    "KnownSecrets",
+    "MaskingRedactor",
+    "MaskingStream",
+    "NoopRedactor",
+    "Placeholders",
+    "PresidioRedactor",
+    "Redacted",
+    "RedactionError",
+    "RedactorProtocol",
+    "SafeRedactor",
+    "SecretMasker",
+    "known_secrets",
+    "open_redactor",
+    "redact_items",
+    "redact_texts",
+    "redactor_of",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name's module with its first use, so that `import research.governance` costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'research.governance' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,251 @@
+"""Known secrets in what leaves: `§§secret(KEY)` stands for the value, also in a stream that comes in pieces.
+
+A value is masked as it is and as programs write it: JSON-escaped (once, and again inside a JSON text), URL-encoded
+(each way of quoting spaces, slashes and hex digits), HTML-escaped, in hex, and in base64, alone or inside something
+longer, as in `Authorization: Basic`. Text that was cut in the middle of a value, at either end, loses the part that is
+left.
+
+What executes something (a tool, a request) may put a value back with `reveal`. Nothing else does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Collection, Iterator, Mapping
+from html import escape
+from typing import NamedTuple, NoReturn
+from unicodedata import normalize
+from urllib.parse import quote, quote_plus
+
+from research.governance.placeholders import Placeholders
+from research.governance.redaction import NumberingRedactor, RedactorProtocol
+from research.governance.secret_sources import SHORTEST, KnownSecrets, placeholder
+from research.secret import Secret
+
+_PLACEHOLDER = re.compile(r"§§secret\(([A-Za-z_][A-Za-z0-9_.-]{0,63})\)")
+_PROBE = 4  # characters of a form's beginning that are looked for first
+_PART = 8  # characters of a value in a row that give it away
+
+
+class _Form(NamedTuple):
+    text: str
+    key: str
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    key: str
+
+
+class SecretMasker:
+    """Masks the values it is given, in whole texts (`mask`) and in streams (`stream`). Safe to share by threads."""
+
+    __slots__ = ("_forms", "_known")
+
+    def __init__(self, known: Mapping[str, str | Secret]) -> None:
+        secrets = known if isinstance(known, KnownSecrets) else KnownSecrets(known)
+        made: dict[str, str] = {}
+        for key, secret in secrets.items():
+            for form in _forms(secret.reveal()):
+                made.setdefault(form, key)
+        forms = tuple(_Form(text, key) for text, key in sorted(made.items(), key=lambda each: -len(each[0])))
+        self._known = secrets
+        self._forms: Callable[[], tuple[_Form, ...]] = lambda: forms  # no attribute holds a value
+
+    def mask(self, text: str) -> str:
+        if not self._known:
+            return text
+        stream = self.stream()
+        return stream.feed(text) + stream.end()
+
+    def stream(self) -> MaskingStream:
+        return MaskingStream(self._forms())
+
+    def reveal(self, text: str, allowed_keys: Collection[str]) -> Secret:
+        """A text with the values of these keys put back, for who executes it and for nobody else: hence a `Secret`,
+        whose own `reveal()` gives the text.
+
+        Placeholders of other keys stay as they are. A document can hold a placeholder too, and a model repeats what it
+        read: allow only what this one call needs.
+        """
+        allowed = frozenset(allowed_keys) & frozenset(self._known)
+
+        def put_back(match: re.Match[str]) -> str:
+            return self._known[match[1]].reveal() if match[1] in allowed else match[0]
+
+        return Secret(_PLACEHOLDER.sub(put_back, text))
+
+    def __repr__(self) -> str:
+        return f"SecretMasker({', '.join(self._known)})"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("secrets are not pickled")
+
+
+class MaskingRedactor:
+    """Known secrets first, then whatever another redactor takes out."""
+
+    def __init__(self, masker: SecretMasker, redactor: RedactorProtocol) -> None:
+        self._masker = masker
+        self._redactor = redactor
+
+    def redact(self, text: str) -> str:
+        return self._redactor.redact(self._masker.mask(text))
+
+    def within(self, placeholders: Placeholders) -> RedactorProtocol:
+        inner = self._redactor
+        return MaskingRedactor(
+            self._masker, inner.within(placeholders) if isinstance(inner, NumberingRedactor) else inner
+        )
+
+    def warm_up(self) -> None:
+        warm = getattr(self._redactor, "warm_up", None)
+        if warm is not None:
+            warm()
+
+    def __repr__(self) -> str:
+        return f"MaskingRedactor({self._masker!r}, {self._redactor!r})"
+
+
+class MaskingStream:
+    """One text that comes in pieces. What `feed` gives may be shown at once; what may be the beginning of a value is
+    held back until it is known not to be one. Never holds more than the longest form of a value."""
+
+    __slots__ = ("_covered", "_ended", "_forms", "_held", "_last", "_started")
+
+    def __init__(self, forms: tuple[_Form, ...]) -> None:
+        self._forms: Callable[[], tuple[_Form, ...]] = lambda: forms
+        self._held = ""
+        self._covered = 0  # characters of what is held that a placeholder already stands for
+        self._last = ""  # the key of that placeholder
+        self._started = False  # whether it is known what the text begins with
+        self._ended = False
+
+    def feed(self, piece: str) -> str:
+        if self._ended:
+            raise ValueError("the stream has ended")
+        return self._go_on(self._held + piece, last=False)
+
+    def end(self) -> str:
+        """What was held back. A part of a value that is left at the end is masked too."""
+        if self._ended:
+            return ""
+        self._ended = True
+        return self._go_on(self._held, last=True)
+
+    def __repr__(self) -> str:
+        return f"MaskingStream({len(self._held)} characters held)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("secrets are not pickled")
+
+    def _go_on(self, buffer: str, *, last: bool) -> str:
+        forms = self._forms()
+        spans = [span for form in forms for span in _occurrences(buffer, form)]
+        if not self._started:
+            if not last and any(buffer in form.text for form in forms):
+                self._held = buffer  # all of it may be the middle of a value
+                return ""
+            self._started = True
+            spans += _beginning(buffer, forms)
+        if last:
+            spans += _ending(buffer, forms)
+        cut = len(buffer) if last else min((_opens_at(buffer, form) for form in forms), default=len(buffer))
+        return self._masked(buffer, sorted(spans, key=lambda span: (span.start, -span.end)), cut)
+
+    def _masked(self, buffer: str, spans: list[_Span], cut: int) -> str:
+        """The buffer up to `cut`, a placeholder for each span; overlapping ones of the same key have one together."""
+        shown, reach, before = [], self._covered, self._last
+        for span in spans:
+            if span.start >= cut:
+                break
+            if span.end <= reach:
+                continue
+            shown.append(buffer[reach : span.start])
+            if span.start >= reach or span.key != before:
+                shown.append(placeholder(span.key))
+            reach, before = span.end, span.key
+        shown.append(buffer[reach:cut])
+        self._held, self._covered, self._last = buffer[cut:], max(0, reach - cut), before if reach > cut else ""
+        return "".join(shown)
+
+
+def _occurrences(text: str, form: _Form) -> Iterator[_Span]:
+    """All of them, overlapping ones too."""
+    at = text.find(form.text)
+    while at >= 0:
+        yield _Span(at, at + len(form.text), form.key)
+        at = text.find(form.text, at + 1)
+
+
+def _opens_at(text: str, form: _Form) -> int:
+    """Where the end of a text may be the beginning of a form; the text's length if nowhere."""
+    at = max(0, len(text) - len(form.text) + 1)
+    while len(text) - at >= _PROBE:
+        at = text.find(form.text[:_PROBE], at)
+        if at < 0:
+            break
+        if form.text.startswith(text[at:]):
+            return at
+        at += 1
+    for short in range(max(0, len(text) - _PROBE + 1), len(text)):
+        if form.text.startswith(text[short:]):
+            return short
+    return len(text)
+
+
+def _beginning(text: str, forms: tuple[_Form, ...]) -> Iterator[_Span]:
+    """The rest of a value that was cut off before: at least half of it, because common endings are no secret."""
+    for form in forms:
+        if text[:_PART] not in form.text:
+            continue
+        for size in range(min(len(form.text) - 1, len(text)), max(_PART, len(form.text) // 2) - 1, -1):
+            if form.text.endswith(text[:size]) or (size == len(text) and text in form.text):
+                yield _Span(0, size, form.key)
+                break
+
+
+def _ending(text: str, forms: tuple[_Form, ...]) -> Iterator[_Span]:
+    """The beginning of a value whose rest never came."""
+    for form in forms:
+        start = _opens_at(text, form)
+        if len(text) - start >= min(_PART, len(form.text) // 2 + 1):
+            yield _Span(start, len(text), form.key)
+
+
+def _forms(value: str) -> Iterator[str]:
+    """A value and the ways in which programs write it."""
+    for plain in dict.fromkeys((value, normalize("NFC", value), normalize("NFD", value), value.replace("\n", "\r\n"))):
+        for text in dict.fromkeys((plain, *_escaped(plain), *_encoded(plain.encode("utf-8", "surrogatepass")))):
+            if len(text) >= SHORTEST:
+                yield text
+
+
+def _escaped(value: str) -> Iterator[str]:
+    for ascii_only in (True, False):
+        once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        yield once
+        yield once.replace("/", "\\/")
+        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]
+    data = value.encode("utf-8", "surrogatepass")
+    for quoted in (quote(data, safe=""), quote(data), quote_plus(data), quote(data, safe="/:@!$&'()*+,;=~")):
+        yield quoted
+        yield re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)
+    yield escape(value)
+    yield escape(value, quote=False)
+
+
+def _encoded(data: bytes) -> Iterator[str]:
+    yield data.hex()
+    yield data.hex().upper()
+    for encode in (b64encode, urlsafe_b64encode):
+        yield encode(data).decode()
+        yield encode(data).decode().rstrip("=")
+        for before in range(3):  # inside something longer, it begins at one of three places in a group
+            inside = encode(b"\0" * before + data).decode()
+            core = inside[-(-8 * before // 6) : 8 * (before + len(data)) // 6]
+            if len(core) >= _PART:
+                yield core

@@ -1,0 +1,290 @@
+"""Writing memories: telling, joining, superseding, feedback. Short writes, accepted while an ingest runs.
+
+Every function is part of the caller's transaction, and every statement names the tenant first. What takes long (words,
+facts, vectors) was worked out before it began.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from research.errors import UsageError
+from research.memories import Outcome
+from research.store.catalog.pages import batched, placeholders
+from research.store.fulltext.memory_words import write_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_OF_A_FACT = 50  # memories that are compared; those before are superseded already
+_MOST_FEEDBACK = 50  # kept of a memory
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A memory as it is written: checked, its words, facts and digest worked out. Times are ISO 8601 in UTC."""
+
+    id: str
+    given_id: bool  # the caller's own
+    key: str
+    digest: str
+    type: str
+    category: str
+    importance: float
+    namespace: str
+    session: str
+    persona: str
+    speaker: str
+    created_at: str
+    expires_at: str
+    tags: str  # JSON
+    metadata: str  # JSON
+    text: str
+    body: str  # its words
+    facts: Mapping[str, str] = field(default_factory=dict)  # what has one value at a time → the value
+    sources: tuple[str, ...] = ()  # ids of the memories it sums up
+
+
+def tell(connection: sqlite3.Connection, tenant: str, told: Sequence[Told]) -> list[tuple[int, Outcome]]:
+    """Write what is new; the number of each, and what came of it. The same told twice is one memory."""
+    connection.execute(
+        "INSERT INTO memory_tenants (tenant, version, last_seq) VALUES (?, ?, 0) ON CONFLICT DO NOTHING",
+        (tenant, secrets.randbits(60)),  # so that a tenant who was forgotten and comes again is another
+    )
+    return [_tell(connection, tenant, each) for each in told]
+
+
+def _tell(connection: sqlite3.Connection, tenant: str, told: Told) -> tuple[int, Outcome]:
+    known = _known(connection, tenant, told)
+    if known is not None:
+        _tell_again(connection, tenant, known, told.created_at)
+        return known, "known"
+    same = connection.execute(
+        "SELECT memory_no FROM memories WHERE tenant = ? AND digest = ? AND joined_to IS NULL AND expires_at = ''"
+        " ORDER BY memory_no",
+        (tenant, told.digest),
+    ).fetchone()
+    # What expires is a memory of its own: it must not be found for longer, nor hide one that stays.
+    joined_to = None if same is None or told.expires_at else int(same[0])
+    number = next_seq(connection, tenant)
+    _insert(connection, tenant, number, told, joined_to)
+    if joined_to is not None:
+        _tell_again(connection, tenant, joined_to, told.created_at)
+        return number, "joined"
+    write_words(connection, tenant, number, told.body)
+    _write_sources(connection, tenant, number, told.sources)
+    rows = [(tenant, fact, number, value) for fact, value in told.facts.items()]
+    connection.executemany("INSERT INTO memory_facts (tenant, fact, memory_no, value) VALUES (?, ?, ?, ?)", rows)
+    settle_facts(connection, tenant, told.facts)
+    return number, "stored"
+
+
+def _known(connection: sqlite3.Connection, tenant: str, told: Told) -> int | None:
+    """The memory that this one was told as before: under its id, its key, or in the same words at the same place."""
+    if told.given_id:
+        row = connection.execute(
+            "SELECT memory_no, text FROM memories WHERE tenant = ? AND id = ?", (tenant, told.id)
+        ).fetchone()
+        if row is not None and row[1] != told.text:
+            raise UsageError(
+                f"the id {told.id!r} is taken by another memory", hint="leave the id out, or forget it first"
+            )
+        if row is not None:
+            return int(row[0])
+    if told.key:
+        row = connection.execute(
+            "SELECT memory_no FROM memories WHERE tenant = ? AND key = ?", (tenant, told.key)
+        ).fetchone()
+        return None if row is None else int(row[0])
+    if told.given_id:
+        return None
+    # By the digest alone, which few share; a session or a time may be that of all memories.
+    rows = connection.execute(
+        "SELECT memory_no, session, text, expires_at FROM memories WHERE tenant = ? AND digest = ? ORDER BY memory_no",
+        (tenant, told.digest),
+    )
+    same = (told.session, told.text, told.expires_at)
+    return next((int(row[0]) for row in rows if (row[1], row[2], row[3]) == same), None)
+
+
+def _insert(connection: sqlite3.Connection, tenant: str, number: int, told: Told, joined_to: int | None) -> None:
+    values: dict[str, Any] = {
+        "tenant": tenant,
+        "memory_no": number,
+        "seq": number,
+        "id": told.id,
+        "key": told.key,
+        "digest": told.digest,
+        "joined_to": joined_to,
+        "superseded_by": None,
+        "type": told.type,
+        "category": told.category,
+        "importance": told.importance,
+        "namespace": told.namespace,
+        "session": told.session,
+        "persona": told.persona,
+        "speaker": told.speaker,
+        "created_at": told.created_at,
+        "told_at": told.created_at,
+        "used_at": "",
+        "expires_at": told.expires_at,
+        "helped": 0,
+        "not_helped": 0,
+        "tags": told.tags,
+        "metadata": told.metadata,
+        "text": told.text,
+    }
+    connection.execute(
+        f"INSERT INTO memories ({', '.join(values)}) VALUES ({placeholders(list(values))})", list(values.values())
+    )
+
+
+def _write_sources(connection: sqlite3.Connection, tenant: str, number: int, sources: Iterable[str]) -> None:
+    connection.executemany(
+        "INSERT INTO memory_sources (tenant, source_id, memory_no) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        [(tenant, source, number) for source in sources],
+    )
+
+
+def _tell_again(connection: sqlite3.Connection, tenant: str, number: int, at: str) -> None:
+    """What is said once more is as new as that, and what it says may be so again."""
+    row = connection.execute(
+        "SELECT told_at, joined_to FROM memories WHERE tenant = ? AND memory_no = ?", (tenant, number)
+    ).fetchone()
+    if str(row[0]) < at:
+        connection.execute(
+            "UPDATE memories SET told_at = ?, seq = ? WHERE tenant = ? AND memory_no = ?",
+            (at, next_seq(connection, tenant), tenant, number),
+        )
+        settle_facts(connection, tenant, facts_of(connection, tenant, [number]))
+    if row[1] is not None:
+        _tell_again(connection, tenant, int(row[1]), at)
+
+
+def next_seq(connection: sqlite3.Connection, tenant: str) -> int:
+    """The number of one more change."""
+    connection.execute("UPDATE memory_tenants SET last_seq = last_seq + 1 WHERE tenant = ?", (tenant,))
+    row = connection.execute("SELECT last_seq FROM memory_tenants WHERE tenant = ?", (tenant,)).fetchone()
+    return int(row[0])
+
+
+def settle_facts(connection: sqlite3.Connection, tenant: str, facts: Iterable[str]) -> None:
+    """Of each fact the memory that was told last holds; those with another value are superseded by it."""
+    for fact in facts:
+        rows = connection.execute(
+            "SELECT m.memory_no, f.value, m.superseded_by FROM memory_facts f"
+            " JOIN memories m ON m.tenant = f.tenant AND m.memory_no = f.memory_no"
+            " WHERE f.tenant = ? AND f.fact = ? ORDER BY m.told_at DESC, m.memory_no DESC LIMIT ?",
+            (tenant, fact, _MOST_OF_A_FACT),
+        ).fetchall()
+        numbers = {int(row[0]) for row in rows}
+        for place, (number, value, before) in enumerate(rows):
+            newest, holds = int(rows[0][0]), place == 0 or _same_value(value, str(rows[0][1]))
+            if holds and before is not None and int(before) in numbers:
+                _supersede(connection, tenant, int(number), None)
+            elif not holds and before != newest:
+                _supersede(connection, tenant, int(number), newest)
+
+
+def _same_value(one: str, other: str) -> bool:
+    """Bonn, and Bonn in Germany."""
+    words, others = set(one.split()), set(other.split())
+    return words <= others or others <= words
+
+
+def _supersede(connection: sqlite3.Connection, tenant: str, number: int, newer: int | None) -> None:
+    connection.execute(
+        "UPDATE memories SET superseded_by = ?, seq = ? WHERE tenant = ? AND memory_no = ?",
+        (newer, next_seq(connection, tenant), tenant, number),
+    )
+
+
+def facts_of(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) -> list[str]:
+    found: dict[str, None] = {}
+    for part in batched(numbers):
+        query = f"SELECT fact FROM memory_facts WHERE tenant = ? AND memory_no IN ({placeholders(part)})"
+        found.update((str(row[0]), None) for row in connection.execute(query, (tenant, *part)))
+    return list(found)
+
+
+def join(connection: sqlite3.Connection, tenant: str, number: int, to: int) -> bool:
+    """Let a memory be found as another that says the same. False if either is gone or joined by now."""
+    rows = connection.execute(
+        "SELECT memory_no, joined_to, created_at FROM memories WHERE tenant = ? AND memory_no IN (?, ?)",
+        (tenant, number, to),
+    ).fetchall()
+    if number == to or len(rows) < 2 or any(row[1] is not None for row in rows):
+        return False
+    told = next(str(row[2]) for row in rows if int(row[0]) == number)
+    for table in ("memory_words", "memory_vectors", "memory_facts"):
+        connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND memory_no = ?", (tenant, number))
+    connection.execute(
+        "UPDATE memories SET joined_to = ?, superseded_by = NULL, seq = ?"
+        " WHERE tenant = ? AND (memory_no = ? OR joined_to = ?)",
+        (to, next_seq(connection, tenant), tenant, number, number),
+    )
+    connection.execute(
+        "UPDATE memories SET superseded_by = ? WHERE tenant = ? AND superseded_by = ? AND memory_no <> ?",
+        (to, tenant, number, to),
+    )
+    _tell_again(connection, tenant, to, told)
+    settle_facts(connection, tenant, facts_of(connection, tenant, [to]))
+    return True
+
+
+def write_vectors(
+    connection: sqlite3.Connection, tenant: str, encoder: str, numbers: Sequence[int], vectors: NDArray[np.float32]
+) -> None:
+    """Vectors (n, dim) of memories; of those that are gone or joined by now none is written."""
+    there: set[int] = set()
+    for part in batched(numbers):
+        query = (
+            "SELECT memory_no FROM memories WHERE tenant = ? AND joined_to IS NULL"
+            f" AND memory_no IN ({placeholders(part)})"
+        )
+        there.update(int(row[0]) for row in connection.execute(query, (tenant, *part)))
+    connection.executemany(
+        "INSERT INTO memory_vectors (tenant, memory_no, encoder, vector) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (tenant, memory_no) DO UPDATE SET encoder = excluded.encoder, vector = excluded.vector",
+        [
+            (tenant, number, encoder, vector.astype("<f2").tobytes())
+            for number, vector in zip(numbers, vectors, strict=True)
+            if number in there
+        ],
+    )
+
+
+def give_feedback(
+    connection: sqlite3.Connection, tenant: str, number: int, *, helped: bool, score: float, at: str
+) -> None:
+    """Keep it, with the last ones before it; the counts are of those that are kept."""
+    seq = next_seq(connection, tenant)
+    connection.execute(
+        "INSERT INTO memory_feedback (tenant, memory_no, seq, helped, score, given_at) VALUES (?, ?, ?, ?, ?, ?)",
+        (tenant, number, seq, int(helped), score, at),
+    )
+    kept = connection.execute(
+        "SELECT seq, helped FROM memory_feedback WHERE tenant = ? AND memory_no = ? ORDER BY seq DESC LIMIT ?",
+        (tenant, number, _MOST_FEEDBACK),
+    ).fetchall()
+    connection.execute(
+        "DELETE FROM memory_feedback WHERE tenant = ? AND memory_no = ? AND seq < ?", (tenant, number, int(kept[-1][0]))
+    )
+    good = sum(int(row[1]) for row in kept)
+    connection.execute(
+        "UPDATE memories SET helped = ?, not_helped = ?, seq = ? WHERE tenant = ? AND memory_no = ?",
+        (good, len(kept) - good, seq, tenant, number),
+    )
+
+
+def note_used(connection: sqlite3.Connection, tenant: str, used: Mapping[int, str]) -> None:
+    """When memories were last recalled; no reason to read them again."""
+    connection.executemany(
+        "UPDATE memories SET used_at = ? WHERE tenant = ? AND memory_no = ? AND used_at < ?",
+        [(at, tenant, number, at) for number, at in used.items()],
+    )

@@ -1,0 +1,202 @@
+"""Memories of long conversations (LoCoMo's development half): how often the turn that answers is recalled.
+
+Each conversation is one tenant's memories, a turn a memory. Weights and the curve of scores were chosen on these same
+conversations; so each is also left out in turn, chosen for the other three and measured on it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from research.evaluation.memories import MemorySet, conversation_of, fill, read_set
+from research.evaluation.questions import Question
+from research.index import Index
+from research.memories import Recalled
+from research.search.memories.ranking import calibrated, parts_of, read_question
+from research.store.catalog.memories import get_memories
+from tests.bench.calibration import fit
+from tests.bench.table import line, title
+
+DATA = Path(__file__).parents[2] / "data"
+TOP = 10
+_BINS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 1.01)
+_SHARES = (0.5, 1.0, 1.5)  # of a weight, tried for each
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and what came: whether each of the first is right, with its sum."""
+
+    conversation: str
+    category: str
+    right: list[bool]
+    totals: list[float]
+
+    def hit(self, k: int) -> bool:
+        return any(self.right[:k])
+
+
+def run(eval_folder: Path) -> None:
+    folder = eval_folder / "locomo-dev"
+    if not folder.is_dir():
+        return
+    read = read_set(folder / "qrels.jsonl")
+    title("LoCoMo's development half (hit@1 / hit@5 / hit@10; aim: .70 and .78)")
+    with tempfile.TemporaryDirectory() as root, Index(Path(root) / "index") as index:
+        fill(index, read)
+        asked = _ask(index, read)
+        _report("all questions", asked)
+        for name in sorted({one.category for one in asked}):
+            _report(f"  category {name}", [one for one in asked if one.category == name])
+        for name in read.memories:
+            _report(f"  conversation {name}", [one for one in asked if one.conversation == name])
+        _report("with salience, the clock at each conversation's end", _ask(index, read, salience=True))
+        _left_out_weights(index, read)
+        _calibration(index, read, folder / "unanswerable.jsonl", asked)
+    updates()
+
+
+def _report(what: str, asked: list[Asked]) -> None:
+    hits = " ".join(f"{np.mean([one.hit(k) for one in asked]):.3f}" for k in (1, 5, 10))
+    line(what, hits, f"{len(asked)} questions")
+
+
+def _ask(index: Index, read: MemorySet, *, salience: bool = False) -> list[Asked]:
+    ends = {name: _end(memories) for name, memories in read.memories.items()}
+    found = []
+    for question in read.questions:
+        place, category = conversation_of(question), str(question.fields["category"])
+        recalled = index.recall(question.query, tenant=place, top_k=TOP, salience=salience, now=ends[place])
+        found.append(_asked(place, category, _gold(question), recalled.memories))
+    return found
+
+
+def _gold(question: Question) -> set[str]:
+    return {name for name, _ in question.gold}
+
+
+def _asked(conversation: str, category: str, wanted: set[str], recalled: list[Recalled]) -> Asked:
+    right = [bool(wanted & {each.memory.id, *each.memory.also}) for each in recalled]
+    return Asked(conversation, category, right, [each.raw_score for each in recalled])
+
+
+def _end(memories: list[dict[str, Any]]) -> datetime:
+    return max(datetime.fromisoformat(memory["timestamp"]) for memory in memories).astimezone(UTC)
+
+
+def _left_out_weights(index: Index, read: MemorySet) -> None:
+    """Other weights than ours, chosen on three conversations and measured on the fourth."""
+    names = ("vectors", "speaker", "time", "asking")
+    hits: dict[tuple[float, ...], dict[str, list[tuple[bool, bool]]]] = {}
+    for question in read.questions:
+        place = conversation_of(question)
+        parts, ids = _parts(index, place, question.query)
+        for shares in product(_SHARES, repeat=len(names)):
+            weighed = dict(zip(names, shares, strict=True))
+            total = sum(weighed.get(name, 1.0) * values for name, values in parts.items())
+            best = [ids[row] for row in np.argsort(-total, kind="stable")[:TOP]]
+            five, ten = (bool(_gold(question) & set(best[:k])) for k in (5, 10))
+            hits.setdefault(shares, {}).setdefault(place, []).append((five, ten))
+    together: list[tuple[bool, bool]] = []
+    for left_out in read.memories:
+        others = {s: [h for name, found in each.items() if name != left_out for h in found] for s, each in hits.items()}
+        chosen = max(others, key=lambda shares: float(np.mean(others[shares])))
+        measured = hits[chosen][left_out]
+        together += measured
+        told = ", ".join(f"{name} × {share:g}" for name, share in zip(names, chosen, strict=True))
+        line(f"weights chosen without {left_out}, hit@5 / hit@10 on it", _means(measured), told)
+    line("weights left out, all together", _means(together))
+    ours = [hit for found in hits[1.0, 1.0, 1.0, 1.0].values() for hit in found]
+    spread = [float(np.mean([h[0] for found in each.values() for h in found])) for each in hits.values()]
+    line("ours", _means(ours), f"hit@5 of all {len(hits)} tried: {min(spread):.3f} to {max(spread):.3f}")
+
+
+def _means(hits: list[tuple[bool, bool]]) -> str:
+    return " ".join(f"{np.mean([hit[place] for hit in hits]):.3f}" for place in (0, 1))
+
+
+def _parts(index: Index, tenant: str, query: str) -> tuple[dict[str, Floats], list[str]]:
+    """Every memory's sum in its parts, and the ids."""
+    memories = index._memory()
+    source = memories._source()
+    with index.catalog.snapshot() as reader:
+        encoder = index._memory_encoder(reader)
+        view = source.views.get(reader, tenant, encoder.name)
+        assert view is not None
+        asking = read_question(view, query)
+        parts = parts_of(view, asking, encoder.embed_query(asking.embedded), query, datetime.now(UTC))
+        found = get_memories(reader, tenant, view.columns.numbers.tolist())
+    return parts, [found[int(number)].id for number in view.columns.numbers]
+
+
+def _calibration(index: Index, read: MemorySet, unanswerable: Path, asked: list[Asked]) -> None:
+    """The curve that turns a sum into a score: its own questions, those without an answer, and as many foreign ones."""
+    title("Calibration of memories' scores (LoCoMo; half of the questions have no answer there)")
+    pick, names = random.Random(0), list(read.memories)
+    rows = list(asked)
+    for entry in map(json.loads, unanswerable.read_text("utf-8").splitlines()):
+        found = index.recall(entry["query"], tenant=entry["conversation"], top_k=TOP)
+        rows.append(_asked(entry["conversation"], "5", set(), found.memories))
+    for question in read.questions:
+        other = pick.choice([name for name in names if name != conversation_of(question)])
+        found = index.recall(question.query, tenant=other, top_k=TOP)
+        rows.append(_asked(other, "foreign", set(), found.memories))
+    line("fitted", ", ".join(f"{weight:.2f}" for weight in _fitted(rows)), "by sum, by rank, always")
+    for left_out in names:
+        curve = _fitted([one for one in rows if one.conversation != left_out])
+        line(f"  without {left_out}", ", ".join(f"{weight:.2f}" for weight in curve))
+    flat = [
+        (calibrated(total, rank, "hybrid"), right)
+        for one in rows
+        for rank, (total, right) in enumerate(zip(one.totals, one.right, strict=True), start=1)
+    ]
+    scores, good = np.array([score for score, _ in flat]), np.array([float(right) for _, right in flat])
+    for low, high in pairwise(_BINS):
+        inside = (scores >= low) & (scores < high)
+        if inside.any():
+            what = f"scores of {low:.2f} to {min(1.0, high):.2f}, {int(inside.sum())} memories"
+            line(what, f"{good[inside].mean():.2f} good", f"told {scores[inside].mean():.2f}")
+
+
+def _fitted(rows: list[Asked]) -> Floats:
+    features, good = [], []
+    for one in rows:
+        for rank, (total, right) in enumerate(zip(one.totals, one.right, strict=True), start=1):
+            features.append((total, -np.log(rank), 1.0))
+            good.append(float(right))
+    return fit(np.array(features), np.array(good))
+
+
+def updates() -> None:
+    """Pairs of ours in which the second memory takes the first one back."""
+    title("Newest facts first (data/memory_updates.jsonl)")
+    pairs = [json.loads(text) for text in (DATA / "memory_updates.jsonl").read_text("utf-8").splitlines()]
+    now = datetime(2026, 11, 1, tzinfo=UTC)
+    with tempfile.TemporaryDirectory() as root, Index(Path(root) / "index") as index:
+        for kind, days in (("old", 60), ("new", 3)):
+            told = now - timedelta(days=days)
+            index.remember_batch({"text": p[kind], "id": f"{p['qid']}/{kind}", "created_at": told} for p in pairs)
+        marked = sum(bool(index.memory(f"{pair['qid']}/old").superseded_by) for pair in pairs)
+        line("the older one is marked", f"{marked} of {len(pairs)}")
+        for salience in (False, True):
+            first = sum(_newer_first(index, pair, now, salience=salience) for pair in pairs)
+            line(f"the newer one comes first, salience {'on' if salience else 'off'}", f"{first} of {len(pairs)}")
+
+
+def _newer_first(index: Index, pair: dict[str, str], now: datetime, *, salience: bool) -> bool:
+    found = index.recall(pair["query"], top_k=TOP, salience=salience, now=now).memories
+    ids = [each.memory.id for each in found]
+    newer, older = f"{pair['qid']}/new", f"{pair['qid']}/old"
+    return newer in ids and (older not in ids or ids.index(newer) < ids.index(older))

@@ -1,0 +1,85 @@
+"""Mail addresses, cards, accounts, identity numbers: what people write is found whole, what only looks alike is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from research.governance.redaction import BaseRedactor
+
+CASES = [
+    # mail
+    ("email", "Write to Ana.Lopez+news@mail.example.co.uk, please.", "Ana.Lopez+news@mail.example.co.uk"),
+    ("email", "<o'brien@example.com>", "o'brien@example.com"),
+    ("email", "mailto:x@example.museum.", "x@example.museum"),
+    ("email", "müller@gärtnerei.de schrieb", "müller@gärtnerei.de"),
+    ("email", "ana (at) example (dot) org", "ana (at) example (dot) org"),
+    ("email", "ana [at] example.org", "ana [at] example.org"),
+    ("email", "ana\u200b.lopez@exam\u00adple.com wrote", "ana\u200b.lopez@exam\u00adple.com"),
+    # cards
+    ("card", "4111 1111 1111 1111", "4111 1111 1111 1111"),
+    ("card", "card 4111-1111-1111-1111.", "4111-1111-1111-1111"),
+    ("card", "(378282246310005)", "378282246310005"),
+    ("card", "Amex 3782 822463 10005", "3782 822463 10005"),
+    ("card", "4111\u00a01111\u00a01111\u00a01111", "4111\u00a01111\u00a01111\u00a01111"),
+    ("card", "4111 1111\n1111 1111", "4111 1111\n1111 1111"),
+    ("card", "８８ POS 8841 5555555555554444 54.20", "5555555555554444"),
+    ("card", "card number: 4111 1111 1111 1112", "4111 1111 1111 1112"),
+    # accounts
+    ("iban", "DE89 3704 0044 0532 0130 00 is ours", "DE89 3704 0044 0532 0130 00"),
+    ("iban", "de89370400440532013000", "de89370400440532013000"),
+    ("iban", "GB82-WEST-1234-5698-7654-32", "GB82-WEST-1234-5698-7654-32"),
+    ("iban", "(NO93 8601 1117 947)", "NO93 8601 1117 947"),
+    ("iban", "DE89 3704 0044\n0532 0130 00", "DE89 3704 0044\n0532 0130 00"),
+    ("iban", "IBAN: DE88 3704 0044 0532 0130 00", "DE88 3704 0044 0532 0130 00"),
+    # identity numbers
+    ("national_id", "SSN 219-09-9999", "219-09-9999"),
+    ("national_id", "social security number 219099999", "219099999"),
+    ("national_id", "NINO AB 12 34 56 C", "AB 12 34 56 C"),
+    ("national_id", "NHS number 943 476 5919", "943 476 5919"),
+    ("national_id", "Steuer-ID 86 095 742 719", "86 095 742 719"),
+    ("national_id", "2 55 08 14 168 025 38", "2 55 08 14 168 025 38"),
+    ("national_id", "DNI 12345678Z", "12345678Z"),
+    ("national_id", "RSSMRA85T10A562S", "RSSMRA85T10A562S"),
+    ("national_id", "BSN 111222333", "111222333"),
+    ("national_id", "PESEL 44051401359", "44051401359"),
+    ("national_id", "personnummer 811218-9876", "811218-9876"),
+    ("national_id", "85.07.30-033.28", "85.07.30-033.28"),
+    ("national_id", "CPF 529.982.247-25", "529.982.247-25"),
+    ("national_id", "Aadhaar 2341 2341 2346", "2341 2341 2346"),
+    ("national_id", "SIN 046 454 286", "046 454 286"),
+    # machines, which are asked for by name
+    ("ip", "from 192.168.17.4:8080", "192.168.17.4"),
+    ("ip", "fe80::1ff:fe23:4567:890a", "fe80::1ff:fe23:4567:890a"),
+    ("mac", "00:1B:44:11:3A:B7", "00:1B:44:11:3A:B7"),
+    ("mac", "001b.4411.3ab7", "001b.4411.3ab7"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), CASES)
+def test_found_whole_and_nothing_else(kind: str, text: str, value: str) -> None:
+    found = BaseRedactor({kind}).find(text)
+    assert [(text[start:end], kind) for start, end, kind in found] == [(value, kind)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("email", "git@github.com:owner/repository.git"),
+        ("email", "the price is 5 @ 3.50 and a@b has no domain"),
+        ("email", "@decorator.with.dots and user@@example.com"),
+        ("card", "4111 1111 1111 1112 does not add up"),
+        ("card", "in 2019 2020 2021 2022 the sum was"),
+        ("card", "1234567812345670 is nobody's prefix"),
+        ("card", "41111 1111 1111 111 is grouped as no card is"),
+        ("iban", "DE88370400440532013000 does not add up"),
+        ("iban", "DE89 3704 is cut off; AB12 is a seat"),
+        ("national_id", "000-12-3456 and 666-12-3456 and 987-65-4321 were never given"),
+        ("national_id", "part no. 1234567890, order 219099999"),
+        ("national_id", "86 095 742 718 and 44051401358"),
+        ("national_id", "2024 2023 2022 and 046 454 286 in thousands"),
+        ("ip", "version 1.2.3.4.5 and 300.1.1.1 and 12:30:45"),
+        ("mac", "00:1B:44:11:3A and 00:1B-44:11-3A:B7"),
+    ],
+)
+def test_what_only_looks_alike_stays(kind: str, text: str) -> None:
+    assert BaseRedactor({kind}).find(text) == []
