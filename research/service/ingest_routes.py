@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
-from research.errors import NothingFoundError, ProblemError
+from research.errors import NothingFoundError
 from research.folders import is_inside
 from research.service.answers import json_response
 from research.service.job import ADDRESS, Job
