@@ -1,4 +1,4 @@
-"""Memories in the catalog: what is written, looked after, and brought up to date from an index of the version before."""
+"""Memories in the catalog: written, looked after, and brought up to date from an index of the version before."""
 
 from __future__ import annotations
 
