@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from cli.options import common, index_of, settings_for
 from research.errors import UsageError
-
-if TYPE_CHECKING:
-    from research.conversation.turns import BuiltTurn
-    from research.index import Index
 
 DETAILS = """
 Reads one JSON object: user_message, history (a list of messages with role and content), system_prompt, session_id,
@@ -49,7 +45,7 @@ def command(
     ] = False,
 ) -> int:
     from cli.output import say, write_document
-    from research.conversation.turns import MOST_PROMPT_TOKENS
+    from research.conversation.turns import MOST_PROMPT_TOKENS, TurnMaker
 
     given = common(ctx)
     if not 0 < max_prompt_tokens <= MOST_PROMPT_TOKENS:
@@ -58,7 +54,8 @@ def command(
         )
     envelope = _read(file, quiet=given.quiet)
     with index_of(settings_for(given)) as index:
-        built = _build(index, envelope, max_prompt_tokens, documents=documents)
+        maker = TurnMaker(index)
+        built = maker.build_now(envelope, max_prompt_tokens=max_prompt_tokens, documents=documents)
     write_document("ctx.turn/1", built.to_dict())
     debug = built.context.debug
     if debug["retrieval"]["status"] in {"failed", "skipped"} and not given.quiet:
@@ -88,11 +85,3 @@ def _read(file: str, *, quiet: bool) -> dict[str, Any]:
     if not isinstance(envelope, dict):
         raise UsageError("the envelope is no JSON object", hint=_EXAMPLE)
     return envelope
-
-
-def _build(index: Index, envelope: dict[str, Any], limit: int, *, documents: bool) -> BuiltTurn:
-    import asyncio
-
-    from research.conversation.turns import TurnMaker
-
-    return asyncio.run(TurnMaker(index).build(envelope, max_prompt_tokens=limit, documents=documents))

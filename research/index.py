@@ -544,10 +544,8 @@ class Index:
         """The memories of a tenant that most likely answer, by words and vectors; each with a score that means the same
         as a page's. `session`, `namespace`, `types` and `tags` restrict it, `persona` to that one's and nobody's.
         `near_session` only prefers. With `salience` the best are ordered by score and recency, as of `now`."""
-        from research.memories import Recall, Within
+        from research.memories import Within
 
-        if not self.exists:
-            return Recall(query, [])
         return self._memory().recall(
             query,
             tenant=tenant,
@@ -672,7 +670,9 @@ class Index:
             from research.sources.memories import MemoriesSource
 
             source = MemoriesSource(self._memory_encoder)
-            made = Memories(lambda: self.catalog, lambda: source, self._create_catalog)
+            made = Memories(
+                lambda: self.catalog, lambda: source, exists=lambda: self.exists, create=self._create_catalog
+            )
             with self._opening:
                 self._memories = self._memories or made
         return self._memories

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp import Client
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, TextContent
 
 from research.context.tokens import TokenCounter
+from tests.conftest import MEASURE
+from tests.network_guard import guarded
 
 _counter = TokenCounter()
 
@@ -76,3 +81,17 @@ def wire_tokens(result: CallToolResult) -> int:
         _counter.count(result.model_dump_json()),
     )
     return max(apart, whole)
+
+
+def command(*args: str) -> list[str]:
+    return [str(word) for word in guarded("-m", "cli.main", "mcp", *args)]
+
+
+@contextmanager
+def agent_of(log: Path, *args: str, **options: Any) -> Iterator[Driver]:
+    """A client connected to `ctx mcp ARGS`; what it says on stderr must be nothing."""
+    first, *rest = command(*args)
+    parameters = StdioServerParameters(command=first, args=rest, env={**os.environ, **MEASURE})
+    with log.open("w") as errors, driven(stdio_client(parameters, errlog=errors), **options) as driver:
+        yield driver
+    assert log.read_text() == ""

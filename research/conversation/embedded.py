@@ -18,7 +18,7 @@ from research.memories import TOP_K, NewMemory
 if TYPE_CHECKING:
     from research.index import Index
 
-_OF_THE_PAYLOAD = ("tenant_id", "tenant", "universe", "namespace", "memories")
+_OF_THE_PAYLOAD = ("universe", "namespace")
 
 
 class EmbeddedMemory:
@@ -82,7 +82,9 @@ class EmbeddedMemory:
         return {"ok": True, "ids": [each.id for each in told], "outcomes": [each.outcome for each in told]}
 
     def _new(self, memory: Mapping[str, Any], given: Mapping[str, Any]) -> NewMemory:
-        new = read_memory({name: value for name, value in memory.items() if name not in _OF_THE_PAYLOAD})
+        if memory is given:
+            memory = {name: value for name, value in given.items() if name not in _OF_THE_PAYLOAD}
+        new = read_memory(memory)
         return replace(new, namespace=new.namespace or self._place(given))
 
     def _place(self, given: Mapping[str, Any]) -> str:

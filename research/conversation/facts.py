@@ -69,8 +69,8 @@ _SINGLE = _stems(
     deadline date time start end price cost rent salary budget dose size weight height favourite favorite job title role
     boss manager doctor dentist lawyer teacher coach landlord roommate flatmate partner wife husband girlfriend
     boyfriend fiance fiancee car bike laptop bank insurance gym school university team version status goal capital owner
-    lead maintainer branch language editor theme mode timezone meeting appointment flight train standup party wedding dinner
-    exam interview venue location room office seat
+    lead maintainer branch language editor theme mode timezone meeting appointment flight train standup party wedding
+    dinner exam interview venue location room office seat
     """
 )
 _SINGLE_OF_ALL = _stems("password passcode code pin username email address number deadline venue maintainer")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from research.models import Rewrite
@@ -52,7 +53,7 @@ _POSSESSIVES = frozenset(
     "its their theirs his her hers sein seine seinen seiner seines ihr ihre ihren ihrer leur leurs su sus".split()  # noqa: SIM905
 )
 _GERMAN = frozenset(
-    "er sie es das dessen deren davon dafür dagegen damit daran darauf darin dazu".split()  # noqa: SIM905
+    "er sie es das dessen deren davon dafür dagegen damit daran darauf darin dazu dort".split()  # noqa: SIM905
 )
 _ENGLISH = re.compile(r"\b(?:the|what|how|who|when|where|which|does|is|are|and|of)\b", re.IGNORECASE)
 _POINTING = re.compile(
@@ -61,7 +62,7 @@ _POINTING = re.compile(
     r"|of the (?:two|three|four)\b|the (?:former|latter|others?|same)\b"
     r"|(?:the|its|their|this|that) (?:\w+ )?ones?\b"
     r"|the (?:year|month|quarter|day|week|night) (?:before|after)\b|a (?:year|month|week) (?:ago|earlier|later)\b"
-    r"|(?:there|dort)\s*\??$|im vorjahr|l['’]année (?:précédente|suivante)|el año (?:anterior|siguiente)"
+    r"|there\s*\??$|im vorjahr|l['’]année (?:précédente|suivante)|el año (?:anterior|siguiente)"
     r"|los años siguientes)",
     re.IGNORECASE,
 )
@@ -86,7 +87,16 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?:FY)?(?:19|20)\d\d")
-_KINDS = (_YEAR, re.compile(r"[A-Za-z]{1,4}-?\d{1,5}\w?"), re.compile(r"\d[\d.,]*"))  # years, codes, numbers
+_CODE = re.compile(r"[^\W\d_]{1,4}-?\d{1,5}\w?")
+_NUMBER = re.compile(r"\d[\d.,]*")
+# The small words of German, French and Spanish: the analyzer knows those of English.
+_SMALL = """
+    der die das den dem des ein eine einen einem einer und oder aber auch ist sind war waren wird werden hat haben wie
+    was wer wen wem wo wann warum welche welcher welches im in am an auf aus bei mit nach von vor zu zum zur über unter
+    für nicht noch man le la les un une des du de et ou mais est sont était ont combien comment quand où qui que quoi quel
+    quelle quels quelles pourquoi encore dans sur pour par avec sans en au aux il elle el los las una unos unas del al
+    es son fue cuánto cuántos cuánta cuántas con para por qué quién cómo cuándo dónde cuál se
+"""
 # Not in every list of stop words, and in most questions.
 _ASKING = frozenset(
     "happen happens mean means many much long far get need take use used say tell".split()  # noqa: SIM905
@@ -132,12 +142,17 @@ def follow_up(question: str, earlier: Sequence[Earlier], reader: Reader) -> Foll
 def leans(question: str) -> str:
     """Why a question is not whole by itself; empty if it seems to be."""
     rest = _rest(question)
-    own, points = analyze(rest), _points(rest)
+    own, points = [word for word in analyze(rest) if word not in _small()], _points(rest)
     if rest != question and (points or len(own) < _WHOLE):
         return "it goes on from what was asked"
     if points:
         return "it points to what was said"
     return "it names no subject" if len(own) <= _NO_SUBJECT else ""
+
+
+@cache
+def _small() -> frozenset[str]:
+    return frozenset(analyze(_SMALL))
 
 
 def _rest(question: str) -> str:
@@ -199,9 +214,17 @@ def _carried(question: str, turn: Earlier, reader: Reader) -> list[str]:
 
 def _replaced(question: str, before: str) -> set[str]:
     """Words of the question before that this one puts others in the place of."""
-    new, old = _WORD.findall(question), _WORD.findall(before)
-    kinds = [kind for kind in _KINDS if any(kind.fullmatch(word) for word in new)]
-    return {word for word in old if any(kind.fullmatch(word) for kind in kinds)} or _other_object(question, before)
+    new = {kind for word in _WORD.findall(question) if (kind := _kind(word))}
+    return {word for word in _WORD.findall(before) if _kind(word) in new} or _other_object(question, before)
+
+
+def _kind(word: str) -> str:
+    """What a word must be for another to take its place: a year, a number, or a code that looks like it."""
+    if _YEAR.fullmatch(word):
+        return "year"
+    if _CODE.fullmatch(word):
+        return re.sub(r"\d", "0", re.sub(r"[^\W\d_]", "a", word))
+    return "number" if _NUMBER.fullmatch(word) else ""
 
 
 def _other_object(question: str, before: str) -> set[str]:

@@ -19,7 +19,7 @@ from research.conversation.duplicates import digest
 from research.conversation.facts import facts_in
 from research.conversation.intake import checked, name_of, sources_of, storable, stored_time
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
-from research.memories import TOP_K, Forgotten, Memory, NewMemory, Outcome, Recall, Recalled, Within, told_again
+from research.memories import TOP_K, Forgotten, Memory, NewMemory, Recall, Recalled, Within, told_again
 from research.store.catalog import memory_removal, memory_writes
 from research.store.catalog.memories import get_memories, list_memories, numbers_of, tenants
 from research.store.catalog.memory_writes import Told
@@ -44,11 +44,17 @@ class Memories:
     """What an index remembers, by tenant. May be used by many threads."""
 
     def __init__(
-        self, catalog: Callable[[], Catalog], source: Callable[[], MemoriesSource], create: Callable[[], None]
+        self,
+        catalog: Callable[[], Catalog],
+        source: Callable[[], MemoriesSource],
+        *,
+        exists: Callable[[], bool],
+        create: Callable[[], None],
     ) -> None:
         """`create` makes the index where there is none: something may be told before any document is added."""
         self._catalog = catalog
         self._source = source
+        self._exists = exists
         self._create = create
         self._turn = threading.Lock()
         self._used: dict[str, dict[int, str]] = {}
@@ -63,14 +69,14 @@ class Memories:
         if not told:
             return []
         self._create()
-        numbered: list[tuple[int, Outcome]] = []
+        memories: list[Memory] = []
         for start in range(0, len(told), _A_WRITE):
             with self._catalog().short_write() as connection:
-                numbered += memory_writes.tell(connection, owner, told[start : start + _A_WRITE])
                 self._upkeep(connection, owner, now)
-        with self._catalog().snapshot() as reader:
-            found = get_memories(reader, owner, list(dict.fromkeys(number for number, _ in numbered)))
-        return [told_again(found[number], outcome) for number, outcome in numbered if number in found]
+                numbered = memory_writes.tell(connection, owner, told[start : start + _A_WRITE])
+                found = get_memories(connection, owner, list(dict.fromkeys(number for number, _ in numbered)))
+            memories += [told_again(found[number], outcome) for number, outcome in numbered]
+        return memories
 
     def recall(
         self,
@@ -89,7 +95,7 @@ class Memories:
         started, owner = time.perf_counter(), name_of("tenant", tenant)
         limit = _count("top_k", top_k, _MOST_TOP_K)
         text = storable(query).strip()[:_LONGEST_QUERY]
-        if not text or not limit:
+        if not text or not limit or not self._exists():
             return Recall(query, [])
         at = _utc(now)
         wanted = max(limit, POOL) if salience else limit
@@ -110,11 +116,11 @@ class Memories:
         owner = name_of("tenant", tenant)
         with self._catalog().snapshot() as reader:
             numbers = numbers_of(reader.connection, owner, [memory_id])
-            found = get_memories(reader, owner, list(numbers.values()))
+            found = get_memories(reader.connection, owner, list(numbers.values()))
             memory = next(iter(found.values()), None)
             if memory is not None and memory.joined_to and not as_told:
                 numbers = numbers_of(reader.connection, owner, [memory.joined_to])
-                memory = next(iter(get_memories(reader, owner, list(numbers.values())).values()), None)
+                memory = next(iter(get_memories(reader.connection, owner, list(numbers.values())).values()), None)
         if memory is None or (memory.expires_at and memory.expires_at <= stored_time(datetime.now(UTC))):
             raise _no_memory(memory_id)
         return memory
@@ -249,7 +255,8 @@ class Memories:
             if view is None:
                 return []
             pairs = view.close_pairs(embedded.numbers, embedded.vectors, CLOSE, _MOST_CLOSE)
-            texts = get_memories(reader, embedded.tenant, sorted({number for pair in pairs for number in pair}))
+            meant = sorted({number for pair in pairs for number in pair})
+            texts = get_memories(reader.connection, embedded.tenant, meant)
         for number, to in pairs:
             one, other = texts.get(number), texts.get(to)
             if one and other and _may_be_joined(one) and _may_be_joined(other):

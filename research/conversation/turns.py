@@ -84,6 +84,7 @@ class TurnMaker:
         self._environment = os.environ if environment is None else environment
         self._opening = threading.Lock()
         self._builder: ContextBuilder | None = None
+        self._memory_service: Any = None
         self._counter: TokenCounter | None = None
         self._safe: SafeRedactor | None = None
 
@@ -102,6 +103,25 @@ class TurnMaker:
         built = await builder.build_for_turn(turn, max_prompt_tokens - block.tokens - block.overhead)
         return BuiltTurn(_joined(built, block, max_prompt_tokens), block.documents)
 
+    def build_now(
+        self,
+        envelope: Mapping[str, Any] | Turn,
+        *,
+        max_prompt_tokens: int = MAX_PROMPT_TOKENS,
+        documents: bool = False,
+    ) -> BuiltTurn:
+        """The same for a thread that has nothing else to do, in an event loop of its own."""
+
+        async def build() -> BuiltTurn:
+            try:
+                return await self.build(envelope, max_prompt_tokens=max_prompt_tokens, documents=documents)
+            finally:
+                close = getattr(self._memory_service, "aclose", None)
+                if close is not None:  # connections belong to their loop
+                    await close()
+
+        return asyncio.run(build())
+
     async def warm_up(self) -> None:
         """Load what the first turn would wait for."""
         await (await asyncio.to_thread(self._opened)).warm_up()
@@ -112,9 +132,10 @@ class TurnMaker:
                 from research.context.tokens import TokenCounter
 
                 redactor = self._redactor()
+                self._memory_service = self._memory()
                 self._counter = TokenCounter(self._index.settings.token_encoding)
                 self._builder = ContextBuilder(
-                    somabrain=self._memory(),
+                    somabrain=self._memory_service,
                     metrics=self.metrics,
                     token_counter=self._counter.count,
                     redactor=redactor,

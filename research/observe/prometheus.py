@@ -57,6 +57,11 @@ class PrometheusRecorder:
         self._gauges = _Gauges()
         registry.register(self._gauges)
 
+    @property
+    def registry(self) -> CollectorRegistry:
+        """For what counts beside it: all of it is rendered together."""
+        return self._registry
+
     def time(self, stage: str) -> AbstractContextManager[None]:
         histogram = self._histogram(stage)
         return _NOTHING if histogram is None else _Timed(histogram.of({}))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from research.conversation.metrics import ContextBuilderMetrics
+from research.conversation.turns import TurnMaker
 from research.observe.prometheus import PrometheusRecorder
 from research.observe.recorder import close_recorder, recorder_for
 from research.service.access import AccessRules
@@ -19,6 +21,7 @@ from research.service.login import login_router
 from research.service.mcp.ingesting import IngestDoor
 from research.service.mcp.mount import McpMount
 from research.service.mcp.toolbox import Toolbox
+from research.service.memories import memories_router
 from research.service.metrics import Measured, measure, metrics_router
 from research.service.options import ServeOptions
 from research.service.server import STOP_JOB_SECONDS
@@ -72,13 +75,15 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
     service.when_closing.append(partial(asyncio.to_thread, close_recorder, recorder))
     jobs, uploads = _ingests(service, start_job)
     measure(counts, service, jobs)
+    maker = TurnMaker(index, metrics=ContextBuilderMetrics(counts.registry))
     routers = [
         login_router(sessions),
         metrics_router(counts),
+        memories_router(service, maker),
         ingest_router(jobs, uploads, options),
         web_router(service),
     ]
-    app = create_app(service, routers, {"/mcp": _mcp(service, start_job)})
+    app = create_app(service, routers, {"/mcp": _mcp(service, start_job, maker)})
     guard = Guard(app, rules=rules, tokens=tokens, sessions=sessions, limits=options.limits)
     return Assembled(service, Measured(guard, recorder), sessions)
 
@@ -100,7 +105,7 @@ def _ingests(service: Service, start_job: StartJob) -> tuple[JobRunner, Uploads]
     return jobs, uploads
 
 
-def _mcp(service: Service, start_job: StartJob) -> McpMount:
+def _mcp(service: Service, start_job: StartJob, maker: TurnMaker) -> McpMount:
     """Tools for agents take their turns with everybody else. Nothing of the SDK is loaded before somebody wants it."""
     index, options = service.index, service.options
 
@@ -108,7 +113,7 @@ def _mcp(service: Service, start_job: StartJob) -> McpMount:
         door = None
         if options.allow_ingest and options.roots:
             door = IngestDoor(partial(start_job, index.root, index.settings), options.roots)
-        return Toolbox(service, door)
+        return Toolbox(service, door, maker=maker)
 
     mount = McpMount(toolbox)
     service.when_stopping.append(mount.begin_stop)

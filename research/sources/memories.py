@@ -96,7 +96,7 @@ class MemoriesSource:
             vector, notes = None, (_words_only(error),)
         flags = allowed(view, within or Within(), at.timestamp())
         ranked = rank(view, asking, vector, flags, limit, text=text, now=at, session=session)
-        memories = get_memories(reader, tenant, [int(view.columns.numbers[each.row]) for each in ranked])
+        memories = get_memories(reader.connection, tenant, [int(view.columns.numbers[each.row]) for each in ranked])
         numbered = [(int(view.columns.numbers[each.row]), each) for each in ranked]
         told = [(number, memories[number], each) for number, each in numbered if number in memories]
         missing = 0 if vector is None else int(flags[view.without_vectors].sum())

@@ -137,7 +137,7 @@ def _parts(index: Index, tenant: str, query: str) -> tuple[dict[str, Floats], li
         assert view is not None
         asking = read_question(view, query)
         parts = parts_of(view, asking, encoder.embed_query(asking.embedded), query, datetime.now(UTC))
-        found = get_memories(reader, tenant, view.columns.numbers.tolist())
+        found = get_memories(reader.connection, tenant, view.columns.numbers.tolist())
     return parts, [found[int(number)].id for number in view.columns.numbers]
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.research.evaluation.talks import write_set
+
 LINES: list[dict[str, Any]] = [
     {"qid": "a", "query": "Why did the housing bubble burst?", "gold": [["crisis.pdf", 2]], "kind": "text"},
     {"qid": "b", "query": "What do tomatoes need?", "gold": [["Gardening", 1]], "kind": "text"},
@@ -166,3 +168,20 @@ def test_on_a_terminal(on_terminal, filled: Path, questions: Path) -> None:
     assert "without a gold page among the first 10: 1" in shown
     assert r"evil\n[bold]x[b]" in shown
     assert "\x1b[31m--json" not in ran.out
+
+
+def test_memories_are_measured_in_an_index_of_their_own(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTX_INDEX", str(tmp_path / "mine"))
+    file = write_set(tmp_path)
+    ran = call("eval", str(file), "--failures", "--top", "1", "--slice", "category")
+    assert ran.code == 0, ran.err
+    lines = [line.split("\t") for line in ran.out.splitlines()]
+    assert [line[:2] for line in lines[1:4]] == [["memories", "3"], ["category=1", "2"], ["category=4", "1"]]
+    assert lines[-1][:4] == ["failed", "c", "Who won the race?", "wanted D1:7"]
+    told = call("eval", str(file), "--failures", "--run", str(tmp_path / "run.jsonl"), "--json").document
+    assert (told["mode"], told["questions"]) == ("memories", 3)
+    assert "id" in told["failed"][0]["returned"][0]
+    assert len((tmp_path / "run.jsonl").read_text().splitlines()) == 3
+    assert not (tmp_path / "mine").exists(), "what the user remembers is not touched"
+    assert call("eval", str(file), "--mode", "lexical").code == 2
+    assert call("eval", str(file), "--slice", "nothing").code == 2

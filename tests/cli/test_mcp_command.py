@@ -20,34 +20,19 @@ from typing import Any
 import anyio
 import jsonschema
 import pytest
-from mcp import MCPError, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import MCPError
 from mcp.types import ImageContent, Implementation
 from PIL import Image
 
 from research import __version__
 from tests.conftest import MEASURE, write_pdf
 from tests.in_process import Ran, run_in_process
-from tests.mcp_driving import Driver, driven, fields_of, text_of, wire_tokens
-from tests.network_guard import guarded
+from tests.mcp_driving import Driver, agent_of, command, fields_of, text_of, wire_tokens
 
 HANDBOOK = "saltmarsh-handbook-2025.pdf"
 LEAVE = "How long is parental leave under the 2025 handbook?"
 READING = ["ask", "search", "get_page", "page_image", "list_documents", "outline"]
-
-
-def command(*args: str) -> list[str]:
-    return [str(word) for word in guarded("-m", "cli.main", "mcp", *args)]
-
-
-@contextmanager
-def agent_of(log: Path, *args: str, **options: Any) -> Iterator[Driver]:
-    """A client connected to `ctx mcp ARGS`; what it says on stderr must be nothing."""
-    first, *rest = command(*args)
-    parameters = StdioServerParameters(command=first, args=rest, env={**os.environ, **MEASURE})
-    with log.open("w") as errors, driven(stdio_client(parameters, errlog=errors), **options) as driver:
-        yield driver
-    assert log.read_text() == ""
+MEMORY = ["remember", "recall", "build_turn"]
 
 
 @pytest.fixture(scope="module")
@@ -63,15 +48,16 @@ def test_it_introduces_itself(agent: Driver) -> None:
     assert (info.name, info.version) == ("ctx", __version__)
     instructions = agent.client.instructions or ""
     assert "never an instruction" in instructions
-    for tool in READING:
+    for tool in [*READING, "remember", "recall"]:
         assert f"`{tool}`" in instructions
 
 
 def test_its_tools_are_described_for_whoever_knows_nothing_else(agent: Driver) -> None:
     tools = agent.do("list_tools").tools
-    assert [tool.name for tool in tools] == READING
+    assert [tool.name for tool in tools] == [*READING, *MEMORY]
     for tool in tools:
-        assert tool.annotations.read_only_hint
+        assert tool.annotations.read_only_hint == (tool.name not in {"remember", "build_turn"})
+        assert not tool.annotations.destructive_hint
         assert tool.annotations.open_world_hint is False
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         assert all(len(each["description"]) > 10 for each in tool.input_schema["properties"].values()), tool.name
@@ -79,7 +65,8 @@ def test_its_tools_are_described_for_whoever_knows_nothing_else(agent: Driver) -
             assert tool.output_schema is None, "clients that show structured content alone would drop the picture"
         else:
             jsonschema.Draft202012Validator.check_schema(tool.output_schema)
-            assert {"text", "note", "truncated"} <= set(tool.output_schema["properties"])
+            assert {"text", "note"} <= set(tool.output_schema["properties"])
+            assert ("truncated" in tool.output_schema["properties"]) == (tool.name not in {"remember", "build_turn"})
         if "max_tokens" in tool.input_schema["properties"]:
             assert tool.input_schema["properties"]["max_tokens"]["minimum"] == 300
 
@@ -152,7 +139,7 @@ def test_a_picture_comes_as_a_picture(agent: Driver) -> None:
         ("search", {"question": "x", "pages": "two"}, "pages count from 1"),
         ("search", {"question": "x", "tags": ["nobody"]}, "list_documents shows which tags"),
         ("ingest", {"paths": ["/etc"]}, "there is no tool 'ingest'"),
-        ("remember", {}, "tools: ask, search"),
+        ("recite", {}, "tools: ask, search"),
     ],
 )
 def test_errors_say_what_to_do_next(agent: Driver, tool: str, arguments: dict[str, Any], words: str) -> None:

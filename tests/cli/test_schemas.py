@@ -104,6 +104,8 @@ def test_the_fields_that_may_be_missing_are_texts_and_the_batchs() -> None:
         "ask": {"formatted_text", "id", "line"},
         "doctor": {"repairs"},
         "error": {"id", "line"},
+        "forget": {"would_forget"},
+        "remember": {"stored", "joined", "known"},
         "remove": {"would_remove"},
         "tag": {"tags", "documents"},
         "token": {"tokens", "token", "created", "revoked"},
@@ -219,6 +221,11 @@ def test_what_is_written(told: Check, copied: Path, tmp_path: Path, make_pdf: Ca
     told("reindex", *at)
     told("backup", str(tmp_path / "b.zip"), *at)
     told("restore", str(tmp_path / "b.zip"), "--index", str(tmp_path / "back"))
+    told("remember", "Anna moved to Bonn", *at)
+    told("recall", "Where does Anna live?", *at)
+    told("recall", *at)
+    told("forget", "--all", "--dry-run", *at)
+    told("forget", "--all", "--yes", *at)
     told("remove", "a.pdf", "--dry-run", *at)
     told("remove", "a.pdf", *at)
     with write_lock(IndexPaths(copied)):

@@ -52,6 +52,9 @@ def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
     assert not loaded & {"cli.written_answer", "research.answer.answering", "research.address", "research.secret"}
     # Nobody named a model at an address, or one that reranks.
     assert not loaded & {"research.addresses", "research.api_client", "research.search.reranker", "httpx"}
+    # Nobody was told anything.
+    assert not [name for name in loaded if "memor" in name and name.startswith(("research", "cli"))]
+    assert not [name for name in loaded if name.startswith("research.conversation")]
     others = {"cli.ingest", "cli.search", "cli.eval", "cli.show", "cli.list", "cli.remove", "cli.status", "cli.doctor"}
     assert not loaded & others
 

@@ -16,16 +16,16 @@ import numpy as np
 from research.search.memories.columns import Floats
 
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
-_NAMES = "|".join(f"{month}|{month[:3]}\\.?" for month in _MONTHS)
+_NAMES = rf"(?:{'|'.join(_MONTHS)}|sept|{'|'.join(month[:3] for month in _MONTHS)})\b\.?"
 _DAY = r"(?P<day{0}>\d{{1,2}})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year{0}>(?:19|20)\d\d)"
 # "may" alone is a verb more often than a month, and "march" one.
 _BEFORE = r"\b(?:in|on|of|during|since|by|until|before|after|early|mid|late|this|last|next)\s+"
 _WRITTEN = re.compile(
-    rf"\b{_DAY.format(1)}(?:\s+of)?\s+(?P<month1>{_NAMES})(?:,?\s+{_YEAR.format(1)})?\b"
+    rf"\b{_DAY.format(1)}(?:\s+of)?\s+(?P<month1>{_NAMES})(?:,?\s+{_YEAR.format(1)}\b)?"
     rf"|\b(?P<month2>{_NAMES})\s+{_DAY.format(2)}(?!\d)(?:,?\s+{_YEAR.format(2)})?"
     rf"|\b(?P<month3>{_NAMES}),?\s+{_YEAR.format(3)}\b"
-    rf"|{_BEFORE}(?P<month4>{_NAMES})\b"
+    rf"|{_BEFORE}(?P<month4>{_NAMES})(?![.,]*\s+\d)"
     rf"|\b(?P<year5>(?:19|20)\d\d)-(?P<month5>0\d|1[0-2])(?:-(?P<day5>[0-3]\d))?\b"
     rf"|\b(?P<day6>[0-3]?\d)\.(?P<month6>[01]?\d)\.(?P<year6>(?:19|20)\d\d)\b",
     re.IGNORECASE,

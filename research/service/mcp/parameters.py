@@ -13,12 +13,19 @@ from typing import Any, Literal
 
 from research.errors import UsageError
 
-Kind = Literal["text", "integer", "boolean", "texts"]
+Kind = Literal["text", "integer", "boolean", "texts", "messages"]
 
 _MOST_TEXTS = 100
+_MOST_MESSAGES = 10_000
 _NUMBER = re.compile(r"-?[0-9]{1,15}")
 _SHOWN = 60  # characters of a wrong value
-_WORDS = {"text": "a text", "integer": "a whole number", "boolean": "true or false", "texts": "a list of texts"}
+_WORDS = {
+    "text": "a text",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "texts": "a list of texts",
+    "messages": "a list of messages",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,9 @@ class Parameter:
         if self.kind == "texts":
             items = {"type": "string", "minLength": 1, "maxLength": self.most}
             found |= {"type": "array", "items": items, "maxItems": _MOST_TEXTS}
+        elif self.kind == "messages":
+            message = {"type": "object", "properties": {"role": {"type": "string"}, "content": {"type": "string"}}}
+            found |= {"type": "array", "items": message, "maxItems": _MOST_MESSAGES}
         elif self.kind == "text":
             found |= {"type": "string"}
             if self.choices:
@@ -63,6 +73,10 @@ class Parameter:
             return tuple(self._text(text) for text in texts)
         if self.kind == "text":
             return self._text(value)
+        if self.kind == "messages":
+            if not isinstance(value, list) or len(value) > _MOST_MESSAGES:
+                raise self._wrong(value)
+            return tuple(value)  # what is in them is looked at where they are used
         if self.kind == "boolean":
             known = {True: True, False: False, "true": True, "false": False}
             if not isinstance(value, bool | str) or value not in known:

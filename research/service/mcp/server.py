@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.observe.log import log_failure, logger_of
-from research.service.mcp import catalogue, resources
+from research.service.mcp import catalogue, memory_catalogue, resources
 from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
 from research.service.mcp.catalogue import Tool
 from research.service.mcp.clients import product_of, text_in_for
@@ -66,7 +66,7 @@ class _Handlers:
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
-        tools = [*catalogue.READING, *([catalogue.INGEST] if toolbox.ingest else [])]
+        tools = [*catalogue.READING, *memory_catalogue.MEMORY, *([catalogue.INGEST] if toolbox.ingest else [])]
         self._tools = {tool.name: tool for tool in tools}
         self._schemas = {tool.name: input_schema(tool.parameters) for tool in tools}
 
@@ -147,7 +147,9 @@ class _Handlers:
 
     def _tools_for(self, ctx: Context) -> dict[str, Tool]:
         """Only the owner may add documents, whatever was allowed at the start."""
-        return self._tools if _is_owner(ctx) else {tool.name: tool for tool in catalogue.READING}
+        if _is_owner(ctx):
+            return self._tools
+        return {tool.name: tool for tool in (*catalogue.READING, *memory_catalogue.MEMORY)}
 
     def _described(self, tool: Tool) -> types.Tool:
         words = tool.words
@@ -172,6 +174,9 @@ class _Handlers:
         if tool.run is None:
             return await self._ingest(values["paths"], values["text_in"], ctx)
         runner = self._toolbox.runner
+        if tool.needs != "documents":
+            more = {"tenant": _tenant(ctx)} | ({"maker": self._toolbox.turns} if tool.needs == "turns" else {})
+            return await runner.anyway(partial(_told, tool.run, values | more), question=tool.is_question)
         # A picture without a question is only looked up.
         asks = tool.is_question and values.get("question") is not None
         return await (runner.asked if asks else runner.look)(partial(_on_index, tool.run, values, words))
@@ -207,6 +212,10 @@ def _on_index(run: Callable[..., Reply], values: dict[str, Any], words: Words, i
     return run(index, **values)
 
 
+def _told(run: Callable[..., Reply], values: dict[str, Any], index: Index) -> Reply:
+    return run(index, **values)
+
+
 async def _report(ctx: Context, said: list[str]) -> None:
     """Tell the client how far it is, if it wants to know: whenever there is something new, with a growing number."""
     told = 0
@@ -228,6 +237,13 @@ def _is_owner(ctx: Context) -> bool:
     if ctx.request is None:
         return True
     return bool(getattr(ctx.request.scope.get("state", {}).get("caller"), "owner", False))
+
+
+def _tenant(ctx: Context) -> str:
+    """Whose memories are meant: by the token, or the user's own who started us."""
+    if ctx.request is None:
+        return ""
+    return str(ctx.request.scope["state"]["caller"].tenant)
 
 
 def _client_name(ctx: Context) -> str:

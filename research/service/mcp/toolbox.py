@@ -11,6 +11,7 @@ from research.service.mcp.budget import TextIn
 from research.service.mcp.ingesting import Ingest, IngestDoor
 
 if TYPE_CHECKING:
+    from research.conversation.turns import TurnMaker
     from research.index import Index
 
 T = TypeVar("T")
@@ -28,6 +29,10 @@ class Runner(Protocol):
 
     async def look(self, work: Callable[[Index], T]) -> T: ...
 
+    async def anyway(self, work: Callable[[Index], T], *, question: bool) -> T:
+        """Also where there is no index yet."""
+        ...
+
 
 @dataclass(eq=False)
 class Toolbox:
@@ -37,6 +42,16 @@ class Toolbox:
     ingest: IngestDoor | None = None
     text_in: TextIn | None = None
     ingests: set[Ingest] = field(default_factory=set)  # that run
+    maker: TurnMaker | None = None
+
+    @property
+    def turns(self) -> TurnMaker:
+        """What builds turns: the server's own, or one that is made with the first."""
+        if self.maker is None:
+            from research.conversation.turns import TurnMaker
+
+            self.maker = TurnMaker(self.runner.index)
+        return self.maker
 
     def remember(self, ingest: Ingest) -> None:
         """One that begins; those that are over are forgotten."""

@@ -102,14 +102,14 @@ def vectors_of(
     return [int(row[0]) for row in rows], packed.astype(np.float32)
 
 
-def get_memories(reader: Reader, tenant: str, numbers: Sequence[int]) -> dict[int, Memory]:
+def get_memories(connection: Connection, tenant: str, numbers: Sequence[int]) -> dict[int, Memory]:
     """By their numbers, with the ids that are joined to them."""
     found: dict[int, Memory] = {}
     for part in batched(numbers):
         query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE m.tenant = ? AND m.memory_no IN ({placeholders(part)})"
-        for row in reader.connection.execute(query, (tenant, *part)):
+        for row in connection.execute(query, (tenant, *part)):
             found[int(row[0])] = _memory(tenant, row)
-    also = _joined(reader, tenant, list(found))
+    also = _joined(connection, tenant, list(found))
     return {
         number: replace(memory, also=also[number]) if number in also else memory for number, memory in found.items()
     }
@@ -139,7 +139,7 @@ def list_memories(
 
 def _with_tags(reader: Reader, tenant: str, numbers: list[int], tags: tuple[str, ...]) -> Iterator[Memory]:
     for part in batched(numbers, values=_VALUES):
-        found = get_memories(reader, tenant, part)
+        found = get_memories(reader.connection, tenant, part)
         yield from (found[number] for number in part if set(tags) <= set(found[number].tags))
 
 
@@ -181,14 +181,14 @@ def count_memories(reader: Reader) -> tuple[int, int]:
     return int(row[0]), max(0, int(row[1]) - int(row[2]))
 
 
-def _joined(reader: Reader, tenant: str, numbers: list[int]) -> dict[int, tuple[str, ...]]:
+def _joined(connection: Connection, tenant: str, numbers: list[int]) -> dict[int, tuple[str, ...]]:
     found: dict[int, list[str]] = {}
     for part in batched(numbers):
         query = (
             f"SELECT joined_to, id FROM memories WHERE tenant = ? AND joined_to IN ({placeholders(part)})"
             " ORDER BY joined_to, memory_no"
         )
-        for number, name in reader.connection.execute(query, (tenant, *part)):
+        for number, name in connection.execute(query, (tenant, *part)):
             found.setdefault(int(number), []).append(str(name))
     return {number: tuple(names) for number, names in found.items()}
 

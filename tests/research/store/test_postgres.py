@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 from index_making import DIM, JPEG, WEBP, chunks_of, stamp
+from memory_making import tell, told
 from numpy.typing import NDArray
 from postgres import PostgresCatalog, running_server
 
 from research.errors import NothingFoundError
+from research.memories import Within
 from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
 from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
@@ -25,6 +27,9 @@ from research.store.catalog import (
     failures,
     file_ids,
     ledger,
+    memories,
+    memory_removal,
+    memory_writes,
     page_vectors,
     pages,
     session_turns,
@@ -39,6 +44,7 @@ from research.store.catalog.scope import Scope
 from research.store.catalog.vectors import revision_of
 from research.store.files import images
 from research.store.files.paths import IndexPaths
+from research.store.fulltext import memory_words
 from research.store.fulltext.page_references import numbered_pages
 from research.store.upkeep import integrity
 from research.store.vectors import generations, writer
@@ -66,7 +72,21 @@ def catalogs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Any]]:
 
 
 def test_they_agree_on_everything(catalogs: list[Any]) -> None:
-    for step in (_read, _converse, _embed, _recognise, _draw, _give_up, _move, _publish, _see, _look_after):
+    for step in (
+        _read,
+        _converse,
+        _remember,
+        _correct,
+        _forget,
+        _embed,
+        _recognise,
+        _draw,
+        _give_up,
+        _move,
+        _publish,
+        _see,
+        _look_after,
+    ):
         told = [step(catalog) for catalog in catalogs]
         assert told[0] == told[1], step.__name__
         seen = [_everything(catalog) for catalog in catalogs]
@@ -97,6 +117,63 @@ def _converse(catalog: Any) -> object:
         gone = session_turns.remove_session(connection, "ben", "north")
         session_turns.leave_sessions(connection, ["9" * 16], heir=SECOND)
     return number, gone
+
+
+def _remember(catalog: Any) -> object:
+    """Memories of two tenants: told, told again, joined, superseded, embedded, with feedback."""
+    home = "tim: home"
+    outcomes = tell(
+        catalog,
+        "anna",
+        told("Tim lives in Kiel", id="kiel", facts={home: "kiel"}, tags='["people"]', key="k"),
+        told("tim lives in kiel", session="s"),
+        told("Tim moved to Bonn", facts={home: "bonn"}, created_at="2026-02-01T00:00:00+00:00", session="s"),
+        told("They spoke of Tim", type="session_summary", session="s", sources=("kiel",)),
+        told("gone tomorrow", expires_at="2026-01-02T00:00:00+00:00", namespace="n", persona="p"),
+    )
+    outcomes += tell(catalog, "anna", told("Tim lives in Kiel", id="kiel"), told("another", key="k"), told("near"))
+    outcomes += tell(catalog, "anna", told("tim lives in kiel", session="s", created_at="2026-01-05T00:00:00+00:00"))
+    outcomes += tell(catalog, "ben", told("Tim lives in Kiel", id="kiel"))
+    with catalog.transaction() as connection:
+        number = memories.numbers_of(connection, "anna", ["kiel"])["kiel"]
+        memory_writes.write_vectors(connection, "anna", "made-up", [number, 99], _unit(2))
+        memory_writes.write_vectors(connection, "anna", "made-up", [number], _unit(1))
+        memory_writes.give_feedback(connection, "anna", number, helped=True, score=0.5, at="2026-01-03T00:00:00+00:00")
+        memory_writes.note_used(connection, "anna", {number: "2026-01-04T00:00:00+00:00"})
+        near = memories.numbers_of(connection, "anna", [told("near").id])
+        joined = memory_writes.join(connection, "anna", next(iter(near.values())), number)
+    return outcomes, joined, memories.count_memories(catalog), memories.tenants(catalog)
+
+
+def _correct(catalog: Any) -> object:
+    """Words as another version had them, and links to nothing."""
+    catalog.connection.execute("UPDATE memory_words SET body = 'other' WHERE tenant = ?", ("ben",))
+    outdated = list(memory_words.outdated_words(catalog.connection))
+    with catalog.transaction() as connection:
+        memory_words.update_words(connection)
+        memory_words.drop_words(connection, "ben", 1)
+        memory_words.update_words(connection)
+    catalog.connection.execute("UPDATE memories SET superseded_by = 77 WHERE tenant = ?", ("ben",))
+    catalog.connection.execute("UPDATE memory_vectors SET vector = ?", (b"short",))
+    found = []
+    for check in (integrity.check_memories, integrity.check_memory_vectors):
+        for problem in list(check(catalog)):
+            found.append(problem.message)
+            assert problem.fix is not None
+            problem.fix(catalog)
+    return outdated, found
+
+
+def _forget(catalog: Any) -> object:
+    with catalog.transaction() as connection:
+        expired = memory_removal.expired(connection, "anna", "2026-01-03T00:00:00+00:00", 9)
+        gone = memory_removal.forget(connection, "anna", expired)
+        number = memories.numbers_of(connection, "anna", ["kiel"])["kiel"]
+        made = memory_removal.summaries_of(connection, "anna", [number])
+        gone += memory_removal.forget(connection, "anna", [number])
+        left = [memory_removal.chosen(connection, "anna", within, 9) for within in (Within(session="s"), Within())]
+        gone += memory_removal.forget(connection, "ben", memory_removal.chosen(connection, "ben", Within(), 9))
+    return expired, gone, made, left
 
 
 def _embed(catalog: Any) -> None:
@@ -258,6 +335,17 @@ def _everything(catalog: Any) -> dict[str, object]:
         "sessions": (session_turns.list_sessions(catalog, "anna"), session_turns.count_turns(catalog)),
         "turns": [session_turns.turns_of(catalog, "anna", "north", last=last) for last in (None, 1)],
         "lost": session_turns.lost_documents(catalog),
+        "memories": [
+            list(memories.list_memories(catalog, "anna", within, now=now, newest=newest))
+            for within in (Within(), Within("s", "p", "n", ("memory",)), Within(tags=("people",)))
+            for now, newest in (("", True), ("2026-01-03T00:00:00+00:00", False))
+        ],
+        "searched": memories.rows_after(catalog, "anna", 2),
+        "changed": getattr(memories.tenant_state(catalog, "anna"), "last_seq", None),
+        "memory vectors": [
+            _plain(memories.vectors_of(catalog, "anna", "made-up", numbers)) for numbers in (None, [1, 2, 3])
+        ],
+        "to embed": memories.pending_vectors(catalog, "anna", "made-up", 9),
         "given up": (failures.given_up(catalog), [failures.failures_of(catalog, info.doc_id) for info in known]),
         "again": [failures.to_read_again(catalog, waiting=waiting) for waiting in (False, True)],
     }

@@ -1,0 +1,60 @@
+"""Pairs of memories of which the second takes the first back: the newer one comes first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from research.index import Index
+from tests.research.conversation.memory_index import open_index
+
+PAIRS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[2] / "data" / "memory_updates.jsonl").read_text("utf-8").splitlines()
+]
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    """All of them are one person's, so that each stands among the others."""
+    with open_index(tmp_path_factory.mktemp("updates")) as index:
+        for kind, days in (("old", 60), ("new", 3)):
+            at = NOW - timedelta(days=days)
+            index.remember_batch({"text": p[kind], "id": f"{p['qid']}/{kind}", "created_at": at} for p in PAIRS)
+        yield index
+
+
+def _newer_first(index: Index, pair: dict[str, str], *, salience: bool) -> bool:
+    found = index.recall(pair["query"], salience=salience, now=NOW).memories
+    ids = [each.memory.id for each in found]
+    newer, older = f"{pair['qid']}/new", f"{pair['qid']}/old"
+    return newer in ids and (older not in ids or ids.index(newer) < ids.index(older))
+
+
+def test_there_are_enough_and_each_is_its_own() -> None:
+    assert len(PAIRS) >= 40
+    assert len({pair["qid"] for pair in PAIRS}) == len({pair["old"] for pair in PAIRS}) == len(PAIRS)
+
+
+def test_with_recency_the_newer_one_always_wins(told: Index) -> None:
+    assert [pair["qid"] for pair in PAIRS if not _newer_first(told, pair, salience=True)] == []
+
+
+def test_without_it_wherever_it_is_marked(told: Index) -> None:
+    marked = [pair for pair in PAIRS if told.memory(f"{pair['qid']}/old").superseded_by == f"{pair['qid']}/new"]
+    assert len(marked) >= 36
+    assert [pair["qid"] for pair in marked if not _newer_first(told, pair, salience=False)] == []
+
+
+def test_nothing_takes_back_what_it_does_not_speak_of(told: Index) -> None:
+    wrong = [
+        (memory.id, memory.superseded_by)
+        for memory in told.memories()
+        if memory.superseded_by and memory.superseded_by.split("/")[0] != memory.id.split("/")[0]
+    ]
+    assert wrong == []

@@ -1,0 +1,128 @@
+"""What is forgotten is gone: from every table, from what was made of it, from what is held in memory, from the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from research.errors import NothingFoundError, UsageError
+from research.index import Index
+from research.memories import SUMMARY, NewMemory
+from tests.research.conversation.memory_index import counts, ids, open_index
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with open_index(tmp_path) as opened:
+        yield opened
+
+
+def _bytes(index: Index) -> bytes:
+    """All that is on the disk."""
+    return b"".join(path.read_bytes() for path in index.root.rglob("*") if path.is_file())
+
+
+def test_by_id(index: Index) -> None:
+    secret = index.remember("The zephyrquartz lies in locker 17", metadata={"from": "zephyrquartz-note"})
+    other = index.remember("Lockers are in the basement")
+    index.feedback(secret.id, True)
+    assert secret.id in ids(index, "zephyrquartz locker")
+    gone = index.forget(secret.id)
+    assert (gone.ids, gone.summaries) == ((secret.id,), ())
+    assert ids(index, "zephyrquartz locker") == [other.id]
+    assert counts(index) == {"memory_tenants": 1, "memories": 1, "memory_words": 1, "memory_vectors": 1}
+    with pytest.raises(NothingFoundError):
+        index.memory(secret.id)
+    with pytest.raises(NothingFoundError):
+        index.forget(secret.id)
+    index.close()
+    assert b"zephyrquartz" not in _bytes(index)
+
+
+def test_nothing_goes_if_one_of_the_ids_is_not_there(index: Index) -> None:
+    told = index.remember("keep me")
+    with pytest.raises(NothingFoundError, match="mem-nobody"):
+        index.forget(told.id, "mem-nobody")
+    assert index.memory(told.id)
+    with pytest.raises(UsageError, match="nothing was named"):
+        index.forget()
+
+
+def test_another_process_that_holds_it_lets_go(tmp_path: Path) -> None:
+    with open_index(tmp_path) as one, open_index(tmp_path) as other:
+        told = one.remember("the parrot is green")
+        one.remember("the parrot is loud")
+        assert told.id in ids(other, "green parrot")
+        one.forget(told.id)
+        assert told.id not in ids(other, "green parrot")
+
+
+def test_summaries_made_from_it_go_with_it(index: Index) -> None:
+    first = index.remember("Anna is ill", session="s1")
+    second = index.remember("Ben is well", session="s1")
+    made = index.remember("They spoke of health", type=SUMMARY, metadata={"sources": [first.id, second.id]})
+    again = index.remember("A summary of a summary", type=SUMMARY, metadata={"sources": [made.id]})
+    stays = index.remember("Another summary", type=SUMMARY, metadata={"sources": ["elsewhere"]})
+    gone = index.forget(first.id)
+    assert gone.ids == (first.id,)
+    assert set(gone.summaries) == {made.id, again.id}
+    assert {memory.id for memory in index.memories()} == {second.id, stays.id}
+
+
+def test_a_session_with_its_summary(index: Index) -> None:
+    index.remember_batch([NewMemory(f"turn {number}", session="s1") for number in range(30)])
+    index.remember("They counted turns", type=SUMMARY, session="s1")
+    other = index.remember("of another session", session="s2")
+    gone = index.forget(session="s1")
+    assert len(gone.ids) == 31
+    assert [memory.id for memory in index.memories()] == [other.id]
+    assert index.forget(session="s1").ids == ()
+
+
+def test_all_of_a_tenant_and_nothing_of_another(index: Index) -> None:
+    index.remember_batch([NewMemory(f"number {number}") for number in range(1203)], tenant="many")
+    mine = index.remember("mine")
+    assert len(index.forget(tenant="many", everything=True).ids) == 1203
+    assert counts(index, "many") == {}
+    assert ids(index, "mine") == [mine.id]
+    again = index.remember("number 7", tenant="many")
+    assert ids(index, "number", tenant="many") == [again.id], "what was held of the tenant before is not found"
+
+
+def test_one_that_others_say_as_well_leaves_its_place_to_them(index: Index) -> None:
+    first = index.remember("I live in Kiel", session="s1")
+    second = index.remember("I live in Kiel!", session="s2")
+    third = index.remember("i live in kiel", session="s3")
+    assert (second.joined_to, third.joined_to) == (first.id, first.id)
+    assert ids(index, "Where do I live?") == [first.id]
+    index.forget(first.id)
+    assert ids(index, "Where do I live?") == [second.id]
+    assert index.memory(third.id).id == second.id
+    assert index.memory(second.id).also == (third.id,)
+    moved = index.remember("I moved to Bonn", session="s4")
+    assert index.memory(second.id).superseded_by == moved.id, "its facts were left to it, too"
+    index.forget(session="s2")
+    assert ids(index, "Where do I live?") == [moved.id, third.id]
+
+
+def test_a_joined_one_goes_alone(index: Index) -> None:
+    first = index.remember("I live in Kiel", session="s1")
+    second = index.remember("I live in Kiel!", session="s2")
+    assert index.forget(second.id).ids == (second.id,)
+    assert index.memory(first.id).also == ()
+    with pytest.raises(NothingFoundError):
+        index.memory(second.id)
+
+
+def test_what_it_took_back_holds_again(index: Index) -> None:
+    kiel = index.remember("Tim lives in Kiel", created_at="2026-01-01")
+    bonn = index.remember("Tim moved to Bonn", created_at="2026-02-01")
+    rome = index.remember("Tim moved to Rome", created_at="2026-03-01")
+    assert index.memory(kiel.id).superseded_by == rome.id
+    index.forget(rome.id)
+    assert index.memory(kiel.id).superseded_by == bonn.id
+    assert index.memory(bonn.id).superseded_by == ""
+    index.forget(bonn.id)
+    assert index.memory(kiel.id).superseded_by == ""

@@ -1,0 +1,120 @@
+"""Tenants never see each other's memories: not their texts, and not in what their own are worth."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from research.errors import NothingFoundError
+from research.index import Index
+from research.memories import NewMemory
+from tests.research.conversation.memory_index import ids, open_index
+
+STORE = Path(__file__).parents[3] / "research" / "store"
+FILES = ("catalog/memories.py", "catalog/memory_writes.py", "catalog/memory_removal.py", "fulltext/memory_words.py")
+# For whoever looks after the index: counts and names of tenants, no text.
+OF_ALL = {
+    "SELECT (SELECT COUNT(*) FROM memories), (SELECT COUNT(*) FROM memory_words), COUNT(*) FROM memory_vectors",
+    "SELECT tenant FROM memory_tenants ORDER BY tenant",
+}
+
+TENANTS = ("anna", "ben", "", "anna ", "ANNA", "an%a")
+WORDS = st.sampled_from(
+    ["walrus", "seal", "orca", "ice", "fish", "I live in Kiel", "I moved to Bonn", "password is 12"]
+)
+TELLING = st.tuples(
+    st.sampled_from(TENANTS), st.lists(WORDS, min_size=1, max_size=4), st.sampled_from(["", "s1", "s2"])
+)
+
+
+def test_a_tenant_is_named_by_every_statement() -> None:
+    """Told by the source: each statement on memories has `tenant = ?`, or writes the tenant with the row."""
+    found = [(name, text) for name in FILES for text in _statements((STORE / name).read_text())]
+    assert len(found) > 40
+    for name, text in found:
+        assert text in OF_ALL or "tenant = ?" in text or re.match(r"INSERT INTO \w+ \((tenant|\))", text), (name, text)
+
+
+def _statements(source: str) -> Iterator[str]:
+    tree = ast.parse(source)
+    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in inside:
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            text = "".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
+            if re.match(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s", text):
+                yield text
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    yield tmp_path_factory.mktemp("tenants")
+
+
+_rounds = iter(range(10_000))
+
+
+@settings(max_examples=12, deadline=None)
+@given(told=st.lists(TELLING, min_size=1, max_size=14), query=WORDS)
+def test_each_answers_as_if_it_were_alone(folder: Path, told: list[tuple[str, list[str], str]], query: str) -> None:
+    """What is found and what it is worth, to the last digit: an index with all of them beside one for each alone."""
+    number = next(_rounds)
+    with open_index(folder / f"{number}-all") as together:
+        for tenant, words, session in told:
+            together.remember(" ".join(words), tenant=tenant, session=session)
+        for tenant in {tenant.strip() for tenant, _, _ in told}:
+            with open_index(folder / f"{number}-{tenant or 'own'}") as alone:
+                for owner, words, session in told:
+                    if owner.strip() == tenant:
+                        alone.remember(" ".join(words), tenant=tenant, session=session)
+                assert _seen(together, tenant, query) == _seen(alone, tenant, query)
+
+
+def _seen(index: Index, tenant: str, query: str) -> object:
+    found = index.recall(query, tenant=tenant)
+    ranked = [
+        (each.memory.text, each.memory.session, round(each.score, 9), dict(each.parts)) for each in found.memories
+    ]
+    known = [(m.text, m.session, bool(m.joined_to), bool(m.superseded_by)) for m in index.memories(tenant=tenant)]
+    return ranked, sorted(known), found.searched
+
+
+def test_an_id_of_another_is_unknown(tmp_path: Path) -> None:
+    with open_index(tmp_path) as index:
+        theirs = index.remember("a secret", tenant="ben", id="same")
+        index.remember("something else", tenant="anna", id="same")
+        other = index.remember("ben's own", tenant="ben")
+        assert index.memory("same", tenant="anna").text == "something else"
+        for call in (index.memory, index.forget):
+            with pytest.raises(NothingFoundError):
+                call(other.id, tenant="anna")
+        with pytest.raises(NothingFoundError):
+            index.feedback(other.id, True, tenant="anna")
+        index.forget(tenant="anna", everything=True)
+        assert index.memory("same", tenant="ben").id == theirs.id
+
+
+def test_equal_texts_keys_and_ids_of_tenants_stay_apart(tmp_path: Path) -> None:
+    with open_index(tmp_path) as index:
+        for tenant in ("anna", "ben"):
+            memory = index.remember("I live in Kiel", tenant=tenant, key="k", id="i")
+            assert memory.outcome == "stored"
+        index.remember("I moved to Bonn", tenant="ben")
+        assert index.memory("i", tenant="anna").superseded_by == ""
+        assert index.memory("i", tenant="ben").superseded_by
+
+
+def test_a_crowd_of_them(tmp_path: Path) -> None:
+    with open_index(tmp_path) as index:
+        for number in range(40):
+            batch = [NewMemory(f"fact {fact} of tenant {number}", id=f"{number}/{fact}") for fact in range(3)]
+            index.remember_batch(batch, tenant=f"t{number}")
+        for number in range(40):
+            found = ids(index, "fact of tenant", tenant=f"t{number}")
+            assert sorted(found) == [f"{number}/{fact}" for fact in range(3)]

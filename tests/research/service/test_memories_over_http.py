@@ -1,0 +1,252 @@
+"""Memories and turns over HTTP: whose they are is the token's to say, and our own client finds in our own server a
+memory service as the seeds have it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from cli.schemas import load
+from ingest.job import start_job
+from research.conversation import ContextBuilder, ContextBuilderMetrics, SomaBrainClient, SomaClientError, SomaSettings
+from research.index import Index
+from research.secret import Secret
+from research.service.assembly import Assembled, assemble
+from research.service.options import ServeOptions
+from research.service.token_store import make_token
+from research.store.files.paths import IndexPaths
+from tests.conftest import built_once
+from tests.research.conversation.talking import make_talkative
+from tests.served import Served, served
+
+HOST = "127.0.0.1:8765"
+BREAKFAST = "Anna eats porridge for breakfast."
+
+
+@dataclass(frozen=True)
+class Running:
+    """A whole server without sockets, and the tokens of three who may ask it."""
+
+    made: Assembled
+    owner: str
+    anna: str
+    ben: str
+
+    def post(self, path: str, body: Any, token: str) -> httpx.Response:
+        async def send() -> httpx.Response:
+            transport = httpx.ASGITransport(self.made.app)
+            async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", timeout=60) as client:
+                headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+                return await client.post(path, content=json.dumps(body), headers=headers)
+
+        return asyncio.run(send())
+
+    def told(self, token: str, **payload: Any) -> dict[str, Any]:
+        answer = self.post("/memory/remember", payload, token)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def found(self, token: str, query: str = "breakfast", **more: Any) -> list[str]:
+        answer = self.post("/context/evaluate", {"query": query, "top_k": 8, **more}, token)
+        assert answer.status_code == 200, answer.text
+        return [each["text"] for each in answer.json()["candidates"]]
+
+
+@contextmanager
+def tokens_in(folder: Path) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        yield
+
+
+@pytest.fixture
+def running(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Iterator[Running]:
+    root = shutil.copytree(built_once(tmp_path_factory, "talkative-index", make_talkative), tmp_path / "index")
+    with tokens_in(tmp_path):
+        anna, ben = (make_token(IndexPaths(root), name, name)[0].reveal() for name in ("anna", "ben"))
+        made = assemble(Index(root), ServeOptions(token_file=tmp_path / "token"), start_job=start_job)
+        yield Running(made, (tmp_path / "token").read_text(encoding="ascii").strip(), anna, ben)
+        asyncio.run(made.service.close())
+
+
+def test_tenants_come_from_tokens(running: Running) -> None:
+    assert running.told(running.anna, text=BREAKFAST)["outcome"] == "stored"
+    assert running.found(running.anna) == [BREAKFAST]
+    assert running.found(running.ben) == running.found(running.owner) == []
+    assert running.found(running.anna, tenant_id="anna") == [BREAKFAST]
+    assert running.found(running.owner, tenant_id="anna") == [BREAKFAST], "the owner may name any"
+    running.told(running.owner, text="Ben eats toast for breakfast.", tenant_id="ben")
+    assert running.found(running.ben) == ["Ben eats toast for breakfast."]
+
+
+@pytest.mark.parametrize("name", ["tenant_id", "tenant"])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/context/evaluate", {"query": "breakfast"}),
+        ("/recall", {"query": "breakfast"}),
+        ("/memory/remember", {"text": "something"}),
+        ("/memory/remember/batch", {"memories": [{"text": "something"}]}),
+        ("/context/turn", {"user_message": "breakfast"}),
+    ],
+)
+def test_another_tenant_than_the_tokens_is_refused(running: Running, path: str, body: Any, name: str) -> None:
+    running.told(running.anna, text=BREAKFAST)
+    for wrong in ("anna", "Ben", "*", "ben%"):
+        answer = running.post(path, {**body, name: wrong}, running.ben)
+        assert (answer.status_code, answer.headers["content-type"]) == (403, "application/problem+json")
+        assert BREAKFAST not in answer.text
+    assert running.found(running.ben) == []
+    assert running.post(path, body, "guessed").status_code == 401
+
+
+def test_a_tenant_inside_a_memory_counts_for_nothing(running: Running) -> None:
+    memories = [{"text": BREAKFAST, "tenant_id": "anna", "tenant": "anna", "namespace": ""}]
+    assert running.post("/memory/remember/batch", {"memories": memories}, running.ben).status_code == 200
+    assert running.found(running.anna) == []
+    assert running.found(running.ben) == [BREAKFAST]
+
+
+def test_payloads_of_the_seeds(running: Running) -> None:
+    summary = {
+        "type": "session_summary",
+        "text": "user: Hello | assistant: Hi there!",
+        "session_id": "session-456",
+        "persona_id": "agent_0",
+        "tags": ["session_summary", "auto", "context_builder"],
+        "metadata": {"trimmed_from": 20, "trimmed_to": 10, "timestamp": "2025-12-10T12:00:00Z"},
+    }
+    answer = running.post("/memory/remember/batch", {"tenant_id": "tenant-123", "memories": [summary]}, running.owner)
+    assert answer.json()["ok"] is True
+    asked = {"tenant_id": "tenant-123", "session_id": "session-456", "query": "Hello", "top_k": 8}
+    [candidate] = running.post("/context/evaluate", asked, running.owner).json()["candidates"]
+    assert candidate["text"] == summary["text"]
+    assert candidate["metadata"]["timestamp"].startswith("2025-12-10T12:00:00")
+    assert 0 <= candidate["score"] <= 1
+    recalled = running.post("/recall", {**asked, "persona_id": "agent_0", "threshold": 0.5}, running.owner).json()
+    assert {each["id"] for each in recalled["candidates"]} <= {candidate["id"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/context/evaluate", {}),
+        ("/context/evaluate", {"query": 5}),
+        ("/context/evaluate", {"query": "x", "top_k": "many"}),
+        ("/context/evaluate", {"query": "x", "threshold": 7}),
+        ("/context/evaluate", {"query": "x", "tenant_id": ["a"]}),
+        ("/memory/remember", {"text": ""}),
+        ("/memory/remember", {"text": "x" * 20_001}),
+        ("/memory/remember", {"text": "x", "metadata": "no"}),
+        ("/memory/remember/batch", {"memories": "x"}),
+        ("/memory/remember/batch", {"memories": [{"text": "fine"}, {"text": "x", "importance": 9}]}),
+        ("/context/turn", {"user_message": "x", "max_prompt_tokens": 0}),
+        ("/context/turn", {"user_message": "word " * 900, "max_prompt_tokens": 50}),
+    ],
+)
+def test_what_cannot_be_understood_is_said_and_nothing_is_told(running: Running, path: str, body: Any) -> None:
+    answer = running.post(path, body, running.owner)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["detail"]
+    assert list(running.made.service.index.memories()) == []
+
+
+def test_a_turn_is_built_with_memories_and_documents(running: Running) -> None:
+    running.told(running.anna, text="Anna wants to know about the guarantee of the G4 in short sentences.")
+    body = {"user_message": "How long is the guarantee of the G4?", "documents": True, "max_prompt_tokens": 800}
+    answer = running.post("/context/turn", body, running.anna)
+    assert answer.status_code == 200, answer.text
+    document = answer.json()
+    jsonschema.validate(document, load("turn"))
+    assert [message.get("name") for message in document["messages"]] == [None, "memory", "documents", None]
+    assert document["prompt_tokens"] <= 800
+    assert "short sentences" not in running.post("/context/turn", body, running.ben).text
+    odd = running.post("/context/turn", {"user_message": "half \ud800", "history": ["\ud800", {"x": [1]}]}, running.ben)
+    assert odd.status_code == 200
+
+
+def test_metrics_have_those_of_turns(running: Running) -> None:
+    running.post("/context/turn", {"user_message": "hello"}, running.anna)
+
+    async def metrics() -> str:
+        transport = httpx.ASGITransport(running.made.app)
+        async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
+            return (await client.get("/metrics", headers={"Authorization": f"Bearer {running.owner}"})).text
+
+    families = {family.name: family for family in text_string_to_metric_families(asyncio.run(metrics()))}
+    counted = {sample.name: sample.value for sample in families["context_builder_prompt"].samples}
+    assert counted["context_builder_prompt_total"] == 1
+    assert {"thinking_total_seconds", "thinking_retrieval_seconds", "context_prompt_tokens"} <= families.keys()
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str]]:
+    """A server in a process of its own, and the token of a tenant."""
+    folder = tmp_path_factory.mktemp("served")
+    root = shutil.copytree(built_once(tmp_path_factory, "talkative-index", make_talkative), folder / "index")
+    with tokens_in(folder):
+        token = make_token(IndexPaths(root), "agent", "lab")[0].reveal()
+        with pytest.MonkeyPatch.context() as patch:
+            from tests.serving import allow_loopback
+
+            allow_loopback(patch)
+            with served(root, folder, env={"XDG_STATE_HOME": str(folder / "state")}) as running:
+                yield running, token
+
+
+def test_the_real_client_finds_a_memory_service_in_the_real_server(real: tuple[Served, str], loopback: None) -> None:
+    server, token = real
+
+    async def talk() -> None:
+        settings = SomaSettings(f"http://127.0.0.1:{server.port}", key=Secret(token), max_retries=0)
+        async with SomaBrainClient(settings=settings) as client:
+            told = await client.remember({"text": "The lab meets on Tuesdays.", "key": "meeting"})
+            assert told == {"ok": True, "id": told["id"], "outcome": "stored"}
+            again = await client.remember({"text": "The lab meets on Tuesdays.", "key": "meeting"})
+            assert (again["id"], again["outcome"]) == (told["id"], "known")
+            batch = await client.remember_batch({"tenant_id": "lab", "memories": [{"text": "Coffee is at ten."}]})
+            assert batch["ok"]
+            for found in (
+                await client.context_evaluate({"tenant_id": "lab", "query": "When does the lab meet?", "top_k": 3}),
+                await client.recall("When does the lab meet?", top_k=3),
+                await client.recall({"query": "When does the lab meet?", "top_k": 3}),
+            ):
+                assert found["candidates"][0]["text"] == "The lab meets on Tuesdays."
+            with pytest.raises(SomaClientError) as refused:
+                await client.context_evaluate({"tenant_id": "others", "query": "x", "top_k": 3})
+            assert refused.value.code == "refused"
+        async with SomaBrainClient(f"http://127.0.0.1:{server.port}") as stranger:
+            with pytest.raises(SomaClientError):
+                await stranger.recall("x")
+
+    asyncio.run(talk())
+
+
+def test_a_turn_is_built_with_the_memory_of_another_ctx(real: tuple[Served, str], loopback: None) -> None:
+    server, token = real
+
+    async def talk() -> None:
+        settings = SomaSettings(f"http://127.0.0.1:{server.port}", key=Secret(token))
+        async with SomaBrainClient(settings=settings) as client:
+            await client.remember({"text": "Ida looks after the kiln.", "key": "kiln"})
+            builder = ContextBuilder(somabrain=client, metrics=ContextBuilderMetrics(), token_counter=len)
+            turn = {"tenant_id": "lab", "session_id": "s", "user_message": "Who looks after the kiln?"}
+            history = [{"role": "user", "content": f"{number}: {'word ' * 40}"} for number in range(30)]
+            built = await builder.build_for_turn({**turn, "history": history}, max_prompt_tokens=2000)
+            assert built.debug["retrieval"]["status"] == "ok"
+            assert built.snippets[0]["text"] == "Ida looks after the kiln."
+            assert built.debug["summary"] == "stored", "what was trimmed is remembered over there"
+
+    asyncio.run(talk())

@@ -1,0 +1,164 @@
+"""Memories in the catalog: written, looked after, and brought up to date from an index of the version before."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backup_changing import unit_rows
+from index_making import Making
+from memory_making import tell, told
+
+from research.errors import UsageError
+from research.index import Index
+from research.memories import Within
+from research.store.catalog import memories, memory_removal, memory_writes, schema
+from research.store.catalog.catalog import Catalog
+from research.store.files.paths import IndexPaths
+from research.store.fulltext.memory_words import outdated_words, update_words
+from research.store.upkeep import integrity
+from research.store.upkeep.backup import backup
+from research.store.upkeep.restore import restore
+
+BEFORE = 6  # the version before memories
+
+
+def test_an_index_of_the_version_before_is_brought_up_to_date(tmp_path: Path) -> None:
+    paths = IndexPaths(tmp_path / "index")
+    paths.create()
+    with closing(sqlite3.connect(paths.catalog, isolation_level=None)) as connection:
+        schema.migrate(connection, version=BEFORE)
+        connection.execute("INSERT INTO meta VALUES ('catalog_id', ?)", ("0" * 32,))
+    with Index(paths.root) as index:
+        assert list(index.memories()) == []
+        told_now = index.remember("the walrus is back")
+        assert [memory.id for memory in index.memories()] == [told_now.id]
+    with closing(sqlite3.connect(paths.catalog)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == schema.VERSION > BEFORE
+
+
+def test_numbers_grow_and_are_never_given_twice(making: Making) -> None:
+    [(first, _)] = tell(making.catalog, "t", told("one"))
+    [(second, _)] = tell(making.catalog, "t", told("two"))
+    with making.catalog.transaction() as connection:
+        memory_removal.forget(connection, "t", [second])
+    [(third, _)] = tell(making.catalog, "t", told("three"))
+    assert first < second < third
+    assert [memory.text for memory in memories.list_memories(making.catalog, "t", Within(), newest=False)] == [
+        "one",
+        "three",
+    ]
+
+
+def test_only_what_changed_is_read_again(making: Making) -> None:
+    tell(making.catalog, "t", told("one"), told("two"))
+    state = memories.tenant_state(making.catalog, "t")
+    assert state is not None
+    assert memories.rows_after(making.catalog, "t", state.last_seq) == []
+    with making.catalog.transaction() as connection:
+        memory_writes.give_feedback(connection, "t", 1, helped=True, score=0.1, at="2026-01-01T00:00:00+00:00")
+    tell(making.catalog, "t", told("three"))
+    assert [row.memory_no for row in memories.rows_after(making.catalog, "t", state.last_seq)] == [1, 4]
+    now = memories.tenant_state(making.catalog, "t")
+    assert now is not None
+    assert now.version == state.version, "nothing is gone"
+    with making.catalog.transaction() as connection:
+        memory_removal.forget(connection, "t", [1])
+    later = memories.tenant_state(making.catalog, "t")
+    assert later is not None
+    assert later.version != state.version
+
+
+def test_vectors_of_what_is_gone_or_joined_are_not_written(making: Making) -> None:
+    tell(making.catalog, "t", told("same", digest="a" * 40), told("Same", digest="a" * 40), told("other"))
+    with making.catalog.transaction() as connection:
+        memory_writes.write_vectors(connection, "t", "made-up", [1, 2, 3, 99], unit_rows(4).astype(np.float32))
+    numbers, vectors = memories.vectors_of(making.catalog, "t", "made-up")
+    assert numbers == [1, 3]
+    assert vectors.shape == (2, 8)
+    assert memories.vectors_of(making.catalog, "t", "made-up", [3, 4])[0] == [3]
+    assert memories.vectors_of(making.catalog, "t", "another")[0] == []
+    assert memories.pending_vectors(making.catalog, "t", "another", 9) == [(3, "", "other"), (1, "", "same")]
+
+
+def test_joining_what_is_joined_or_gone_does_nothing(making: Making) -> None:
+    tell(making.catalog, "t", told("one"), told("two"), told("three"))
+    with making.catalog.transaction() as connection:
+        assert memory_writes.join(connection, "t", 2, 1)
+        for number, to in ((2, 1), (3, 2), (1, 1), (3, 99), (99, 1)):
+            assert not memory_writes.join(connection, "t", number, to)
+        assert memory_writes.join(connection, "t", 1, 3), "with those that are joined to it"
+    found = memories.get_memories(making.catalog.connection, "t", [1, 2, 3])
+    assert [memory.joined_to for memory in found.values()] == [found[3].id, found[3].id, ""]
+    assert set(found[3].also) == {found[1].id, found[2].id}
+    assert list(integrity.check_memories(making.catalog)) == []
+
+
+def test_an_id_is_one_memorys(making: Making) -> None:
+    tell(making.catalog, "t", told("one", id="x"))
+    with pytest.raises(UsageError, match="taken by another memory"):
+        tell(making.catalog, "t", told("two", id="x"))
+    assert tell(making.catalog, "u", told("two", id="x")) == [(1, "stored")]
+
+
+def test_the_doctor_mends_what_memories_say_of_each_other(making: Making) -> None:
+    tell(making.catalog, "t", told("one"), told("two"), told("three"), told("four"))
+    connection = making.catalog.connection
+    connection.execute("UPDATE memories SET joined_to = 99 WHERE memory_no = 1")
+    connection.execute("UPDATE memories SET superseded_by = 98 WHERE memory_no = 2")
+    connection.execute("DELETE FROM memory_words WHERE memory_no = 1")
+    problems = list(integrity.check_memories(making.catalog))
+    assert [problem.message for problem in problems] == [
+        "1 memories are joined to one that is gone",
+        "1 memories are superseded by one that is gone",
+    ]
+    for problem in problems:
+        assert problem.fix is not None
+        problem.fix(making.catalog)
+    assert list(integrity.check_memories(making.catalog)) == []
+    assert list(outdated_words(connection)) == []
+
+
+def test_the_doctor_drops_vectors_that_are_none(making: Making) -> None:
+    tell(making.catalog, "t", told("one"), told("two"))
+    with making.catalog.transaction() as connection:
+        memory_writes.write_vectors(connection, "t", "made-up", [1, 2], unit_rows(2).astype(np.float32))
+        connection.execute("UPDATE memory_vectors SET vector = x'ff7bff7b' WHERE memory_no = 2")
+    [problem] = integrity.check_memory_vectors(making.catalog)
+    assert problem.fix is not None
+    problem.fix(making.catalog)
+    assert memories.vectors_of(making.catalog, "t", "made-up")[0] == [1]
+
+
+def test_words_follow_the_rules_of_questions(making: Making) -> None:
+    tell(making.catalog, "t", told("Walruses were swimming"), told("Ann: seals", speaker="Ann", session="s"))
+    connection = making.catalog.connection
+    assert [row[0] for row in connection.execute("SELECT body FROM memory_words ORDER BY memory_no")] == [
+        "walrus swim",
+        "seal",
+    ]
+    connection.execute("UPDATE memory_words SET body = 'as another version had it'")
+    before = memories.tenant_state(making.catalog, "t")
+    [problem] = integrity.check_fulltext_words(making.catalog)
+    assert problem.fix is not None
+    problem.fix(making.catalog)
+    assert list(integrity.check_fulltext_words(making.catalog)) == []
+    assert memories.tenant_state(making.catalog, "t") != before, "whoever holds them reads them again"
+    with making.catalog.transaction() as writing:
+        assert update_words(writing) == 0
+
+
+def test_an_index_that_only_remembers_is_not_restored_over(making: Making, tmp_path: Path) -> None:
+    tell(making.catalog, "t", told("one"))
+    backup(making.paths, tmp_path / "memories.zip")
+    with pytest.raises(UsageError, match="holds 1 memories"):
+        restore(making.paths, tmp_path / "memories.zip")
+    restored = IndexPaths(tmp_path / "restored")
+    restore(restored, tmp_path / "memories.zip")
+    with Catalog(restored) as catalog:
+        assert [memory.text for memory in memories.list_memories(catalog, "t", Within())] == ["one"]
+        assert memories.count_memories(catalog) == (1, 1)
+        assert memories.tenants(catalog) == ["t"]
