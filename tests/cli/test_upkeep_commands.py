@@ -111,9 +111,7 @@ _ARGUMENTS = {
 # Those that take no --index need none.
 # An agent's client cannot show why a server did not start, so `mcp` starts, and its tools tell.
 _OF_AN_INDEX = [
-    name
-    for name in COMMANDS
-    if name != "mcp" and any(option.name == "index" for option in load_command(name).params)
+    name for name in COMMANDS if name != "mcp" and any(option.name == "index" for option in load_command(name).params)
 ]
 
 
