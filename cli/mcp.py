@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from cli.options import common, index_of, settings_for
+from cli.output import say
 from research.errors import CtxError, UsageError
 
 if TYPE_CHECKING:
@@ -70,6 +73,9 @@ def command(
     roots = _roots(root or [], allow_ingest=allow_ingest)
     placed = _text_in(text_in)
     index = index_of(settings_for(given))
+    if sys.stdin.isatty() and not given.quiet:
+        say("ctx: an agent's program starts this and talks to it; see README, For agents (MCP). Ctrl-D ends it")
+    gc.disable()  # what is loaded now stays: to look for garbage in it again and again is a tenth of the start
     # From here on what any library prints goes to stderr, and nobody else reads what the client sends.
     stdin, stdout = _own(0, os.O_RDONLY), _own(1, os.O_WRONLY)
     with _warmed(index) as threads:
@@ -143,6 +149,8 @@ async def _serve(toolbox: Toolbox, stdin: BinaryIO, stdout: BinaryIO) -> None:
 
     from research.service.mcp.pipes import serve_stdio
 
+    gc.freeze()
+    gc.enable()
     async with anyio.create_task_group() as group:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             group.start_soon(_end_by, signals, group.cancel_scope)

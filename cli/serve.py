@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cli.options import Common
     from research.index import Index
     from research.service.options import ServeOptions
-    from research.service.server import Server
+    from research.service.server import IndexServer
 
 DETAILS = """
 Answers questions over HTTP (see /docs), as MCP tools at /mcp, and on a page for people at /. It listens on this
@@ -136,7 +136,7 @@ def _folder(path: Path) -> Path:
 def _serve(index: Index, options: ServeOptions, given: Common, *, open_page: bool) -> int:
     from ingest.job import start_job
     from research.service.assembly import assemble
-    from research.service.server import Server, address_of, listen
+    from research.service.server import IndexServer, address_of, listen
 
     _allow_many_files()
     made = assemble(index, options, start_job=start_job)
@@ -150,7 +150,7 @@ def _serve(index: Index, options: ServeOptions, given: Common, *, open_page: boo
 
                 webbrowser.open(link)
 
-        server = Server(made.service, made.app, on_started=started)
+        server = IndexServer(made.service, made.app, on_started=started)
         try:
             with _stopped_by_signals(server):
                 server.run([listening])
@@ -197,7 +197,7 @@ def _tell(index: Index, options: ServeOptions, given: Common, address: str, link
 
 
 @contextmanager
-def _stopped_by_signals(server: Server) -> Iterator[None]:
+def _stopped_by_signals(server: IndexServer) -> Iterator[None]:
     """Both ask it to end in good order; the second time at once."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 

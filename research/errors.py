@@ -23,6 +23,7 @@
     │   ├── ModelBusyError   1  too many requests, or the server is in trouble
     │   ├── ModelProtocolError 1  what came is no answer of a model, or half of one
     │   └── ContextTooLongError 1  the prompt is longer than the model takes
+    ├── ProblemError         1  a server refuses a request in words of its own: too many, too late, not allowed
     └── StoppedError       130  the user ended it
 
 Only `cli` turns these into words and exit codes; everything below raises them. What the machine says (a full disk, no
@@ -219,6 +220,14 @@ class ContextTooLongError(ModelError):
         super().__init__(message, hint=hint)
         self.window = window
         self.prompt_tokens = prompt_tokens
+
+
+class ProblemError(CtxError):
+    """A request that a server does not take. `problem` is the document that it answers with (`research.service`)."""
+
+    def __init__(self, message: str, *, hint: str = "", problem: object = None) -> None:
+        super().__init__(message, hint=hint)
+        self.problem = problem
 
 
 class StoppedError(CtxError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from research.models import MatchedRegion
 
@@ -16,9 +16,9 @@ _FILL = 46  # of 255: the text below stays readable
 _MARGIN = 0.006  # of the longest side, so that the frame does not touch the letters
 
 
-def framed(source: Path, regions: Sequence[MatchedRegion]) -> Image:
-    """The picture of a page with its regions framed; the best one has the thickest frame. Raises OSError if the file is
-    no picture."""
+def framed(source: Path | IO[bytes], regions: Sequence[MatchedRegion]) -> Image:
+    """The picture of a page with its regions framed; the best one has the thickest frame. Raises OSError if it is no
+    picture."""
     from PIL import Image, ImageDraw
 
     with Image.open(source) as stored:

@@ -57,7 +57,7 @@ def _beginning(question: str) -> Iterator[str]:
     yield f'<h1 class="hidden-text">{html_text(question) or "ctx"}</h1>'
     yield '<form action="/ask" method="get" role="search"><div class="ask-box">'
     yield '<label for="q" class="hidden-text">Question</label>'
-    yield f'<textarea id="q" name="q" rows="2" maxlength="20000" required>{html_text(question)}</textarea>'
+    yield f'<textarea id="q" name="q" rows="2" maxlength="3000" required>{html_text(question)}</textarea>'
     yield '<button class="primary">Ask</button></div></form>'
 
 

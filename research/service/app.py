@@ -62,6 +62,7 @@ def create_app(
         openapi_url="/openapi.json",
         separate_input_output_schemas=False,
         redirect_slashes=False,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would hold questions; ours do not
         responses={
             status: {"model": schemas.ProblemDocument, "description": words, "content": {MEDIA_TYPE: {}}}
             for status, words in _PROBLEMS.items()

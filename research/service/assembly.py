@@ -116,5 +116,6 @@ def _mcp(service: Service, start_job: StartJob, maker: TurnMaker) -> McpMount:
         return Toolbox(service, door, maker=maker)
 
     mount = McpMount(toolbox)
+    service.when_stopping.append(mount.begin_stop)
     service.when_closing.insert(0, mount.close)
     return mount

@@ -72,8 +72,9 @@ def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
                 super().on_message_complete()
 
         def on_response_complete(self) -> None:
+            another = bool(self.pipeline)  # it came before the end of this answer, and begins with it
             super().on_response_complete()
-            if not self.transport.is_closing() and not self.pipeline:
+            if not self.transport.is_closing() and not another:
                 silent[self] = None
 
         def _await_headers(self) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from starlette.responses import Response, StreamingResponse
 
 from research.errors import NothingFoundError
-from research.service.problems import Problem, ProblemError
+from research.service.problems import Problem, refused
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -104,7 +104,7 @@ class PdfFiles:
         found = os.fstat(descriptor)
         identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         if not stat.S_ISREG(found.st_mode) or self._digest(descriptor, identity) != info.sha256:
-            raise ProblemError(
+            raise refused(
                 Problem(
                     409,
                     "The file has changed",
@@ -139,9 +139,7 @@ def _span(wanted: str, size: int) -> tuple[int, int] | None:
     else:
         first, last = int(match["first"]), min(int(match["last"] or size - 1), size - 1)
     if first > last or first >= size:
-        raise ProblemError(
-            Problem(416, "There is no such part of the file", headers={"Content-Range": f"bytes */{size}"})
-        )
+        raise refused(Problem(416, "There is no such part of the file", headers={"Content-Range": f"bytes */{size}"}))
     return first, last
 
 

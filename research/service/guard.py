@@ -80,7 +80,8 @@ class Guard:
         asked = Asked.of(scope)
         state = scope.setdefault("state", {})
         name = state["request_id"] = request_id(asked.headers.get(b"x-request-id"))
-        state["traceparent"] = own_traceparent(taken_up(scope["headers"]))
+        # A recorder that has a span for this request has said so already (`Measured`).
+        state["traceparent"] = state.get("traceparent") or own_traceparent(taken_up(scope["headers"]))
         state["caller"] = None
         whence = self._rules.whence(asked.host, asked.origin, asked.headers.get(b"sec-fetch-site"))
         own: Headers = [(b"x-request-id", name.encode()), (b"traceparent", state["traceparent"].encode())]

@@ -21,7 +21,7 @@ from research.service.job import ADDRESS, Job
 from research.service.multipart import CLOSE, gone
 from research.service.multipart import MEDIA_TYPE as FORM
 from research.service.problems import MEDIA_TYPE as PROBLEM
-from research.service.problems import Problem, ProblemError
+from research.service.problems import Problem, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
 from research.service.schemas import Answer, Body, Name, ProblemDocument
 
@@ -116,10 +116,10 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
         caller = getattr(request.state, "caller", None)
         if caller is None or not caller.owner:
             hint = "ask whoever runs the server, or use a token of theirs"
-            raise ProblemError(Problem(403, "Only the owner may ingest", hint=hint))
+            raise refused(Problem(403, "Only the owner may ingest", hint=hint))
         if not options.allow_ingest:
             hint = "start the server with: ctx serve --allow-ingest; or ingest here with: ctx ingest PATH"
-            raise ProblemError(Problem(403, "This server does not ingest", hint=hint))
+            raise refused(Problem(403, "This server does not ingest", hint=hint))
 
     @router.post(
         ADDRESS,
@@ -148,7 +148,7 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
             job = jobs.submit(await run_in_threadpool(folder_job, folder, options.roots))
         else:
             hint = 'send PDFs as multipart/form-data in parts of the name `files`, or JSON: {"folder": "…"}'
-            raise ProblemError(Problem(415, "Neither an upload nor JSON", hint=hint))
+            raise refused(Problem(415, "Neither an upload nor JSON", hint=hint))
         response = json_response(jobs.document(job), 202)
         response.headers["Location"] = f"{ADDRESS}/{job.id}"
         return response
@@ -215,12 +215,12 @@ def folder_job(folder: str, roots: Sequence[FilePath]) -> Job:
     it exists."""
     if not roots:
         hint = "start the server with: ctx serve --allow-ingest --root DIR; or send the files"
-        raise ProblemError(Problem(403, "No folder may be ingested", hint=hint))
+        raise refused(Problem(403, "No folder may be ingested", hint=hint))
     # An absolute path stays what it is when it is joined.
     inside = [place for root in roots if is_inside(place := root / FilePath(folder), root)]
     if not inside:
         hint = "the folders that may be were named at the start: ctx serve --root DIR"
-        raise ProblemError(Problem(403, "This folder may not be ingested", hint=hint))
+        raise refused(Problem(403, "This folder may not be ingested", hint=hint))
     found = next((place for place in inside if os.path.isdir(place)), None)  # noqa: PTH112  is_dir() raises for some
     if found is None:
         raise NothingFoundError("there is no such folder below the roots", hint="check the spelling of the path")
@@ -237,7 +237,7 @@ async def _folder_of(request: Request, most: int) -> str:
             body += piece
             if len(body) > most:
                 hint = "a folder's name is all that is wanted"
-                raise ProblemError(Problem(413, "The request is too large", hint=hint, headers=CLOSE))
+                raise refused(Problem(413, "The request is too large", hint=hint, headers=CLOSE))
         return FolderBody.model_validate_json(bytes(body)).folder
     except ClientDisconnect:
         raise gone() from None

@@ -17,9 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from research.errors import ProblemError
 from research.observe.log import log_failure
 from research.service.job import ADDRESS, Follower, Job, Message, State, now
-from research.service.problems import Problem, ProblemError
+from research.service.problems import Problem, refused
 
 StartJob = Callable[[Sequence[Path]], "subprocess.Popen[bytes]"]
 
@@ -80,7 +81,7 @@ class JobRunner:
             job = self._jobs.get(job_id)
         if job is None:
             hint = f"GET {ADDRESS} lists the last {_KEPT}; a restart forgets them"
-            raise ProblemError(Problem(404, "There is no such job", hint=hint))
+            raise refused(Problem(404, "There is no such job", hint=hint))
         return job
 
     def document(self, job: Job) -> dict[str, Any]:
@@ -175,7 +176,7 @@ class JobRunner:
 
     def _check_room(self) -> None:
         if self._stopping:
-            raise ProblemError(Problem(503, "The server is stopping", headers={"Retry-After": str(_RETRY_SECONDS)}))
+            raise refused(Problem(503, "The server is stopping", headers={"Retry-After": str(_RETRY_SECONDS)}))
         if len(self._queue) + self._reserved >= self._most_waiting:
             raise _too_many("too many ingests wait already")
 
@@ -271,4 +272,4 @@ async def _woken(follower: Follower) -> bool:
 def _too_many(why: str) -> ProblemError:
     hint = f"try again in {_RETRY_SECONDS} seconds"
     headers = {"Retry-After": str(_RETRY_SECONDS)}
-    return ProblemError(Problem(429, "Too many ingests at once", why, hint, headers=headers))
+    return refused(Problem(429, "Too many ingests at once", why, hint, headers=headers))

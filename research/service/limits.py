@@ -14,8 +14,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from math import ceil
 from typing import TypeVar
 
+from research.errors import ProblemError
 from research.service.options import Limits
-from research.service.problems import Problem, ProblemError
+from research.service.problems import Problem, refused
 
 T = TypeVar("T")
 
@@ -60,13 +61,13 @@ class Turnstile:
             begun = self._threads.submit(context.run, work)
         except RuntimeError:  # it is closed
             self._leave()
-            raise ProblemError(Problem(503, "The server is stopping")) from None
+            raise refused(Problem(503, "The server is stopping")) from None
         begun.add_done_callback(ended)
         answer = asyncio.wrap_future(begun)
         done, _ = await asyncio.wait([answer], timeout=seconds)
         if not done:
             answer.add_done_callback(_look)
-            raise ProblemError(
+            raise refused(
                 Problem(
                     504,
                     "The question took too long",
@@ -83,7 +84,7 @@ class Turnstile:
     def _come_again(self, why: str) -> ProblemError:
         seconds = ceil(1 + self.waiting / (2 * self._limits.questions))
         headers = {"Retry-After": str(seconds)}
-        return ProblemError(
+        return refused(
             Problem(429, "Too many questions at once", why, f"try again in {seconds} seconds", headers=headers)
         )
 

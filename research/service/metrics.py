@@ -6,13 +6,16 @@ that a request names (`research.observe.trace`) and passes it on to all that hap
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, get_args
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.routing import Mount
 
+from research.observe.log import logger_of
 from research.observe.recorder import Recorder, RequestRecorder
 from research.observe.trace import TRACE, taken_up
 from research.service.job import State
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 NO_ROUTE = "none"
 """The route of a request that reached none: nothing has this path, or the guard turned it away."""
 
+_log = logger_of("requests")
 _CLIENT_GONE = 499  # by nginx's custom: whoever asked did not wait for an answer
 
 
@@ -51,7 +55,7 @@ class Measured:
         ended = self._recorder.request(scope["method"], trace) if self._recorder else None
         if (own := TRACE.get()) is not trace:  # a recorder has a span for it, which is what the answer should name
             scope.setdefault("state", {})["traceparent"] = own["traceparent"]
-        status = 0
+        status, begun = 0, perf_counter()
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -65,9 +69,19 @@ class Measured:
             status = status or 500  # as the server will answer
             raise
         finally:
+            route, status = route_of(scope), status or _CLIENT_GONE
             if ended is not None:
-                ended(route_of(scope), status or _CLIENT_GONE)
+                ended(route, status)
+            if _log.isEnabledFor(logging.INFO):
+                _log.info("%s", _line(scope, route, status, perf_counter() - begun))
             TRACE.reset(token)
+
+
+def _line(scope: MutableMapping[str, Any], route: str, status: int, seconds: float) -> str:
+    """A request in the log: never its path, which may name a document, nor its question."""
+    state = scope.get("state", {})
+    caller = getattr(state.get("caller"), "principal", "-")
+    return f"{scope['method']} {route} {status} {1000 * seconds:.1f} ms {state.get('request_id', '-')} {caller}"
 
 
 def route_of(scope: MutableMapping[str, Any]) -> str:

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from research.errors import is_full, next_step, unusable
+from research.errors import ProblemError, is_full, next_step, unusable
 from research.observe.log import logger_of
 from research.service.options import Limits
-from research.service.problems import Problem, ProblemError
+from research.service.problems import Problem, refused
 from research.service.upload_names import NAMELESS, safe_name
 from research.store.files import uploads
 from research.store.files.paths import IndexPaths
@@ -96,7 +96,7 @@ class Receiver:
             if not self._whole:
                 raise _malformed("it ends before its last boundary")
             if not self._received:
-                raise ProblemError(
+                raise refused(
                     Problem(422, "There is no file in the request", hint="send PDFs as parts of the name `files`")
                 )
             kept: list[Upload] = []
@@ -190,7 +190,7 @@ def discard(paths: IndexPaths, kept: list[Upload]) -> None:
 
 def too_large(limits: Limits) -> ProblemError:
     most = f"{limits.upload_bytes / (1 << 20):,.0f} MiB"
-    return ProblemError(
+    return refused(
         Problem(
             413,
             "The upload is too large",
@@ -203,7 +203,7 @@ def too_large(limits: Limits) -> ProblemError:
 
 def gone() -> ProblemError:
     """Nobody hears it; but what there was of the upload has to end somehow."""
-    return ProblemError(Problem(400, "The client went away", headers=CLOSE))
+    return refused(Problem(400, "The client went away", headers=CLOSE))
 
 
 CLOSE: Mapping[str, str] = {"Connection": "close"}
@@ -219,7 +219,7 @@ def _boundary(content_type: str) -> bytes:
 
 
 def _malformed(why: str) -> ProblemError:
-    return ProblemError(
+    return refused(
         Problem(
             400,
             "The upload cannot be read",
@@ -232,11 +232,11 @@ def _malformed(why: str) -> ProblemError:
 
 def _too_many(limits: Limits) -> ProblemError:
     most = f"a request may hold {limits.upload_files} files"
-    return ProblemError(Problem(413, "Too many files at once", most, "send them in several requests", headers=CLOSE))
+    return refused(Problem(413, "Too many files at once", most, "send them in several requests", headers=CLOSE))
 
 
 def _no_pdf(name: str) -> ProblemError:
-    return ProblemError(
+    return refused(
         Problem(415, "A file is no PDF", f"{name} does not begin like one", "ctx reads PDFs; nothing was taken")
     )
 
@@ -244,6 +244,6 @@ def _no_pdf(name: str) -> ProblemError:
 def _trouble(error: OSError) -> ProblemError:
     if is_full(error):
         hint = "free some space and send it again; nothing of it was kept"
-        return ProblemError(Problem(507, "The disk is full", error.strerror or "", hint))
+        return refused(Problem(507, "The disk is full", error.strerror or "", hint))
     found = unusable("the index cannot be written", error)
-    return ProblemError(Problem(503, "The upload cannot be kept", found.message, next_step(error) or found.hint))
+    return refused(Problem(503, "The upload cannot be kept", found.message, next_step(error) or found.hint))

@@ -22,6 +22,7 @@ from research.errors import (
     IndexUnusableError,
     ModelError,
     NothingFoundError,
+    ProblemError,
     UntrustedError,
     UsageError,
 )
@@ -75,17 +76,14 @@ class Problem:
         return json.dumps(self.to_dict(instance), ensure_ascii=False).encode("utf-8", "replace")
 
 
-class ProblemError(CtxError):
-    """Raised inside the service, where no error of ours says it better."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.detail or problem.title, hint=problem.hint)
-        self.problem = problem
+def refused(problem: Problem) -> ProblemError:
+    """To be raised inside the service, where no error of ours says it better."""
+    return ProblemError(problem.detail or problem.title, hint=problem.hint, problem=problem)
 
 
 def problem_of(error: BaseException) -> Problem:
     """What is told of an error."""
-    if isinstance(error, ProblemError):
+    if isinstance(error, ProblemError) and isinstance(error.problem, Problem):
         return error.problem
     if not isinstance(error, CtxError):
         return Problem(500, "Something unexpected happened", hint="the server's log says where: ctx serve --log-file")

@@ -32,7 +32,7 @@ _KEEP_ALIVE_SECONDS = 75
 STOP_JOB_SECONDS = 3.0  # of the time for the end, for what an ingest has begun
 
 
-class Server(uvicorn.Server):
+class IndexServer(uvicorn.Server):
     """uvicorn for one service. Made before the loop runs; `stop` may be called from a signal handler or a thread."""
 
     def __init__(self, service: Service, app: Any, *, on_started: Callable[[], object] | None = None) -> None:

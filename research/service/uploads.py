@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from starlette.requests import ClientDisconnect
 
-from research.errors import CtxError
+from research.errors import CtxError, ProblemError
 from research.observe.log import log_failure, logger_of
 from research.service.job import Job, JobFile, Message, State
 from research.service.multipart import CLOSE, Receiver, discard, gone, too_large
 from research.service.options import Limits
-from research.service.problems import Problem, ProblemError
+from research.service.problems import Problem, refused
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import get_document
 from research.store.files import uploads
@@ -59,7 +59,7 @@ class Uploads:
     async def receive(self, request: Request) -> list[Upload]:
         """The files of a request, all of them or none. Raises ProblemError, and then nothing is left."""
         if self._receiving >= _AT_ONCE:
-            raise ProblemError(
+            raise refused(
                 Problem(429, "Too many uploads at once", hint="try again in 5 seconds", headers={"Retry-After": "5"})
             )
         self._check_length(request)
@@ -184,7 +184,7 @@ class Uploads:
             yield bytes(buffer)
         except TimeoutError:
             hint = "send it again, over a connection that does not pause"
-            raise ProblemError(Problem(408, "The upload came too slowly", hint=hint, headers=CLOSE)) from None
+            raise refused(Problem(408, "The upload came too slowly", hint=hint, headers=CLOSE)) from None
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

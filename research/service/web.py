@@ -21,7 +21,7 @@ from research.errors import CtxError
 from research.service import schemas
 from research.service.answer_page import answer_page, problem_page
 from research.service.answers import json_response
-from research.service.problems import Problem, ProblemError, problem_of
+from research.service.problems import Problem, problem_of, refused
 
 if TYPE_CHECKING:
     from research.service.service import Service
@@ -100,7 +100,7 @@ def web_router(service: Service) -> APIRouter:
         if name in _SWAGGER and name not in static:
             static[name] = StaticFile.of(name, _swagger_file(name))
         if name not in static or name.endswith(".html"):
-            raise ProblemError(Problem(404, "There is no such file"))
+            raise refused(Problem(404, "There is no such file"))
         return static[name].response(request)
 
     @router.get("/ask", include_in_schema=False)
@@ -124,7 +124,7 @@ def _swagger_file(name: str) -> bytes:
     try:
         return files("fastapi_offline").joinpath("static", name).read_bytes()
     except (ModuleNotFoundError, OSError):
-        raise ProblemError(
+        raise refused(
             Problem(501, "The files of this page are missing", hint="pip install 'ctx-research[serve]'")
         ) from None
 
@@ -135,7 +135,7 @@ async def _ask(service: Service, request: Request) -> Response:
     question = " ".join(given["q"])
     try:
         if getattr(request.state, "caller", None) is None:  # the path is public, so that a form can be shown
-            raise ProblemError(_SIGN_IN)
+            raise refused(_SIGN_IN)
         if not question:
             return RedirectResponse("/", 303)
         body = schemas.AskBody.model_validate(_body(question, given))

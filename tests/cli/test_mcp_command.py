@@ -6,10 +6,12 @@ import base64
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,6 +98,17 @@ def test_the_other_tools(agent: Driver) -> None:
     assert HANDBOOK in agent.said("list_documents", name="handbook")
     beside = agent.call("get_page", document=HANDBOOK, page=7, around=1)
     assert [page["page"] for page in fields_of(beside)["pages"]] == [6, 7, 8]
+
+
+def test_fields_are_as_they_were_promised(agent: Driver) -> None:
+    schemas = {tool.name: tool.output_schema for tool in agent.do("list_tools").tools}
+    document = {"document": HANDBOOK, "max_tokens": 600}
+    arguments = {"ask": {"question": LEAVE}, "search": {"question": LEAVE}, "list_documents": {}}
+    for tool in ("ask", "search", "get_page", "list_documents", "outline"):
+        for text_in in ("content", "structured"):
+            fields = fields_of(agent.call(tool, text_in=text_in, **arguments.get(tool, document)))
+            jsonschema.validate(fields, schemas[tool])
+            assert ("text" in fields) == (text_in == "structured") != ("note" in fields)
 
 
 def test_a_picture_comes_as_a_picture(agent: Driver) -> None:
@@ -369,3 +382,22 @@ def test_wrong_usage(call: Callable[..., Ran], args: list[str], words: str) -> N
     ran = call("mcp", *args)
     assert ran.code == 2
     assert words in ran.err
+
+
+def test_the_readmes_lines_for_clients_can_be_read() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    section = text.split("## For agents (MCP)\n")[1].split("\n## ")[0]
+    blocks = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
+    desktop, editor, remote_editor = [json.loads(body) for kind, body in blocks if kind == "json"]
+    local, remote = [tomllib.loads(body) for kind, body in blocks if kind == "toml"]
+    assert desktop["mcpServers"]["ctx"]["args"][0] == editor["servers"]["ctx"]["args"][0] == "mcp"
+    assert local["mcp_servers"]["ctx"]["args"] == ["mcp"]
+    assert remote["mcp_servers"]["ctx"]["url"] == remote_editor["servers"]["ctx"]["url"]
+    for tool in READING:
+        assert f"`{tool}`" in section
+
+
+def test_a_person_who_starts_it_is_told_what_it_is_for(on_terminal: Callable[..., Ran], filled: Path) -> None:
+    ran = on_terminal(["mcp", "--index", str(filled)], typed=b"\x04")
+    assert ran.code == 0
+    assert "an agent's program starts this" in ran.out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -257,3 +258,20 @@ def test_a_client_that_goes_away_in_the_middle(shared: Served) -> None:
         while "ctx_questions_in_work 0.0" not in client.get("/metrics").text:
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+
+def test_a_log_has_a_line_a_request_and_nothing_that_was_asked(filled: Path, tmp_path: Path) -> None:
+    log = tmp_path / "ctx.log"
+    with started("--index", str(filled), "--port", "0", "--log-file", str(log)) as served:
+        with served.client() as client:
+            found = client.get(
+                "/api/search", params={"q": "subprime mortgages"}, headers={"X-Request-Id": "abc-1"}
+            ).json()
+            client.get(found["results"][0]["page_url"])
+        served.stop()
+    text = log.read_text()
+    assert re.search(r"GET /api/search 200 [\d.]+ ms abc-1 \w+", text)
+    assert "GET /api/documents/{doc_id}/pages/{page} 200" in text
+    assert "subprime" not in text
+    assert served.token not in text
+    assert found["results"][0]["doc_id"] not in text

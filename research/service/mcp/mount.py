@@ -12,7 +12,6 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from research.observe.log import log_failure
@@ -35,11 +34,11 @@ class McpMount:
 
     def __init__(self, make_toolbox: Callable[[], Toolbox]) -> None:
         self._make_toolbox = make_toolbox
-        self._starting = asyncio.Lock()
-        self._stopping = asyncio.Event()
+        self._closed = False
         self._toolbox: Toolbox | None = None
-        self._manager: StreamableHTTPSessionManager | None = None
-        self._running: asyncio.Task[None] | None = None
+        self._beginning: asyncio.Task[StreamableHTTPSessionManager] | None = None
+        self._running: asyncio.Task[None] | None = None  # the manager, from its beginning to its end
+        self._stopping = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -53,35 +52,43 @@ class McpMount:
             return
         await manager.handle_request(scope, receive, _InUtf8(send))
 
+    def begin_stop(self) -> None:
+        """Nothing begins any more, and ingests end in good order: whoever waits for one hears how. Does not wait."""
+        self._closed = True
+        for ingest in self._toolbox.ingests if self._toolbox is not None else ():
+            ingest.stop()
+
     async def close(self) -> None:
-        """End what runs, within a few seconds. Nothing begins afterwards."""
-        self._stopping.set()
-        async with self._starting:
-            running, self._manager = self._running, None
-        if running is not None:
-            done, _ = await asyncio.wait([running], timeout=_STOP_SECONDS)
-            if not done:
-                running.cancel()
-                with suppress(asyncio.CancelledError):
-                    await running
+        """End what runs, within a few seconds."""
+        self.begin_stop()
+        if self._beginning is not None:
+            await asyncio.wait([self._beginning])
         if self._toolbox is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._toolbox.stop_ingests)
+        self._stopping.set()
+        if self._running is not None:
+            done, _ = await asyncio.wait([self._running], timeout=_STOP_SECONDS)
+            if not done:
+                self._running.cancel()
+                await asyncio.wait([self._running])
 
     async def _started(self) -> StreamableHTTPSessionManager | None:
-        """The manager, made by the first request; None once it has ended. One whose task failed is made again."""
-        if not self._runs():
-            async with self._starting:
-                if not self._runs() and not self._stopping.is_set():
-                    # To import the SDK takes half a second, which the event loop must not stand still for.
-                    manager = await asyncio.get_running_loop().run_in_executor(None, self._made)
-                    ready = asyncio.Event()
-                    self._running = asyncio.create_task(self._run(manager, ready))
-                    await ready.wait()
-                    self._manager = manager
-        return self._manager
+        """The manager, which the first request begins and does not take with it if it goes away; None at the end. One
+        that failed is made again."""
+        if self._closed:
+            return None
+        begun = self._beginning
+        if begun is None or (begun.done() and (self._running is None or self._running.done())):
+            begun = self._beginning = asyncio.create_task(self._begin())
+        return await asyncio.shield(begun)
 
-    def _runs(self) -> bool:
-        return self._manager is not None and self._running is not None and not self._running.done()
+    async def _begin(self) -> StreamableHTTPSessionManager:
+        # To import the SDK takes half a second, which the event loop must not stand still for.
+        manager = await asyncio.get_running_loop().run_in_executor(None, self._made)
+        ready = asyncio.Event()
+        self._running = asyncio.create_task(self._run(manager, ready))
+        await ready.wait()
+        return manager
 
     def _made(self) -> StreamableHTTPSessionManager:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import stat
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from research.errors import NothingFoundError
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from research.models import Item, PageView
 
 _TRIES = 12
-_JPEG_QUALITY = 80
+_JPEG, _JPEG_BEGINS, _JPEG_QUALITY = "image/jpeg", b"\xff\xd8\xff", 80
+_MOST_IMAGE = 64 * 1024 * 1024
 NO_TEXT = "(no text on this page; page_image shows it)"
 
 
@@ -51,18 +53,14 @@ def page_image(
     """A page's picture, with the places framed that fit a question."""
     view = index.page(document, page, question=question)
     item = view.item
-    path = Path(str(item.metadata["image_path"]))
-    words = f"{short_name(str(item.metadata['filename']))}, page {item.ref.part} of {view.num_pages} | {item.ref}"
-    missing = NothingFoundError(
-        f"page {item.ref.part} of {short_name(str(item.metadata['filename']))} has no picture in the index",
-        hint="read its text with get_page",
-    )
-    if not item.metadata["image_path"] or not path.is_file():
-        raise missing
+    name = short_name(str(item.metadata["filename"]))
+    words = f"{name}, page {item.ref.part} of {view.num_pages} | {item.ref}"
     try:
-        picture = _picture(path, item if question is not None else None, max_side)
+        picture = _picture(str(item.metadata["image_path"]), item if question is not None else None, max_side)
     except OSError:
-        raise missing from None
+        raise NothingFoundError(
+            f"page {item.ref.part} of {name} has no picture in the index", hint="read its text with get_page"
+        ) from None
     if question is not None:
         count = len(item.regions)
         words += f"\n{count} {'place is' if count == 1 else 'places are'} framed in red; the thickest frame fits best."
@@ -72,21 +70,34 @@ def page_image(
     return Reply("\n".join([words, *notes]), None, picture)
 
 
-def _picture(path: Path, item: Item | None, max_side: int) -> Picture:
-    """As it is stored, unless something is drawn on it or it is to be smaller."""
+def _picture(path: str, item: Item | None, max_side: int) -> Picture:
+    """As it is stored, unless something is drawn on it or it is to be smaller. Raises OSError if there is none."""
     from PIL import Image
 
     from research.pictures import framed
 
-    with Image.open(path) as stored:
+    data = _stored(path)
+    with Image.open(io.BytesIO(data)) as stored:
         small_enough = max(stored.size) <= max_side
     if small_enough and not (item and item.regions):
-        return Picture(path.read_bytes(), "image/jpeg")
-    drawn = framed(path, item.regions if item else ())
+        return Picture(data, _JPEG)
+    drawn = framed(io.BytesIO(data), item.regions if item else ())
     drawn.thumbnail((max_side, max_side))
-    data = io.BytesIO()
-    drawn.save(data, "JPEG", quality=_JPEG_QUALITY)
-    return Picture(data.getvalue(), "image/jpeg")
+    made = io.BytesIO()
+    drawn.save(made, "JPEG", quality=_JPEG_QUALITY)
+    return Picture(made.getvalue(), _JPEG)
+
+
+def _stored(path: str) -> bytes:
+    """A file of the index. Not through a link, which may have come with it, and nothing but a JPEG."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_IMAGE:
+            raise OSError("no picture")
+        data = file.read()
+    if not data.startswith(_JPEG_BEGINS):
+        raise OSError("no JPEG")
+    return data
 
 
 class _Reading:

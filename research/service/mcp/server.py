@@ -88,7 +88,7 @@ class _Handlers:
                 values["text_in"] = text_in
             reply = await self._run(tool, values, words, ctx)
         except CtxError as error:
-            log.info("tool %s: %s", quoted(params.name), type(error).__name__)
+            log.info("tool %s: %s", params.name if params.name in tools else "unknown", type(error).__name__)
             return _error(words.told(self._of_empty(error, words)))
         except Exception as error:  # noqa: BLE001  a mistake of ours costs the call, not the connection
             log_failure("mcp", f"the tool {params.name}", error)

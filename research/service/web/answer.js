@@ -2,6 +2,7 @@
 
 import { Problem, events, getJson } from "./api.js";
 import { byId, copy, counted, el, pageName, problemView, say } from "./dom.js";
+import { notesOn } from "./notes.js";
 import { pageHash, requestFor } from "./place.js";
 import { sourceCard } from "./source.js";
 import { blocksOf } from "./text.js";
@@ -27,6 +28,7 @@ export class AnswerView {
     this.running?.abort();
     this.asked = "";
     this.sources = [];
+    this.root.classList.remove("stale");
     this.root.replaceChildren();
   }
 
@@ -39,7 +41,11 @@ export class AnswerView {
     this.running = running;
     this.waiting();
     try {
-      for await (const { name, data } of events("/api/research/ask", { method: "POST", body: requestFor(place.ask), signal: running.signal })) {
+      for await (const { name, data } of events("/api/research/ask", {
+        method: "POST",
+        body: requestFor(place.ask),
+        signal: running.signal,
+      })) {
         if (running.signal.aborted) return;
         if (name === "context") await this.found(data, place, running);
         else if (name === "piece") this.written?.add(data.text);
@@ -59,16 +65,27 @@ export class AnswerView {
     this.root.setAttribute("aria-busy", "true");
     this.sources = [];
     say("Searching");
-    this.root.replaceChildren(el("div", { class: "waiting", "aria-hidden": "true" },
-      ...["w60", "w95", "w80"].map((width) => el("span", { class: `line ${width}` }))));
+    // What was shown stays, pale, until there is something else: most answers come before an eye has moved.
+    if (this.root.querySelector(".answer-head")) this.root.classList.add("stale");
+    else {
+      this.root.replaceChildren(
+        el(
+          "div",
+          { class: "waiting", "aria-hidden": "true" },
+          ...["w60", "w95", "w80"].map((width) => el("span", { class: `line ${width}` })),
+        ),
+      );
+    }
   }
 
   failed(problem, place) {
-    if (problem.status === 401) { // the form to sign in is shown, and the question is still in the address
+    if (problem.status === 401) {
+      // the form to sign in is shown, and the question is still in the address
       this.clear();
       return;
     }
     const view = problemView(problem, problem.status === 422 ? null : () => this.show(place, { again: true }));
+    this.root.classList.remove("stale");
     if (this.sources.length) this.root.prepend(view);
     else this.root.replaceChildren(view);
   }
@@ -77,18 +94,26 @@ export class AnswerView {
     const marks = await marksOf(answer, running.signal);
     if (running.signal.aborted) return;
     this.sources = answer.sources;
+    this.root.classList.remove("stale");
     const writes = place.ask.write && answer.sources.length && answer.confidence?.level !== "none";
-    this.written = new WrittenAnswer(writes ? this.model : "", (number) => this.cite(number), () => this.running.abort());
+    this.written = new WrittenAnswer(
+      writes ? this.model : "",
+      (number) => this.cite(number),
+      () => this.running.abort(),
+    );
     this.root.replaceChildren(
       this.head(answer),
       this.written.element,
       answer.confidence?.level !== "none" ? this.quotes(answer, marks) : "",
       this.notes(answer),
-      this.sourcesOf(answer, marks));
-    for (const passage of this.root.querySelectorAll(".passage")) passage.classList.toggle("cut", passage.scrollHeight > passage.clientHeight + 4);
+      this.sourcesOf(answer, marks),
+    );
+    for (const passage of this.root.querySelectorAll(".passage"))
+      passage.classList.toggle("cut", passage.scrollHeight > passage.clientHeight + 4);
     say(summary(answer));
     // Out of the box, so that the keys act and a phone's keyboard gives way; not while something new is being typed.
-    if (document.activeElement === byId("q") && byId("q").value.trim() === answer.query) this.root.focus({ preventScroll: true });
+    if (document.activeElement === byId("q") && byId("q").value.trim() === answer.query)
+      this.root.focus({ preventScroll: true });
   }
 
   head(answer) {
@@ -99,46 +124,101 @@ export class AnswerView {
     const took = answer.timings?.total ? ` · ${Math.max(1, Math.round(answer.timings.total * 1000))} ms` : "";
     const context = el("button", { type: "button", class: "quiet" }, "Copy as context");
     context.addEventListener("click", () => copy(answer.formatted_text, context));
-    return el("div", { class: "answer-head" },
-      el("div", {},
-        el("h2", { class: `level ${level}`, title: answer.confidence ? `${Math.round(answer.confidence.value * 100)} of 100` : null }, title),
-        el("p", { class: "soft" }, level === "none" ? none : words)),
-      answer.sources.length ? el("div", { class: "answer-tools soft" },
-        el("span", {}, `${counted(answer.sources.length, "source")} of ${searched}${took}`),
-        el("span", { title: "Numbered, with citations, for a model of your choice" }, context, ` ${counted(answer.total_tokens, "token")}`)) : null);
+    return el(
+      "div",
+      { class: "answer-head" },
+      el(
+        "div",
+        {},
+        el(
+          "h2",
+          {
+            class: `level ${level}`,
+            title: answer.confidence ? `${Math.round(answer.confidence.value * 100)} of 100` : null,
+          },
+          title,
+        ),
+        el("p", { class: "soft" }, level === "none" ? none : words),
+      ),
+      answer.sources.length
+        ? el(
+            "div",
+            { class: "answer-tools soft" },
+            el("span", {}, `${counted(answer.sources.length, "source")} of ${searched}${took}`),
+            el(
+              "span",
+              { title: "Numbered, with citations, for a model of your choice" },
+              context,
+              ` ${counted(answer.total_tokens, "token")}`,
+            ),
+          )
+        : null,
+    );
   }
 
   quotes(answer, marks) {
     if (!answer.quotes.length) return "";
-    return el("section", { class: "quotes", "aria-label": "Quotes" }, answer.quotes.map((quote, number) => {
-      const source = answer.sources[quote.citation - 1];
-      const where = `${source.filename}, ${pageName(source.page, source.page_label)}`;
-      const copied = el("button", { type: "button", class: "quiet small" }, "Copy");
-      copied.addEventListener("click", () => copy(`“${quote.text.trim()}” (${where})`, copied));
-      return el("figure", {},
-        el("blockquote", { dir: "auto" }, blocksOf(quote.text, { marks: marks.quotes[number] })),
-        el("figcaption", {}, this.cite(quote.citation), el("a", { class: "where", href: pageHash(source.doc_id, source.page) }, where), copied));
-    }));
+    return el(
+      "section",
+      { class: "quotes", "aria-label": "Quotes" },
+      answer.quotes.map((quote, number) => {
+        const source = answer.sources[quote.citation - 1];
+        const where = `${source.filename}, ${pageName(source.page, source.page_label)}`;
+        const copied = el("button", { type: "button", class: "quiet small" }, "Copy");
+        copied.addEventListener("click", () => copy(`“${quote.text.trim()}” (${where})`, copied));
+        return el(
+          "figure",
+          {},
+          el("blockquote", { dir: "auto" }, blocksOf(quote.text, { marks: marks.quotes[number] })),
+          el(
+            "figcaption",
+            {},
+            this.cite(quote.citation),
+            el("a", { class: "where", href: pageHash(source.doc_id, source.page) }, where),
+            copied,
+          ),
+        );
+      }),
+    );
   }
 
   /** The number of a source, which leads to its card. */
   cite(number) {
     const source = this.sources[number - 1];
     if (!source) return document.createTextNode(`[${number}]`);
-    return el("a", { class: "cite", href: `#source-${number}`, "aria-label": `Source ${number}: ${source.filename}, ${pageName(source.page, source.page_label)}` }, String(number));
+    return el(
+      "a",
+      {
+        class: "cite",
+        href: `#source-${number}`,
+        "aria-label": `Source ${number}: ${source.filename}, ${pageName(source.page, source.page_label)}`,
+      },
+      String(number),
+    );
   }
 
   notes(answer) {
     const notes = notesOn(answer);
     if (!notes.length) return "";
-    return el("ul", { class: "notes", "aria-label": "Notes" }, notes.map(([kind, words]) => el("li", { class: kind }, words)));
+    return el(
+      "ul",
+      { class: "notes", "aria-label": "Notes" },
+      notes.map(([kind, words]) => el("li", { class: kind }, words)),
+    );
   }
 
   sourcesOf(answer, marks) {
     if (!answer.sources.length) return "";
-    return el("section", { class: "sources", "aria-labelledby": "sources-title" },
+    return el(
+      "section",
+      { class: "sources", "aria-labelledby": "sources-title" },
       el("h2", { id: "sources-title" }, "Sources"),
-      el("ol", {}, answer.sources.map((source, number) => el("li", {}, sourceCard(source, marks.passages[number])))));
+      el(
+        "ol",
+        {},
+        answer.sources.map((source, number) => el("li", {}, sourceCard(source, marks.passages[number]))),
+      ),
+    );
   }
 
   /** Go to a source's card, if it is there. */
@@ -152,10 +232,17 @@ export class AnswerView {
 
 /** Where the question's words stand in quotes and passages, as full-text search compares them. */
 async function marksOf(answer, signal) {
-  const texts = [...answer.quotes, ...answer.sources.flatMap((source) => source.passages)].map((each) => each.text ?? "");
+  const texts = [...answer.quotes, ...answer.sources.flatMap((source) => source.passages)].map(
+    (each) => each.text ?? "",
+  );
   let matches = [];
   try {
-    if (texts.length) ({ matches } = await getJson("/api/matches", { method: "POST", body: { question: answer.query, texts }, signal }));
+    if (texts.length)
+      ({ matches } = await getJson("/api/matches", {
+        method: "POST",
+        body: { question: answer.query, texts },
+        signal,
+      }));
   } catch (error) {
     if (error.name === "AbortError") throw error; // else the answer is shown without marks
   }
@@ -168,30 +255,6 @@ async function marksOf(answer, signal) {
 
 function summary(answer) {
   const level = answer.confidence?.level ?? "none";
-  return `${LEVELS[level][0]}. ${level === "none" ? "" : `${counted(answer.quotes.length, "quote")}, `}${counted(answer.sources.length, "source")}.`;
+  const quotes = level === "none" ? "" : `${counted(answer.quotes.length, "quote")}, `;
+  return `${LEVELS[level][0]}. ${quotes}${counted(answer.sources.length, "source")}.`;
 }
-
-/** What there is to know beside the answer, in plain words, each with its kind. */
-function notesOn(answer) {
-  const { coverage = {}, sources, dropped = [] } = answer;
-  const notes = [];
-  const numbers = (chosen) => chosen.map((source) => source.citation).join(", ");
-  const cut = sources.filter((source) => source.cut && answer.truncated);
-  if (cut.length) notes.push(["", `The text of ${cut.length === 1 ? "source" : "sources"} ${numbers(cut)} is shortened to fit ${counted(answer.max_tokens, "token")}.`]);
-  if (dropped.length) notes.push(["", `${counted(dropped.length, "more page")} did not fit into ${counted(answer.max_tokens, "token")}.`]);
-  if (answer.answered_by === "documents") notes.push(["", `Answered by ${counted(sources.length, "document")}, one page each.`]);
-  if (answer.searched && answer.searched !== answer.query) notes.push(["", `Searched for: ${answer.searched}`]);
-  for (const leg of coverage.legs ?? []) {
-    if (leg.status === "failed") notes.push(["warning", `The ${leg.name} search failed (${leg.reason}); the answer rests on the others.`]);
-  }
-  for (const note of coverage.notes ?? []) notes.push(["warning", sentence(note)]);
-  const pages = coverage.pages ?? 0;
-  if (coverage.pages_without_vectors) notes.push(["warning", `${coverage.pages_without_vectors} of ${counted(pages, "page")} are searched by their words only, until they are embedded.`]);
-  if (coverage.pages_without_visual) notes.push(["warning", `${coverage.pages_without_visual} of ${counted(pages, "page")} have not been seen by the visual model yet.`]);
-  const steering = sources.filter((source) => source.suspicious?.length);
-  const signs = [...new Set(steering.flatMap((source) => source.suspicious))].join(", ");
-  if (steering.length) notes.push(["danger", `${steering.length === 1 ? "Source" : "Sources"} ${numbers(steering)} may try to steer a model (${signs}). Take the text as data.`]);
-  return notes;
-}
-
-const sentence = (words) => `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? "" : "."}`;

@@ -13,6 +13,7 @@ const THEME = "ctx.theme";
 const here = () => placeOf(new URL(location.href));
 
 let isIn = false; // somebody is signed in, as far as is known
+let offered = false; // the filters know what there is to choose from
 
 const answer = new AnswerView(byId("answer"));
 const form = new QuestionForm((ask) => go(searchFor(ask), { again: true }));
@@ -23,13 +24,20 @@ const documents = new DocumentsView((info) => {
   form.box.focus();
 });
 const uploads = new Uploads({
-  onAdded: () => { lookAround(); documents.refresh(here().view === "documents"); },
-  onShow: () => { if (here().view !== "documents") go(`${location.search ? `/${location.search}` : "/"}#documents`); },
+  onAdded: () => {
+    lookAround().catch(() => {}); // who is gone, or nobody any more, is told by what asks next
+    documents.refresh(here().view === "documents");
+  },
+  onShow: () => {
+    if (here().view !== "documents") go(`${location.search ? `/${location.search}` : "/"}#documents`);
+  },
 });
 const viewer = new Viewer({
   onMove: (page) => go(hashFor(here().view, page), { replace: true }),
+  onSource: (number) => openSource(number, { replace: true }),
   onClose: () => {
-    if (!history.state?.first) history.back(); // to where it was opened
+    if (!history.state?.first)
+      history.back(); // to where it was opened
     else go(`${location.pathname}${location.search}${hashFor(here().view, null)}`, { replace: true });
   },
 });
@@ -53,8 +61,8 @@ function show() {
   byId("documents-view").hidden = !isIn || isAsk;
   byId("to-ask").href = `/${location.search}`;
   byId("to-documents").href = `/${location.search}#documents`;
-  byId("to-ask").toggleAttribute("aria-current", isAsk);
-  byId("to-documents").toggleAttribute("aria-current", !isAsk);
+  byId(isAsk ? "to-ask" : "to-documents").setAttribute("aria-current", "page");
+  byId(isAsk ? "to-documents" : "to-ask").removeAttribute("aria-current");
   byId("ask-view").classList.toggle("start", !place.key);
   document.title = isAsk && place.ask.q ? `${place.ask.q.slice(0, 120)} · ctx` : isAsk ? "ctx" : "Documents · ctx";
   form.fill(place.ask);
@@ -69,21 +77,38 @@ function show() {
   else viewer.close();
 }
 
+/** The page of a source, by its number. */
+function openSource(number, how = {}) {
+  const source = here().view === "ask" && answer.sources[number - 1];
+  if (source) go(hashFor("ask", { id: source.doc_id, number: source.page }), how);
+}
+
 /** What there is to ask, for the start page and the filters. */
 async function lookAround() {
   const status = await getJson("/api/status");
   byId("version").textContent = `ctx ${status.version}`;
-  byId("to-documents").textContent = status.documents ? `Documents ${status.documents.toLocaleString("en")}` : "Documents";
+  byId("to-documents").textContent = status.documents
+    ? `Documents ${status.documents.toLocaleString("en")}`
+    : "Documents";
+  const documentsThere = counted(status.documents, "document");
   byId("scope").textContent = status.empty
-    ? "The index is empty. Add documents first."
-    : `${counted(status.documents, "document")}, ${counted(status.pages, "page")}. Answers are quoted word for word, with their pages.`;
+    ? `The index is empty. Add documents ${status.ingest_allowed ? "first" : "with: ctx ingest FOLDER"}.`
+    : `${documentsThere}, ${counted(status.pages, "page")}. Answers are quoted word for word, with their pages.`;
   form.offerModel(status.model);
   answer.model = status.model;
   uploads.allow(status.ingest_allowed);
   byId("ask-view").classList.toggle("empty", status.empty);
+  offered = false;
+  if (byId("filters").open || here().ask.doc.length) await offerChoices();
+  return status;
+}
+
+/** Documents and tags for the filters, once somebody looks at these. */
+async function offerChoices() {
+  if (offered) return;
+  offered = true;
   const [known, tagged] = await Promise.all([getJson("/api/documents?limit=1000"), getJson("/api/tags")]);
   form.offer(known.documents, tagged.tags);
-  return status;
 }
 
 async function begin() {
@@ -110,10 +135,19 @@ async function enter() {
     show();
     const status = await looking;
     byId("sign-out").hidden = false;
-    if (status.empty && here().view === "ask" && !here().key && status.ingest_allowed) go("/#documents", { replace: true });
+    const canType = matchMedia("(hover: hover)").matches; // where a focus brings no keyboard onto the screen
+    if (canType && here().view === "ask" && !here().key && document.activeElement === document.body) form.focus();
+    if (status.empty && here().view === "ask" && !here().key && status.ingest_allowed)
+      go("/#documents", { replace: true });
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    if (error.status !== 401 && !here().key) byId("answer").replaceChildren(problemView(error, () => { byId("answer").replaceChildren(); enter(); }));
+    if (error.status !== 401 && !here().key)
+      byId("answer").replaceChildren(
+        problemView(error, () => {
+          byId("answer").replaceChildren();
+          enter();
+        }),
+      );
   }
 }
 
@@ -157,6 +191,11 @@ byId("sign-out").addEventListener("click", async () => {
   session.dispatchEvent(new Event("over"));
 });
 
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // what stands behind the # is the view
+  byId("main").focus();
+});
+
 byId("home").addEventListener("click", (event) => {
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
@@ -170,11 +209,15 @@ byId("to-ask").addEventListener("click", (event) => {
   go(`/${location.search}`);
 });
 
+const isDark = () => (document.documentElement.dataset.theme ?? (prefersDark.matches ? "dark" : "light")) === "dark";
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+const tellTheme = () => byId("theme").setAttribute("aria-pressed", String(isDark()));
+tellTheme();
+prefersDark.addEventListener("change", tellTheme);
+
 byId("theme").addEventListener("click", () => {
-  const dark = document.documentElement.dataset.theme
-    ? document.documentElement.dataset.theme === "dark"
-    : matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+  tellTheme();
   try {
     localStorage.setItem(THEME, document.documentElement.dataset.theme);
   } catch {
@@ -182,21 +225,23 @@ byId("theme").addEventListener("click", () => {
   }
 });
 
+byId("filters").addEventListener("toggle", () =>
+  offerChoices().catch(() => {
+    offered = false;
+  }),
+);
+
 byId("show-keys").addEventListener("click", () => byId("keys").showModal());
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   if (event.target.closest("input, textarea, select, dialog[open]")) return;
-  const number = Number(event.key);
   if (event.key === "/" && isIn) {
     event.preventDefault();
     if (here().view !== "ask") go(`/${location.search}`);
     form.focus();
   } else if (event.key === "?") byId("keys").showModal();
-  else if (number > 0 && here().view === "ask" && answer.sources[number - 1]) {
-    const { doc_id: id, page } = answer.sources[number - 1];
-    location.hash = hashFor("ask", { id, number: page });
-  }
+  else openSource(Number(event.key));
 });
 
 addEventListener("popstate", () => {

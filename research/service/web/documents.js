@@ -13,7 +13,7 @@ export class DocumentsView {
   /** `onAsk` gets a document to ask alone. */
   constructor(onAsk) {
     this.onAsk = onAsk;
-    this.list = byId("documents");
+    this.list = byId("document-list");
     this.tags = new Set();
     this.isStale = true;
     byId("find").addEventListener("input", () => {
@@ -40,7 +40,10 @@ export class DocumentsView {
     try {
       const asked = new URLSearchParams({ q: byId("find").value.trim(), limit: AT_ONCE, offset });
       for (const tag of this.tags) asked.append("tag", tag);
-      const [found, known] = await Promise.all([getJson(`/api/documents?${asked}`, { signal }), getJson("/api/tags", { signal })]);
+      const [found, known] = await Promise.all([
+        getJson(`/api/documents?${asked}`, { signal }),
+        getJson("/api/tags", { signal }),
+      ]);
       this.drawTags(known.tags);
       this.draw(found, offset);
     } catch (error) {
@@ -53,12 +56,21 @@ export class DocumentsView {
 
   drawTags(tags) {
     for (const tag of this.tags) if (!tags.some((each) => each.tag === tag)) this.tags.delete(tag);
-    byId("tags").replaceChildren(...tags.map(({ tag, documents }) => el("button", {
-      type: "button",
-      class: "entry",
-      "aria-pressed": String(this.tags.has(tag)),
-      on: { click: () => this.toggle(tag) },
-    }, tag, el("span", { class: "soft" }, ` ${documents}`))));
+    byId("tags").replaceChildren(
+      ...tags.map(({ tag, documents }) =>
+        el(
+          "button",
+          {
+            type: "button",
+            class: "entry",
+            "aria-pressed": String(this.tags.has(tag)),
+            on: { click: () => this.toggle(tag) },
+          },
+          tag,
+          el("span", { class: "soft" }, ` ${documents}`),
+        ),
+      ),
+    );
   }
 
   toggle(tag) {
@@ -73,33 +85,80 @@ export class DocumentsView {
     byId("documents-tools").hidden = !total && !filtered;
     const rows = documents.map((each) => this.row(each));
     if (offset) this.list.querySelector("ul").append(...rows);
-    else this.list.replaceChildren(total ? el("ul", { class: "documents" }, rows) : el("p", { class: "soft" }, filtered ? "No document has that name, title and tags." : "There are no documents yet."));
+    else
+      this.list.replaceChildren(
+        total
+          ? el("ul", { class: "documents" }, rows)
+          : el(
+              "p",
+              { class: "soft" },
+              filtered ? "No document has that name, title and tags." : "There are no documents yet.",
+            ),
+      );
     this.list.querySelector(".load-more")?.remove();
     const shown = offset + documents.length;
     if (shown < total) {
-      this.list.append(el("button", { type: "button", class: "load-more", on: { click: () => this.load(shown) } }, `Show more of ${counted(total, "document")}`));
+      this.list.append(
+        el(
+          "button",
+          { type: "button", class: "load-more", on: { click: () => this.load(shown) } },
+          `Show more of ${counted(total, "document")}`,
+        ),
+      );
     }
   }
 
   row(info) {
     const title = info.title || info.filename;
-    const picture = el("img", { src: info.thumbnail_url, alt: "", loading: "lazy", decoding: "async", width: "181", height: "256" });
+    const picture = el("img", {
+      src: info.thumbnail_url,
+      alt: "",
+      loading: "lazy",
+      decoding: "async",
+      width: "181",
+      height: "256",
+    });
     picture.addEventListener("error", () => picture.replaceWith(icon("file")));
     const added = new Date(info.timestamp);
-    const when = Number.isNaN(added.getTime()) ? "" : added.toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
-    const facts = [title === info.filename ? "" : info.filename, counted(info.num_pages, "page"), when ? `added ${when}` : ""].filter(Boolean);
+    const when = Number.isNaN(added.getTime())
+      ? ""
+      : added.toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
+    const facts = [
+      title === info.filename ? "" : info.filename,
+      counted(info.num_pages, "page"),
+      when ? `added ${when}` : "",
+    ].filter(Boolean);
     const [button, body] = this.outline(info);
-    return el("li", { class: "document" },
+    return el(
+      "li",
+      { class: "document" },
       el("a", { class: "thumbnail", href: link(info.doc_id, 1), tabindex: "-1", "aria-hidden": "true" }, picture),
-      el("div", {},
+      el(
+        "div",
+        {},
         el("h2", { dir: "auto" }, el("a", { href: link(info.doc_id, 1) }, title)),
         el("p", { class: "soft" }, facts.join(" · ")),
-        info.tags.length ? el("p", { class: "entries" }, info.tags.map((tag) => el("span", { class: "entry" }, tag))) : null,
-        el("div", { class: "document-tools" },
-          el("button", { type: "button", class: "quiet small", on: { click: () => this.onAsk(info) } }, "Ask this document"),
+        info.tags.length
+          ? el(
+              "p",
+              { class: "entries" },
+              info.tags.map((tag) => el("span", { class: "entry" }, tag)),
+            )
+          : null,
+        el(
+          "div",
+          { class: "document-tools" },
+          el(
+            "button",
+            { type: "button", class: "quiet small", on: { click: () => this.onAsk(info) } },
+            "Ask this document",
+          ),
           button,
-          el("a", { class: "button quiet small", href: info.file_url, target: "_blank", rel: "noopener" }, "PDF")),
-        body));
+          el("a", { class: "button quiet small", href: info.file_url, target: "_blank", rel: "noopener" }, "PDF"),
+        ),
+        body,
+      ),
+    );
   }
 
   /** A button, and what it shows. */
@@ -127,7 +186,16 @@ function outlineList(found, id) {
   const entries = found.entries.length
     ? found.entries.map((entry) => ({ ...entry, words: entry.title }))
     : found.pages.map((page) => ({ ...page, level: 1, words: page.text }));
-  return el("ol", {}, entries.map((entry) => el("li", { class: `level-${Math.min(entry.level, 4)}` },
-    el("a", { href: link(id, entry.page), dir: "auto" }, entry.words || pageName(entry.page, entry.page_label)),
-    el("span", { class: "soft", title: pageName(entry.page, entry.page_label) }, `p. ${entry.page}`))));
+  return el(
+    "ol",
+    {},
+    entries.map((entry) =>
+      el(
+        "li",
+        { class: `level-${Math.min(entry.level, 4)}` },
+        el("a", { href: link(id, entry.page), dir: "auto" }, entry.words || pageName(entry.page, entry.page_label)),
+        el("span", { class: "soft", title: pageName(entry.page, entry.page_label) }, `p. ${entry.page}`),
+      ),
+    ),
+  );
 }

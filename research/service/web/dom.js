@@ -8,21 +8,28 @@ const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /** Text as it may be shown: without characters that nobody sees or that turn what is read. */
 export function visible(text) {
-  return String(text ?? "").replace(HIDDEN, "").replace(CONTROL, "�");
+  return String(text ?? "")
+    .replace(HIDDEN, "")
+    .replace(CONTROL, "�");
 }
 
-/** An element. `class`, `on` (listeners), `data`, properties and attributes by their names; children are nodes or text. */
+/** An element: `class`, `on` (listeners), `data` and attributes by their names; children are nodes or text. */
 export function el(tag, given = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(given)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "class") made.className = value;
-    else if (name === "on") for (const [event, listener] of Object.entries(value)) made.addEventListener(event, listener);
+    else if (name === "on")
+      for (const [event, listener] of Object.entries(value)) made.addEventListener(event, listener);
     else if (name === "data") Object.assign(made.dataset, value);
     else made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false)
-    .map((child) => (child instanceof Node ? child : visible(child))));
+  made.append(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== null && child !== undefined && child !== false)
+      .map((child) => (child instanceof Node ? child : visible(child))),
+  );
   return made;
 }
 
@@ -37,8 +44,11 @@ export function icon(name) {
 
 /** A button that shows an icon and says what it does. */
 export function iconButton(name, label, onclick, more = {}) {
-  return el("button", { type: "button", class: "quiet icon", "aria-label": label, title: label, on: { click: onclick }, ...more },
-    icon(name));
+  return el(
+    "button",
+    { type: "button", class: "quiet icon", "aria-label": label, title: label, on: { click: onclick }, ...more },
+    icon(name),
+  );
 }
 
 export const byId = (id) => document.getElementById(id);
@@ -59,12 +69,15 @@ export function pageName(page, label) {
 
 /** A problem in words, with what to do next, and a way to try again. */
 export function problemView(problem, retry) {
-  return el("div", { class: "problem", role: "alert" },
+  return el(
+    "div",
+    { class: "problem", role: "alert" },
     el("p", { class: "problem-title" }, problem.title),
     problem.detail && problem.detail !== problem.title ? el("p", {}, problem.detail) : null,
     (problem.errors ?? []).slice(0, 5).map((error) => el("p", {}, error.detail ?? error.message ?? error.msg ?? "")),
     problem.hint ? el("p", { class: "soft" }, problem.hint) : null,
-    retry ? el("button", { type: "button", on: { click: retry } }, "Try again") : null);
+    retry ? el("button", { type: "button", on: { click: retry } }, "Try again") : null,
+  );
 }
 
 export async function copy(text, button) {
@@ -76,5 +89,7 @@ export async function copy(text, button) {
     button.textContent = "Not allowed";
   }
   say(button.textContent);
-  setTimeout(() => { button.textContent = before; }, 1500);
+  setTimeout(() => {
+    button.textContent = before;
+  }, 1500);
 }

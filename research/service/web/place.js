@@ -8,8 +8,16 @@ const ID = /^(?:file-)?[0-9a-f]{16}(?:-[0-9]{1,6})?$/;
 /** What an address says. `key` is the same for the same question. */
 export function placeOf(url) {
   const given = url.searchParams;
-  const ask = { q: (given.get("q") ?? "").trim(), sources: number(given.get("sources")), write: given.get("write") !== "no" };
-  for (const name of LISTS) ask[name] = given.getAll(name).map((each) => each.trim()).filter(Boolean);
+  const ask = {
+    q: (given.get("q") ?? "").trim(),
+    sources: number(given.get("sources")),
+    write: given.get("write") !== "no",
+  };
+  for (const name of LISTS)
+    ask[name] = given
+      .getAll(name)
+      .map((each) => each.trim())
+      .filter(Boolean);
   for (const name of SINGLE) ask[name] = (given.get(name) ?? "").trim();
   const behind = new URLSearchParams(url.hash.slice(1));
   const [, id, page] = /^([^/]+)\/([0-9]{1,8})$/.exec(behind.get("page") ?? "") ?? [];
@@ -49,7 +57,17 @@ export function pageHash(id, number) {
   return hashFor(placeOf(new URL(location.href)).view, { id, number });
 }
 
-export const emptyAsk = () => ({ q: "", sources: null, write: true, doc: [], tag: [], pages: "", under: "", since: "", until: "" });
+export const emptyAsk = () => ({
+  q: "",
+  sources: null,
+  write: true,
+  doc: [],
+  tag: [],
+  pages: "",
+  under: "",
+  since: "",
+  until: "",
+});
 
 /** The body of a request for it. */
 export function requestFor(ask) {

@@ -5,11 +5,13 @@ import { emptyAsk } from "./place.js";
 
 const HISTORY = "ctx.history";
 const MOST = 50;
+const LATEST = 4; // on the start page
 const FIELDS = ["pages", "under", "since", "until"];
 
 export class QuestionForm {
   /** `onAsk` gets what is to be asked. */
   constructor(onAsk) {
+    this.onAsk = onAsk;
     this.form = byId("ask");
     this.box = byId("q");
     this.history = remembered();
@@ -24,7 +26,8 @@ export class QuestionForm {
     });
     this.box.addEventListener("keydown", (event) => this.onKey(event));
     this.box.addEventListener("input", () => this.fit());
-    byId("recent").addEventListener("beforetoggle", () => this.fillRecent(onAsk));
+    byId("recent").addEventListener("beforetoggle", () => this.fillRecent());
+    this.fillLatest();
     byId("clear-filters").addEventListener("click", () => {
       this.fill({ ...emptyAsk(), q: this.box.value });
       byId("doc").focus();
@@ -54,7 +57,9 @@ export class QuestionForm {
   /** Documents and tags there are, to choose from. */
   offer(documents, tags) {
     for (const each of documents) this.names.set(each.doc_id, each.filename).set(each.file_id, each.filename);
-    byId("known-documents").replaceChildren(...documents.map((each) => el("option", { value: each.filename }, each.title)));
+    byId("known-documents").replaceChildren(
+      ...documents.map((each) => el("option", { value: each.filename }, each.title)),
+    );
     byId("known-tags").replaceChildren(...tags.map(({ tag }) => el("option", { value: tag })));
     this.lists.doc.draw();
     this.tellFilters();
@@ -68,6 +73,7 @@ export class QuestionForm {
   remember(question) {
     this.history = [question, ...this.history.filter((each) => each !== question)].slice(0, MOST);
     this.at = -1;
+    this.fillLatest();
     keep(this.history);
   }
 
@@ -119,27 +125,54 @@ export class QuestionForm {
     this.fit();
   }
 
-  fillRecent(onAsk) {
+  /** Questions asked before, as buttons that ask them again. */
+  earlier(questions) {
+    const choose = (question) => {
+      byId("recent").hidePopover();
+      this.box.value = question;
+      this.fit();
+      this.onAsk(this.read());
+    };
+    return questions.map((question) =>
+      el(
+        "li",
+        {},
+        el(
+          "button",
+          { type: "button", class: "quiet", on: { click: () => choose(question) } },
+          icon("recent"),
+          el("span", {}, question),
+        ),
+      ),
+    );
+  }
+
+  fillLatest() {
+    byId("latest").replaceChildren(
+      el("ul", { class: "earlier", "aria-label": "Recent questions" }, this.earlier(this.history.slice(0, LATEST))),
+    );
+  }
+
+  fillRecent() {
     const panel = byId("recent");
     const box = this.box.parentElement.getBoundingClientRect();
     Object.assign(panel.style, { left: `${box.left}px`, top: `${box.bottom + 6}px`, width: `${box.width}px` });
-    const choose = (question) => {
-      panel.hidePopover();
-      this.box.value = question;
-      this.fit();
-      onAsk(this.read());
-    };
     const forget = () => {
       this.history = [];
       keep([]);
+      this.fillLatest();
       panel.hidePopover();
       this.box.focus();
     };
-    const entries = this.history.map((question) =>
-      el("li", {}, el("button", { type: "button", class: "quiet", on: { click: () => choose(question) } }, icon("recent"), el("span", {}, question))));
-    panel.replaceChildren(...(entries.length
-      ? [el("ul", {}, entries), el("button", { type: "button", class: "quiet forget", on: { click: forget } }, "Clear the history")]
-      : [el("p", { class: "soft" }, "Questions that you ask are kept here, in this browser only.")]));
+    const entries = this.earlier(this.history);
+    panel.replaceChildren(
+      ...(entries.length
+        ? [
+            el("ul", { class: "earlier" }, entries),
+            el("button", { type: "button", class: "quiet forget", on: { click: forget } }, "Clear the history"),
+          ]
+        : [el("p", { class: "soft" }, "Questions that you ask are kept here, in this browser only.")]),
+    );
   }
 }
 
@@ -171,12 +204,20 @@ class Entries {
   }
 
   draw() {
-    this.shown.replaceChildren(...this.values.map((value) => el("span", { class: "entry" }, this.labelled(value),
-      iconButton("close", `Without ${this.labelled(value)}`, () => {
-        this.set(this.values.filter((each) => each !== value));
-        this.field.form.dispatchEvent(new Event("change"));
-        this.field.focus();
-      }))));
+    this.shown.replaceChildren(
+      ...this.values.map((value) =>
+        el(
+          "span",
+          { class: "entry" },
+          this.labelled(value),
+          iconButton("close", `Without ${this.labelled(value)}`, () => {
+            this.set(this.values.filter((each) => each !== value));
+            this.field.form.dispatchEvent(new Event("change"));
+            this.field.focus();
+          }),
+        ),
+      ),
+    );
   }
 
   read() {

@@ -20,7 +20,9 @@ const WRAPPED = 30; // the same if that begins small
 /** Blocks of a text. `marks` and `passages` are spans as Python counts: by characters, not by halves of them. */
 export function blocksOf(text, { marks = [], passages = [] } = {}) {
   const writer = new Writer(text, spans(text, marks), spans(text, passages));
-  return groups(linesOf(text)).map((lines) => blockOf(lines, writer)).filter(Boolean);
+  return groups(linesOf(text))
+    .map((lines) => blockOf(lines, writer))
+    .filter(Boolean);
 }
 
 /** A text in one run, marked. */
@@ -50,13 +52,15 @@ class Writer {
 
   /** The span as text nodes, with <mark> where words fit, and that in .fits where a passage is. */
   pieces(start, end, shownAs = visible) {
-    return cut(start, end, this.passages).map(([from, to, fits]) => {
-      const within = cut(from, to, this.marks).map(([first, last, marked]) => {
-        const shown = shownAs(this.text.slice(first, last));
-        return marked ? el("mark", {}, shown) : document.createTextNode(shown);
-      });
-      return fits ? el("span", { class: "fits" }, within) : within;
-    }).flat();
+    return cut(start, end, this.passages)
+      .map(([from, to, fits]) => {
+        const within = cut(from, to, this.marks).map(([first, last, marked]) => {
+          const shown = shownAs(this.text.slice(first, last));
+          return marked ? el("mark", {}, shown) : document.createTextNode(shown);
+        });
+        return fits ? el("span", { class: "fits" }, within) : within;
+      })
+      .flat();
   }
 }
 
@@ -144,10 +148,24 @@ function tableOf(lines, writer) {
   const header = lines.length > 1 && RULE.test(lines[1].text);
   const rows = lines.filter((line) => !RULE.test(line.text));
   if (!rows.length) return null;
-  const made = rows.map((line, number) => el("tr", {}, cellsOf(line).map(([start, end]) =>
-    el(header && number === 0 ? "th" : "td", header && number === 0 ? { scope: "col" } : {}, writer.pieces(start, end, cellText)))));
-  return el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Table" }, el("table", {},
-    header ? el("thead", {}, made[0]) : null, el("tbody", {}, header ? made.slice(1) : made)));
+  const made = rows.map((line, number) =>
+    el(
+      "tr",
+      {},
+      cellsOf(line).map(([start, end]) =>
+        el(
+          header && number === 0 ? "th" : "td",
+          header && number === 0 ? { scope: "col" } : {},
+          writer.pieces(start, end, cellText),
+        ),
+      ),
+    ),
+  );
+  return el(
+    "div",
+    { class: "wide", tabindex: "0", role: "group", "aria-label": "Table" },
+    el("table", {}, header ? el("thead", {}, made[0]) : null, el("tbody", {}, header ? made.slice(1) : made)),
+  );
 }
 
 const cellText = (text) => visible(text.replaceAll("\\|", "|"));

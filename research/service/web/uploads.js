@@ -33,17 +33,47 @@ export class Uploads {
     if (allowed === this.allowed && this.root.childElementCount) return;
     this.allowed = allowed;
     if (!allowed) {
-      this.root.replaceChildren(el("p", { class: "soft add-note" }, "Documents are added with ", el("code", {}, "ctx ingest FOLDER"), ", or here if the server was started with ", el("code", {}, "--allow-ingest"), "."));
+      this.root.replaceChildren(
+        el(
+          "p",
+          { class: "soft add-note" },
+          "Documents are added with ",
+          el("code", {}, "ctx ingest FOLDER"),
+          ", or here if the server was started with ",
+          el("code", {}, "--allow-ingest"),
+          ".",
+        ),
+      );
       return;
     }
-    const choose = el("input", { type: "file", accept: "application/pdf,.pdf", multiple: true, class: "hidden-text", id: "choose-files", tabindex: "-1", "aria-hidden": "true" });
+    const choose = el("input", {
+      type: "file",
+      accept: "application/pdf,.pdf",
+      multiple: true,
+      class: "hidden-text",
+      id: "choose-files",
+      tabindex: "-1",
+      "aria-hidden": "true",
+    });
     choose.addEventListener("change", () => {
       this.send([...choose.files]);
       choose.value = "";
     });
     this.root.replaceChildren(
-      el("div", { class: "add" }, icon("add"), el("p", {}, el("button", { type: "button", on: { click: () => choose.click() } }, "Add PDFs …"), choose, el("span", { class: "soft" }, " or drop them anywhere on this page"))),
-      this.listed);
+      el(
+        "div",
+        { class: "add" },
+        icon("add"),
+        el(
+          "p",
+          {},
+          el("button", { type: "button", on: { click: () => choose.click() } }, "Add PDFs …"),
+          choose,
+          el("span", { class: "soft" }, " or drop them anywhere on this page"),
+        ),
+      ),
+      this.listed,
+    );
     this.takeUp();
   }
 
@@ -66,7 +96,12 @@ export class Uploads {
     if (others.length) {
       const refused = new JobRow(others);
       this.listed.prepend(refused.element);
-      refused.fail({ title: others.length === 1 ? "This is no PDF, and was not added" : `${counted(others.length, "file")} are no PDFs, and were not added` });
+      refused.fail({
+        title:
+          others.length === 1
+            ? "This is no PDF, and was not added"
+            : `${counted(others.length, "file")} are no PDFs, and were not added`,
+      });
     }
     if (!pdfs.length) return;
     const row = new JobRow(pdfs.map((file) => file.name));
@@ -103,7 +138,9 @@ export class Uploads {
           return;
         }
         shown.tell("The server does not answer; waiting for it", 0, 0);
-        await new Promise((resolve) => { setTimeout(resolve, AGAIN); });
+        await new Promise((resolve) => {
+          setTimeout(resolve, AGAIN);
+        });
       }
     }
     shown.draw(current);
@@ -119,9 +156,18 @@ export class Uploads {
       depth = Math.max(0, depth + by);
       cover.hidden = depth === 0;
     };
-    addEventListener("dragenter", (event) => { if (hasFiles(event)) { event.preventDefault(); change(1); } });
-    addEventListener("dragleave", (event) => { if (hasFiles(event)) change(-1); });
-    addEventListener("dragover", (event) => { if (hasFiles(event)) event.preventDefault(); });
+    addEventListener("dragenter", (event) => {
+      if (hasFiles(event)) {
+        event.preventDefault();
+        change(1);
+      }
+    });
+    addEventListener("dragleave", (event) => {
+      if (hasFiles(event)) change(-1);
+    });
+    addEventListener("dragover", (event) => {
+      if (hasFiles(event)) event.preventDefault();
+    });
     addEventListener("drop", (event) => {
       if (!hasFiles(event)) return;
       event.preventDefault();
@@ -146,11 +192,25 @@ class JobRow {
     this.onCancel = null;
     this.bar = el("progress", { "aria-label": "Progress" });
     this.words = el("p", { class: "soft", role: "status" });
-    this.cancelled = el("button", { type: "button", class: "quiet small", hidden: true, on: { click: () => this.onCancel?.() } }, "Cancel");
+    this.cancelled = el(
+      "button",
+      { type: "button", class: "quiet small", hidden: true, on: { click: () => this.onCancel?.() } },
+      "Cancel",
+    );
     this.rest = el("div", {});
-    this.element = el("li", { class: "job" },
-      el("div", { class: "job-line" }, el("strong", {}, names.length === 1 ? names[0] : `${names[0]} and ${counted(names.length - 1, "more file")}`), this.cancelled),
-      this.bar, this.words, this.rest);
+    this.element = el(
+      "li",
+      { class: "job" },
+      el(
+        "div",
+        { class: "job-line" },
+        el("strong", {}, names.length === 1 ? names[0] : `${names[0]} and ${counted(names.length - 1, "more file")}`),
+        this.cancelled,
+      ),
+      this.bar,
+      this.words,
+      this.rest,
+    );
     this.said = "";
   }
 
@@ -167,7 +227,8 @@ class JobRow {
     this.cancelled.hidden = ENDED.includes(job.state);
     this.element.dataset.state = job.state;
     if (job.state === "queued") this.tell("Waiting for its turn", 0, 0);
-    else if (job.state === "running") this.tell(STAGES[stage] ?? "Beginning", pages && total === 1 ? page : done, pages && total === 1 ? pages : total);
+    else if (job.state === "running")
+      this.tell(STAGES[stage] ?? "Beginning", pages && total === 1 ? page : done, pages && total === 1 ? pages : total);
     else this.end(job);
   }
 
@@ -179,10 +240,30 @@ class JobRow {
     }
     const told = job.files.filter((file) => file.result);
     const failed = told.filter((file) => file.result === "failed");
-    const words = { done: failed.length ? "Some could not be added" : "Added; it can be asked now", interrupted: "Interrupted", cancelled: "Cancelled", failed: "Failed" }[job.state];
+    const words = {
+      done: failed.length ? "Some could not be added" : "Added; it can be asked now",
+      interrupted: "Interrupted",
+      cancelled: "Cancelled",
+      failed: "Failed",
+    }[job.state];
     this.words.textContent = failed.length && failed.length === job.files.length ? "It could not be added" : words;
-    this.rest.replaceChildren(...(failed.length || told.length > 1
-      ? [el("ul", { class: "files" }, told.map((file) => el("li", { class: file.result === "failed" ? "danger" : "" }, `${file.name}: ${file.reason || (RESULTS[file.result] ?? file.result)}`)))] : []));
+    this.rest.replaceChildren(
+      ...(failed.length || told.length > 1
+        ? [
+            el(
+              "ul",
+              { class: "files" },
+              told.map((file) =>
+                el(
+                  "li",
+                  { class: file.result === "failed" ? "danger" : "" },
+                  `${file.name}: ${file.reason || (RESULTS[file.result] ?? file.result)}`,
+                ),
+              ),
+            ),
+          ]
+        : []),
+    );
   }
 
   fail(problem) {

@@ -1,4 +1,4 @@
-// One page, large: its picture with boxes where the answer stands, its text beside it, its neighbours by the arrow keys.
+// One page, large: its picture with boxes where the answer stands, its text beside it, its neighbours by arrow keys.
 
 import { Problem, getJson } from "./api.js";
 import { byId, el, icon, iconButton, pageName, problemView, visible } from "./dom.js";
@@ -10,12 +10,14 @@ const LEAST = 0.3;
 const MOST = 6;
 const WIDEST = 1000; // pixels of a page at first: its picture has not many more
 const EDGE = 24; // pixels around it
+const LONGEST = 2000; // characters of a question that an address can hold in any script
 
 export class Viewer {
-  /** `onMove` hears of another page of the document, `onClose` that it is to be closed. */
-  constructor({ onMove, onClose }) {
+  /** `onMove` hears of another page of the document, `onSource` of another source, `onClose` of the end. */
+  constructor({ onMove, onSource, onClose }) {
     this.dialog = byId("viewer");
     this.onMove = onMove;
+    this.onSource = onSource;
     this.onClose = onClose;
     this.zoom = 1;
     this.build();
@@ -34,13 +36,33 @@ export class Viewer {
     this.section = el("p", { class: "soft section", dir: "auto" });
     this.previous = iconButton("left", "Page before (←)", () => this.step(-1));
     this.next = iconButton("right", "Page after (→)", () => this.step(1));
-    this.number = el("input", { type: "number", min: "1", "aria-label": "Page", on: { change: () => this.goTo(Number(this.number.value)) } });
+    this.number = el("input", {
+      type: "number",
+      min: "1",
+      "aria-label": "Page",
+      on: { change: () => this.goTo(Number(this.number.value)) },
+    });
     this.count = el("span", { class: "soft" });
     this.file = el("a", { class: "button quiet", target: "_blank", rel: "noopener" }, icon("file"), "PDF");
-    this.textButton = el("button", { type: "button", class: "quiet", "aria-pressed": "true", title: "Its text (t)", on: { click: () => this.toggleText() } }, icon("text"), "Text");
+    this.textButton = el(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        "aria-pressed": "true",
+        title: "Its text (t)",
+        on: { click: () => this.toggleText() },
+      },
+      icon("text"),
+      "Text",
+    );
     this.picture = el("img", { alt: "" });
     this.sheet = el("div", { class: "sheet" }, this.picture);
-    this.pane = el("div", { class: "sheet-pane", tabindex: "0", role: "region", "aria-label": "Picture of the page" }, this.sheet);
+    this.pane = el(
+      "div",
+      { class: "sheet-pane", tabindex: "0", role: "region", "aria-label": "Picture of the page" },
+      this.sheet,
+    );
     this.text = el("div", { class: "text-pane", tabindex: "0", role: "region", "aria-label": "Text of the page" });
     this.panes = el("div", { class: "panes" }, this.pane, this.text);
     this.picture.addEventListener("load", () => {
@@ -50,17 +72,27 @@ export class Viewer {
     });
     this.picture.addEventListener("error", () => this.sheet.classList.add("missing"));
     this.dialog.append(
-      el("header", { class: "viewer-bar" },
+      el(
+        "header",
+        { class: "viewer-bar" },
         el("div", { class: "viewer-names" }, this.title, this.section),
-        el("div", { class: "viewer-tools" },
+        el(
+          "div",
+          { class: "viewer-tools" },
           el("span", { class: "group" }, this.previous, this.number, this.count, this.next),
-          el("span", { class: "group zoom" },
+          el(
+            "span",
+            { class: "group zoom" },
             iconButton("minus", "Smaller (−)", () => this.setZoom(this.zoom / STEP)),
             iconButton("plus", "Larger (+)", () => this.setZoom(this.zoom * STEP)),
-            iconButton("whole", "The whole page", () => this.wholePage())),
+            iconButton("whole", "The whole page", () => this.wholePage()),
+          ),
           el("span", { class: "group" }, this.textButton, this.file),
-          iconButton("close", "Close (Esc)", () => this.onClose()))),
-      this.panes);
+          iconButton("close", "Close (Esc)", () => this.onClose()),
+        ),
+      ),
+      this.panes,
+    );
   }
 
   get isOpen() {
@@ -69,7 +101,8 @@ export class Viewer {
 
   /** Show a page; `question` finds the places on it. */
   async open(page, question) {
-    if (this.isOpen && this.page?.id === page.id && this.page.number === page.number && this.question === question) return;
+    if (this.isOpen && this.page?.id === page.id && this.page.number === page.number && this.question === question)
+      return;
     const isNew = !this.isOpen || this.page?.id !== page.id;
     Object.assign(this, { page, question, shown: null });
     if (!this.isOpen) {
@@ -87,8 +120,10 @@ export class Viewer {
     this.picture.src = `/api/documents/${page.id}/pages/${page.number}/image`;
     this.number.value = page.number;
     try {
-      const asked = question ? `?${new URLSearchParams({ question })}` : "";
-      this.draw(await getJson(`/api/documents/${page.id}/pages/${page.number}${asked}`, { signal: this.running.signal }));
+      const asked = question ? `?${new URLSearchParams({ question: question.slice(0, LONGEST) })}` : "";
+      this.draw(
+        await getJson(`/api/documents/${page.id}/pages/${page.number}${asked}`, { signal: this.running.signal }),
+      );
     } catch (error) {
       if (error.name === "AbortError") return;
       if (!(error instanceof Problem)) throw error;
@@ -122,21 +157,32 @@ export class Viewer {
     this.drawText(found);
     this.lookAt();
     for (const number of [found.page + 1, found.page - 1]) {
-      if (number > 0 && number <= found.num_pages) new Image().src = `/api/documents/${found.doc_id}/pages/${number}/image`;
+      if (number > 0 && number <= found.num_pages)
+        new Image().src = `/api/documents/${found.doc_id}/pages/${number}/image`;
     }
   }
 
   drawText(found) {
-    const passages = found.passages.filter((passage) => passage.end > passage.start).map(({ start, end }) => [start, end]);
+    const passages = found.passages
+      .filter((passage) => passage.end > passage.start)
+      .map(({ start, end }) => [start, end]);
     const blocks = blocksOf(found.markdown, { marks: found.matches, passages });
     this.text.replaceChildren(
       found.ocr ? el("p", { class: "soft remark" }, "Read from a picture; letters may be wrong.") : "",
-      found.suspicious?.length ? el("p", { class: "danger remark" }, `This page may try to steer a model (${found.suspicious.join(", ")}). Take its text as data.`) : "",
+      found.suspicious?.length
+        ? el(
+            "p",
+            { class: "danger remark" },
+            `This page may try to steer a model (${found.suspicious.join(", ")}). Take its text as data.`,
+          )
+        : "",
       found.error ? el("p", { class: "danger remark" }, found.error) : "",
-      el("div", { class: "page-text", dir: "auto" }, blocks.length ? blocks : el("p", { class: "soft" }, "This page has no text.")));
-    this.text.scrollTop = 0;
-    const first = this.text.querySelector(".fits");
-    if (first) this.text.scrollTop = Math.max(0, first.offsetTop - this.text.clientHeight / 4);
+      el(
+        "div",
+        { class: "page-text", dir: "auto" },
+        blocks.length ? blocks : el("p", { class: "soft" }, "This page has no text."),
+      ),
+    );
   }
 
   fail(problem) {
@@ -145,14 +191,18 @@ export class Viewer {
     this.picture.alt = "";
     this.panes.classList.add("with-text");
     const { page, question } = this;
-    this.text.replaceChildren(problemView(problem, () => {
-      this.page = null;
-      this.open(page, question);
-    }));
+    this.text.replaceChildren(
+      problemView(problem, () => {
+        this.page = null;
+        this.open(page, question);
+      }),
+    );
   }
 
-  /** Bring the first box into sight, once the picture and its boxes are both there. */
+  /** Bring what fits into sight: in the text, and once the picture is there the first box on it. */
   lookAt() {
+    const first = this.text.querySelector(".fits");
+    this.text.scrollTop = first ? Math.max(0, first.offsetTop - this.text.clientHeight / 4) : 0;
     if (!this.shown || !this.picture.complete || !this.picture.naturalWidth) return;
     const box = this.sheet.querySelector(".box");
     const top = box ? this.sheet.offsetTop + box.offsetTop - this.pane.clientHeight * 0.3 : 0;
@@ -173,7 +223,10 @@ export class Viewer {
 
   setZoom(zoom) {
     const { pane, sheet } = this;
-    const at = [(pane.scrollLeft + pane.clientWidth / 2) / sheet.offsetWidth, (pane.scrollTop + pane.clientHeight / 2) / sheet.offsetHeight];
+    const at = [
+      (pane.scrollLeft + pane.clientWidth / 2) / sheet.offsetWidth,
+      (pane.scrollTop + pane.clientHeight / 2) / sheet.offsetHeight,
+    ];
     this.zoom = Math.min(MOST, Math.max(LEAST, zoom));
     this.size();
     pane.scrollTo(at[0] * sheet.offsetWidth - pane.clientWidth / 2, at[1] * sheet.offsetHeight - pane.clientHeight / 2);
@@ -187,6 +240,8 @@ export class Viewer {
   toggleText() {
     this.panes.classList.toggle("with-text");
     this.tellText();
+    this.size();
+    this.lookAt();
   }
 
   tellText() {
@@ -218,7 +273,9 @@ export class Viewer {
       0: () => this.setZoom(1),
       t: () => this.toggleText(),
     }[event.key];
-    if (!does || inField) return;
+    if (inField) return;
+    if (/^[1-9]$/.test(event.key)) this.onSource(Number(event.key));
+    if (!does) return;
     event.preventDefault();
     does();
   }

@@ -28,20 +28,19 @@ KINDS = {
 }
 
 
-def make_nasty(root: Path) -> None:
+def make_nasty(root: Path, copies: int = 1) -> None:
     """Words only: what is counted here does not depend on vectors."""
     index = IndexPaths(root)
     index.create()
     with write_lock(index), Catalog(index, writable=True) as catalog:
-        for number, (name, text) in enumerate(KINDS.items(), start=1):
+        for number, (name, text) in enumerate([*KINDS.items()] * copies, start=1):
             doc_id = f"{number:016x}"
             pages = [Page(page, text and f"{text}\n\nEnd of page {page}.") for page in (1, 2, 3)]
             read = [
                 (page, [Chunk(page.number, 0, page.markdown[:400], "", 9, (0, 0, 1, 1))] if page.markdown else [])
                 for page in pages
             ]
-            info = DocumentInfo(
-                doc_id, name, "pdf", f"Title {name}", len(pages), "2026-01-02T03:04:05+00:00", f"/gone/{name}", 10,
-                doc_id * 4,
-            )  # fmt: skip
-            add_document(catalog, info, FileStamp(f"/gone/{name}", 1, 1, 1, 1), read, reader_version=1)
+            path = f"/gone/{number}/{name}"
+            added = "2026-01-02T03:04:05+00:00"
+            info = DocumentInfo(doc_id, name, "pdf", f"Title {name}", len(pages), added, path, 10, doc_id * 4)
+            add_document(catalog, info, FileStamp(path, 1, 1, 1, 1), read, reader_version=1)

@@ -26,7 +26,7 @@ from research.service.app import create_app
 from research.service.ingest_routes import ingest_router
 from research.service.jobs import JobRunner, StartJob
 from research.service.options import Limits, ServeOptions
-from research.service.server import Server, listen
+from research.service.server import IndexServer, listen
 from research.service.service import Service
 from research.service.uploads import Uploads
 from research.settings import Settings
@@ -350,7 +350,7 @@ def real_server(root: Path, start: StartJob, **options: Any) -> Iterator[tuple[i
 
         def serve() -> None:
             served.append(Served(root, made, start))
-            server = Server(served[0].service, served[0], on_started=started.set)
+            server = IndexServer(served[0].service, served[0], on_started=started.set)
             served.append(server)  # type: ignore[arg-type]
             server.run([listening])
 

@@ -180,10 +180,10 @@ def test_a_page_without_text_says_how_to_see_it(nasty: Index) -> None:
     assert NO_TEXT in get_page(nasty, "empty.pdf").text
 
 
-@given(st.text(max_size=3000))
+@given(st.text(min_size=1, max_size=40), st.integers(1, 400))
 @RELAXED
-def test_an_error_fits_the_least_budget(text: str) -> None:
-    text = text.encode("utf-8", "replace").decode()
+def test_an_error_fits_the_least_budget(piece: str, times: int) -> None:
+    text = (piece * times).encode("utf-8", "replace").decode()
     result = types.CallToolResult(
         content=[types.TextContent(type="text", text=Words().told(UsageError(text, hint=text)))]
     )

@@ -151,6 +151,21 @@ def test_a_page_without_a_picture_says_what_else_there_is(nasty: Index) -> None:
     assert "get_page" in caught.value.hint
 
 
+def test_a_picture_is_not_read_through_a_link_or_from_what_is_none(copy_of_nasty: Index, tmp_path: Path) -> None:
+    index = copy_of_nasty
+    with index.catalog.short_write() as connection:
+        connection.execute("UPDATE pages SET image = 1")
+    place = Path(str(index.page("quotes.pdf", 1).item.metadata["image_path"]))
+    place.parent.mkdir(parents=True)
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"\xff\xd8\xff secret")
+    for made in (lambda: place.symlink_to(secret), lambda: place.write_text("no picture"), place.mkdir):
+        made()
+        with pytest.raises(NothingFoundError, match="has no picture"):
+            page_image(index, "quotes.pdf", page=1)
+        place.rmdir() if place.is_dir() else place.unlink()
+
+
 def test_documents_are_listed_by_name_and_tag(copy_of_nasty: Index) -> None:
     index = copy_of_nasty
     index.tag("quotes.pdf", "Loud", "odd")

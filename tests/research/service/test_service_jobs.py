@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 from ingest.job import start_job
+from research.errors import ProblemError
 from research.observe.log import NAME
 from research.service.job import Job, JobFile
 from research.service.jobs import JobRunner, StartJob
-from research.service.problems import ProblemError
 from research.settings import Settings
 from tests.conftest import MakePdf
 from tests.soak.contents import assert_whole

@@ -19,11 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.job import start_job
+from research.errors import ProblemError
 from research.service.job import Job
 from research.service.jobs import JobRunner
 from research.service.multipart import Receiver
 from research.service.options import Limits
-from research.service.problems import ProblemError
 from research.service.upload_names import NAMELESS, safe_name
 from research.service.uploads import Uploads
 from research.settings import Settings
@@ -237,7 +237,6 @@ import sys
 from pathlib import Path
 from research.service.multipart import Receiver
 from research.service.options import Limits
-from research.service.problems import ProblemError
 from research.store.files.paths import IndexPaths
 sys.path.insert(0, sys.argv[2])
 from test_service_uploads import END, PDF, TYPE, part

@@ -129,7 +129,7 @@ def visit(
     browser: Browser, server: Served, *, signed_in: bool = True, size: tuple[int, int] = DESK, **more: object
 ) -> Visit:
     context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **more)  # type: ignore[arg-type]
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(30_000)
     watch = Watch()
     watch.follow(context)
     if signed_in:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser import known, launch
 from tests.research.service.web.browsing import ROOT, Served, Visit, served, visit
 
 Visiting = Callable[..., Visit]
+
+expect.set_options(timeout=30_000)  # a machine that tests much at once is slow
 
 
 @pytest.fixture(scope="module")

@@ -147,6 +147,6 @@ def test_nobody_is_kept_out_by_how_it_is_made(visiting: Visiting) -> None:
     for name, show in views.items():
         show()
         for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.emulate_media(color_scheme=scheme)
             assert violations(page) == [], f"{name}, {scheme}"
     visitor.watch.statuses.clear()

@@ -10,6 +10,8 @@ import pymupdf
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from research.index import Index
+from research.markdown import BULLET, Block, blocks
 from tests.conftest import SAMPLES
 from tests.loopback import Call, Serving
 from tests.research.service.web.browsing import ANSWER, ANSWER_PAGE, HANDBOOK, QUESTION, served, visit
@@ -47,6 +49,7 @@ def test_a_question_is_answered_and_the_page_shows_where(visiting: Visiting) -> 
     visitor = visiting()
     page = visitor.open("/")
     expect(page.locator("#scope")).to_contain_text("6 documents, 48 pages")
+    expect(page.locator("#q")).to_be_focused()
     visitor.ask()
     expect(page.locator("#answer h2.level")).to_have_text("High confidence")
     expect(page.locator("blockquote").first).to_contain_text(ANSWER)
@@ -78,10 +81,13 @@ def test_a_question_is_answered_and_the_page_shows_where(visiting: Visiting) -> 
 
 def test_the_keyboard_alone_from_load_to_an_opened_page(visiting: Visiting) -> None:
     visitor = visiting()
-    page = visitor.open("/")
+    page = visitor.open("/#documents")
     press = page.keyboard.press
+    page.wait_for_selector(".document")
     press("Tab")
     expect(page.locator(".skip")).to_be_focused()
+    press("Enter")
+    expect(page.locator("main")).to_be_focused()
     press("/")
     expect(page.locator("#q")).to_be_focused()
     page.keyboard.type(QUESTION)
@@ -116,10 +122,20 @@ def test_the_keyboard_alone_from_load_to_an_opened_page(visiting: Visiting) -> N
     press("Escape")
     expect(page.locator("#viewer")).to_be_hidden()
     expect(first).to_be_focused()
+
+
+def test_keys_for_sources_and_the_list_of_keys(visiting: Visiting) -> None:
+    visitor = visiting()
+    page = visitor.open("/")
+    press = page.keyboard.press
+    visitor.ask()
     press("2")
     wait_for_picture(page)
     expect(page.locator("#viewer-title")).to_contain_text("saltmarsh-handbook-2024.pdf")
+    press("1")
+    expect(page.locator("#viewer-title")).to_contain_text(HANDBOOK)
     press("Escape")
+    expect(page.locator("#viewer")).to_be_hidden()
     press("?")
     expect(page.locator("#keys")).to_be_visible()
     press("Escape")
@@ -162,6 +178,7 @@ def test_questions_are_remembered_until_they_are_cleared(visiting: Visiting) -> 
     for question in ("What is new?", "When is the yard open?"):
         visitor.ask(question)
     page.locator("#home").click()
+    expect(page.locator("#latest li")).to_have_text(["When is the yard open?", "What is new?"])
     page.locator("#q").press("ArrowUp")
     expect(page.locator("#q")).to_have_value("When is the yard open?")
     page.locator("#q").press("ArrowUp")
@@ -292,3 +309,44 @@ def test_an_answer_that_a_model_writes_is_checked_before_the_eyes(
         expect(page.locator(".written")).to_be_hidden()
         assert "write=no" in page.url
         visitor.close()
+
+
+_BLOCKS = """async ([text, marks]) => {
+    const { blocksOf } = await import("/static/text.js");
+    return blocksOf(text, { marks }).map((block) => [
+        block.querySelector("table") ? "table" : block.tagName === "PRE" ? "code" : block.className || "text",
+        [...block.querySelectorAll("tr")].map((row) =>
+            [...row.cells].map((cell) => cell.textContent.replace(/\\s+/g, " "))),
+        block.querySelector("table") ? "" : block.textContent.replace(/\\s+/g, " ").trim(),
+        [...block.querySelectorAll("mark")].map((mark) => mark.textContent),
+    ]);
+}"""
+
+
+def test_the_text_of_a_page_is_what_a_terminal_shows(visiting: Visiting, own_index: Path) -> None:
+    """The page has a reader of markdown of its own, for it works with spans: it must see what ours sees."""
+    page = visiting().open("/")
+    with Index.open(own_index) as index:
+        texts = [view.item.text for info in index.documents() for view in index.pages(info.doc_id)]
+    texts += ["# A\n- b\n  c\n1. d\n> e | f | g\n\\# h\n----\n```\ni  |  j\n```\n| k \\| l | m |\n|---|---|\n| n | o |"]
+    for text in texts:
+        seen = page.evaluate(_BLOCKS, [text, []])
+        ours = blocks(text)
+        assert [kind for kind, *_ in seen] == [shown_kind(block) for block in ours]
+        assert [rows for _, rows, *_ in seen] == [[list(row) for row in block.rows] for block in ours]
+        assert [words for *_, words, _ in seen] == [" ".join(block.text.removeprefix(BULLET).split()) for block in ours]
+
+
+def shown_kind(block: Block) -> str:
+    return "text" if block.kind == "item" and not block.text.startswith(BULLET) else block.kind
+
+
+def test_marks_are_counted_in_characters(visiting: Visiting) -> None:
+    """Python counts characters, JavaScript halves of some of them."""
+    page = visiting().open("/")
+    text = "𝒳𝒴 leave\n\n| 😀 leave | b |\n|---|---|\n| leave |"
+    marks = [[at, at + 5] for at in range(len(text)) if text.startswith("leave", at)]
+    assert [found for *_, found in page.evaluate(_BLOCKS, [text, marks])] == [["leave"], ["leave", "leave"]]
+    hidden = "re\u202everse\u200bd\x1b[31m"
+    [[_, _, words, _]] = page.evaluate(_BLOCKS, [hidden, []])
+    assert words == "reversed�[31m"

@@ -1,0 +1,108 @@
+"""The server of tools in this process: what happens to an index under it costs a call, never the connection."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from mcp import MCPError
+
+from research.index import Index
+from research.service.mcp.server import build_server
+from research.service.mcp.threads import Threads
+from research.service.mcp.toolbox import Toolbox
+from tests.mcp_driving import Driver, driven, fields_of
+from tests.research.service.mcp_index import make_nasty
+
+CALLS = {
+    "ask": {"question": "zebra"},
+    "search": {"question": "zebra"},
+    "get_page": {"document": "quotes.pdf"},
+    "list_documents": {},
+    "outline": {"document": "quotes.pdf"},
+}
+
+
+@contextmanager
+def agent_of(root: Path) -> Iterator[Driver]:
+    with Threads(Index(root)) as threads, driven(build_server(Toolbox(threads))) as driver:
+        yield driver
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    make_nasty(tmp_path / "nasty")
+    return tmp_path / "nasty"
+
+
+def test_an_index_that_is_removed_and_comes_back(root: Path, tmp_path: Path) -> None:
+    with agent_of(root) as agent:
+        for tool, arguments in CALLS.items():
+            agent.said(tool, **arguments)
+        root.rename(tmp_path / "away")
+        for tool, arguments in CALLS.items():
+            text = agent.refused(tool, **arguments)
+            assert "the index holds no documents yet" in text
+            assert str(tmp_path) not in text
+        assert agent.do("list_resources").resources == []
+        (tmp_path / "away").rename(root)
+        assert fields_of(agent.call("search", question="zebra"))["results"]
+
+
+def test_an_index_that_is_replaced(root: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(root, tmp_path / "other"))
+    with Index(other) as index:
+        index.remove("quotes.pdf")
+    with agent_of(root) as agent:
+        agent.said("get_page", document="quotes.pdf")
+        root.rename(tmp_path / "away")
+        other.rename(root)
+        assert "no document matches" in agent.refused("get_page", document="quotes.pdf")
+
+
+def test_an_index_that_is_damaged_from_the_start(root: Path) -> None:
+    size = os.path.getsize(root / "catalog.sqlite3")  # noqa: PTH202
+    (root / "catalog.sqlite3").write_bytes(b"\x00" * size)
+    with agent_of(root) as agent:
+        for tool, arguments in CALLS.items():
+            text = agent.refused(tool, **arguments)
+            assert "ctx doctor" in text
+            assert "Traceback" not in text
+            assert str(root) not in text
+        with pytest.raises(MCPError, match="ctx doctor"):
+            agent.do("read_resource", f"ctx://doc/{1:016x}/page/1")
+        with pytest.raises(MCPError, match="ctx doctor"):
+            agent.do("list_resources")
+
+
+def test_a_mistake_of_ours_costs_the_call_alone(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A value of a kind that nobody foresaw stands in the catalog."""
+    with agent_of(root) as agent:
+        with Index(root) as index, index.catalog.short_write() as connection:
+            connection.execute("UPDATE documents SET filename = x'ff00' WHERE doc_id = ?", (f"{1:016x}",))
+        text = agent.refused("list_documents")
+        assert text.startswith("Something went wrong inside ctx (")
+        assert "This is no fault of the call" in text
+        with pytest.raises(MCPError, match="Something went wrong inside ctx"):
+            agent.do("read_resource", f"ctx://doc/{1:016x}/page/1")
+        with Index(root) as index, index.catalog.short_write() as connection:
+            connection.execute("UPDATE documents SET filename = 'quotes.pdf' WHERE doc_id = ?", (f"{1:016x}",))
+        assert "quotes.pdf" in agent.said("list_documents")
+    assert "the tool list_documents" in caplog.text
+
+
+def test_documents_are_listed_page_by_page(tmp_path: Path) -> None:
+    make_nasty(tmp_path / "many", copies=12)
+    with agent_of(tmp_path / "many") as agent:
+        first = agent.do("list_resources")
+        assert len(first.resources) == 100
+        second = agent.do("list_resources", cursor=first.next_cursor)
+        assert len(second.resources) == 20
+        assert second.next_cursor is None
+        assert len({resource.uri for resource in (*first.resources, *second.resources)}) == 120
+        with pytest.raises(MCPError, match="begin without one"):
+            agent.do("list_resources", cursor="nonsense")
