@@ -589,8 +589,12 @@ class Index:
     def forget(
         self, *memory_ids: str, tenant: str = "", session: str | None = None, everything: bool = False
     ) -> Forgotten:
-        """Forget memories by id, those of a session, or all of a tenant, with the summaries made from them."""
-        return self._memory().forget(*memory_ids, tenant=tenant, session=session, everything=everything)
+        """Forget memories by id, those of a session, or all of a tenant, with the summaries made from them. What was
+        asked in the session goes with it."""
+        forgotten = self._memory().forget(*memory_ids, tenant=tenant, session=session, everything=everything)
+        if session is not None and self.exists:
+            self._sessions().remove(session, tenant)
+        return forgotten
 
     def maintain_memories(self, *, tenant: str | None = None, seconds: float = 10.0) -> int:
         """Remove what has expired and embed what has no vector yet, of one tenant or all, for about so long. How many
