@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from research.search.legs import SearchOutcome
     from research.sessions import AskedTurn, RemovedSession, Session
     from research.sources.documents import DocumentsSource
+    from research.sources.memories import MemoriesSource
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
 
@@ -94,6 +95,7 @@ class Index:
         self._source: DocumentsSource | None = None
         self._counter: TokenCounter | None = None
         self._memories: Memories | None = None
+        self._searched_memories: MemoriesSource | None = None
         self._first_encoder: TextEncoder | None = None
 
     @classmethod
@@ -165,7 +167,7 @@ class Index:
         with self._opening:
             if self._catalog is not None:
                 self._catalog.close()
-            self._catalog = self._memories = None
+            self._catalog = self._memories = self._searched_memories = None
             if collections and self._vectors is not None:
                 self._vectors.close()
                 self._vectors = self._source = None
@@ -589,8 +591,12 @@ class Index:
     def forget(
         self, *memory_ids: str, tenant: str = "", session: str | None = None, everything: bool = False
     ) -> Forgotten:
-        """Forget memories by id, those of a session, or all of a tenant, with the summaries made from them."""
-        return self._memory().forget(*memory_ids, tenant=tenant, session=session, everything=everything)
+        """Forget memories by id, those of a session, or all of a tenant, with the summaries made from them. What was
+        asked in the session goes with it."""
+        forgotten = self._memory().forget(*memory_ids, tenant=tenant, session=session, everything=everything)
+        if session is not None and self.exists:
+            self._sessions().remove(session, tenant)
+        return forgotten
 
     def maintain_memories(self, *, tenant: str | None = None, seconds: float = 10.0) -> int:
         """Remove what has expired and embed what has no vector yet, of one tenant or all, for about so long. How many
@@ -667,15 +673,23 @@ class Index:
         """Memories, loaded with the first: no other question needs anything of them."""
         if self._memories is None:
             from research.conversation.memory import Memories
-            from research.sources.memories import MemoriesSource
 
-            source = MemoriesSource(self._memory_encoder)
             made = Memories(
-                lambda: self.catalog, lambda: source, exists=lambda: self.exists, create=self._create_catalog
+                lambda: self.catalog, self._memory_source, exists=lambda: self.exists, create=self._create_catalog
             )
             with self._opening:
                 self._memories = self._memories or made
         return self._memories
+
+    def _memory_source(self) -> MemoriesSource:
+        """Memories as a source, made with the first that are searched: to be told one needs none of it."""
+        if self._searched_memories is None:
+            from research.sources.memories import MemoriesSource
+
+            made = MemoriesSource(self._memory_encoder)
+            with self._opening:
+                self._searched_memories = self._searched_memories or made
+        return self._searched_memories
 
     def _sessions(self) -> Sessions:
         """Conversations, loaded with the first: no other question needs anything of them."""

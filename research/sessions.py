@@ -17,7 +17,7 @@ class CitedPage:
     citation: int  # its number in the answer, from 1
     doc_id: str
     page: int  # physical, 1-based
-    score: float  # how likely it was that it answers, 0 to 1
+    relevance_score: float  # how likely it was that it answers, 0 to 1
     quotes: tuple[str, ...] = ()  # sentences of it that were quoted
     filename: str = ""
 

@@ -36,6 +36,7 @@ _OWN = frozenset(
 )
 _PREFIX = re.compile(r"(?P<name>[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}):\s+\S")
 _LASTS = re.compile(r"(?P<number>\d{1,6})\s*(?P<unit>s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?)", re.IGNORECASE)
+_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # what a name cannot hold; joiners are part of some names
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -113,15 +114,15 @@ def check_text(text: object) -> str:
 
 
 def name_of(what: str, value: object) -> str:
-    """One line that can be shown: the name of a tenant or a session, an id, a kind."""
+    """One line: the name of a tenant or a session, an id, a kind."""
     if value is None:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
         raise UsageError(f"{what} must be text, not {_kind(value)}")
-    plain = value.strip()
-    if len(plain) > LONGEST_NAME or (plain and not plain.isprintable()):
+    plain = storable(value).strip()
+    if len(plain) > LONGEST_NAME or _BREAKS.search(plain):
         raise UsageError(f"{what} must be one line of up to {LONGEST_NAME} characters")
     return plain
 

@@ -193,7 +193,8 @@ class Memories:
             with self._catalog().snapshot() as reader:
                 view, fresh = self._source().embed(reader, owner, max(0.0, min(1.0, until - time.monotonic())))
             if fresh is not None:
-                self._unwritten.append(fresh)
+                with self._turn:
+                    self._unwritten.append(fresh)
                 self._flush()
             left = 0 if view is None else len(view.without_vectors)
             if not left or fresh is None or time.monotonic() > until:

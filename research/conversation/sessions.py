@@ -118,5 +118,5 @@ def no_session(name: str) -> NothingFoundError:
 def _earlier(turn: AskedTurn) -> Earlier:
     documents: dict[str, float] = {}
     for source in turn.sources[:_LOOKED_AT]:
-        documents.setdefault(source.doc_id, source.score)
+        documents.setdefault(source.doc_id, source.relevance_score)
     return Earlier(turn.question, turn.searched, tuple(documents.items()))

@@ -235,5 +235,5 @@ def _cited(number: int, source: SourceDocument) -> dict[str, Any]:
         "ref": source.ref,
         "filename": source.filename,
         "page": source.page,
-        "score": source.relevance_score,
+        "relevance_score": source.relevance_score,
     }

@@ -50,8 +50,12 @@ class Asked:
 
 def run(eval_folder: Path) -> None:
     folder = eval_folder / "locomo-dev"
-    if not folder.is_dir():
-        return
+    if folder.is_dir():
+        _conversations(folder)
+    updates()
+
+
+def _conversations(folder: Path) -> None:
     read = read_set(folder / "qrels.jsonl")
     title("LoCoMo's development half (hit@1 / hit@5 / hit@10; aim: .70 and .78)")
     with tempfile.TemporaryDirectory() as root, Index(Path(root) / "index") as index:
@@ -65,7 +69,6 @@ def run(eval_folder: Path) -> None:
         _report("with salience, the clock at each conversation's end", _ask(index, read, salience=True))
         _left_out_weights(index, read)
         _calibration(index, read, folder / "unanswerable.jsonl", asked)
-    updates()
 
 
 def _report(what: str, asked: list[Asked]) -> None:

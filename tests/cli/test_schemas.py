@@ -22,8 +22,8 @@ from tests.in_process import Ran
 Call = Callable[..., Ran]
 Check = Callable[..., dict[str, Any]]
 
-# These print text, a schema itself, or the documents of another.
-WITHOUT = {"help", "schema", "watch"}
+# These print text, a schema itself, the documents of another, or speak a protocol.
+WITHOUT = {"chat", "help", "mcp", "metrics", "schema", "watch"}
 # Of the contract (seed 004); `doc_id`, `filename` and `page` go by these names in every command.
 CONTRACT = {
     "doc_id", "filename", "page", "extension", "thumbnail_path", "image_path", "timestamp", "section_path",
@@ -101,12 +101,13 @@ def test_one_name_for_one_field() -> None:
 def test_the_fields_that_may_be_missing_are_texts_and_the_batchs() -> None:
     optional = {name: set(load(name)["properties"]) - set(load(name)["required"]) for name in names()}
     assert {name: fields for name, fields in optional.items() if fields} == {
-        "ask": {"formatted_text", "id", "line"},
+        "ask": {"formatted_text", "id", "line", "session"},
         "doctor": {"repairs"},
         "error": {"id", "line"},
         "forget": {"would_forget"},
         "remember": {"stored", "joined", "known"},
         "remove": {"would_remove"},
+        "sessions": {"sessions", "session", "turns", "removed"},
         "tag": {"tags", "documents"},
         "token": {"tokens", "token", "created", "revoked"},
     }

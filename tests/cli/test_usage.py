@@ -48,7 +48,7 @@ def test_version(call, args: list[str]) -> None:
     ("args", "words"),
     [
         (["askk", "q"], "there is no command 'askk'\nhint: did you mean: ctx ask"),
-        (["frobnicate"], "hint: commands: ask, ingest"),
+        (["frobnicate"], "hint: commands: ask, chat, ingest"),
         (["ask"], "missing argument 'QUESTION...'"),
         (["ask", ""], "the question is empty"),
         (["ask", " ", "\t"], "the question is empty"),

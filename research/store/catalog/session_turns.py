@@ -42,7 +42,7 @@ def add_turn(connection: sqlite3.Connection, tenant: str, session: str, turn: As
         "INSERT INTO turn_sources (tenant, session, turn_no, citation, doc_id, page, score, quotes)"
         " SELECT ?, ?, ?, ?, doc_id, ?, ?, ? FROM documents WHERE doc_id = ?",
         [
-            (tenant, session, number, each.citation, each.page, each.score, _packed(each.quotes), each.doc_id)
+            (tenant, session, number, each.citation, each.page, each.relevance_score, _packed(each.quotes), each.doc_id)
             for each in turn.sources
         ],
     )

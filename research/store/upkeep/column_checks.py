@@ -20,6 +20,7 @@ LONGEST_NOTE = 1 << 16
 _LONGEST_NAME = 1 << 12  # a name has 255 bytes, and an odd byte is written as four characters
 _LONGEST_ENCODER = 1 << 10
 _LONGEST_WHO = 200
+_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LONGEST_WARNINGS = 1 << 23
 _LONGEST_REGIONS = 1 << 20
 _EDGES = (-1.0, 2.0)  # fractions of a page; what stands a little outside it is no fault
@@ -157,7 +158,7 @@ def _json(value: Any, most: int) -> Any:
 
 def _is_who(value: Any) -> bool:
     """The name of a tenant or a session, an id: one line, or nothing."""
-    return type(value) is str and len(value) <= _LONGEST_WHO and value == value.strip() and value.isprintable()
+    return type(value) is str and len(value) <= _LONGEST_WHO and value == value.strip() and not _BREAKS.search(value)
 
 
 def _is_metadata(value: Any) -> bool:

@@ -80,6 +80,7 @@ def test_who_speaks() -> None:
     assert checked(NewMemory("Hi", metadata={"speaker": "Ann"}), NOW).speaker == "Ann"
     assert checked(NewMemory("Hi", metadata={"role": "user"}), NOW).speaker == "user"
     assert checked(NewMemory("Ann Lee: Hi there", session="s"), NOW).speaker == "Ann Lee"
+    assert checked(NewMemory("Hi", speaker="\u0645\u06cc\u200c\u062e"), NOW).speaker == "\u0645\u06cc\u200c\u062e"
     assert checked(NewMemory("Reminder: buy milk"), NOW).speaker == "", "that is no conversation"
 
 
