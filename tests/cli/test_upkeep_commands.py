@@ -107,11 +107,16 @@ _ARGUMENTS = {
     "ingest": ["{folder}/a.pdf"],
     "eval": ["{folder}/questions.jsonl"],
     "outline": ["crisis.pdf"],
+    "remember": ["Anna moved to Bonn"],
+    "forget": ["mem-0000000000000000", "--yes"],
 }
 # Those that take no --index need none.
-# An agent's client cannot show why a server did not start, so `mcp` starts, and its tools tell.
+# An agent's client cannot show why a server did not start, so `mcp` starts, and its tools tell. `metrics` asks a server,
+# and a turn is built without memories, with a note.
 _OF_AN_INDEX = [
-    name for name in COMMANDS if name != "mcp" and any(option.name == "index" for option in load_command(name).params)
+    name
+    for name in COMMANDS
+    if name not in ("mcp", "metrics", "turn") and any(option.name == "index" for option in load_command(name).params)
 ]
 
 
