@@ -111,7 +111,7 @@ _ARGUMENTS = {
     "forget": ["mem-0000000000000000", "--yes"],
 }
 # Those that take no --index need none.
-# An agent's client cannot show why a server did not start, so `mcp` starts, and its tools tell. `metrics` asks a server,
+# An agent's client cannot show why a server did not start, so `mcp` starts and its tools tell. `metrics` asks a server,
 # and a turn is built without memories, with a note.
 _OF_AN_INDEX = [
     name
