@@ -6,7 +6,6 @@ What is told is durable when `remember` returns. Vectors may follow: a question 
 from __future__ import annotations
 
 import json
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING
 from research.conversation.duplicates import digest
 from research.conversation.facts import facts_in
 from research.conversation.intake import checked, name_of, sources_of, storable, stored_time
-from research.errors import BusyError, CtxError, NothingFoundError, UsageError
+from research.conversation.later import Later
+from research.errors import CtxError, NothingFoundError, UsageError
 from research.memories import TOP_K, Forgotten, Memory, NewMemory, Recall, Recalled, Within, told_again
 from research.store.catalog import memory_removal, memory_writes
 from research.store.catalog.memories import get_memories, list_memories, numbers_of, tenants
@@ -28,16 +28,13 @@ from research.store.fulltext.memory_words import spoken_text, words_of
 if TYPE_CHECKING:
     import sqlite3
 
-    from research.sources.memories import Embedded, MemoriesSource
+    from research.sources.memories import MemoriesSource
     from research.store.catalog.catalog import Catalog
 
 POOL = 10  # memories among which recency decides, if it does; all of them would be ordered by date
 _A_WRITE = 200  # memories of one transaction
 _MOST_TOP_K = 1_000
 _LONGEST_QUERY = 20_000
-_USED_SECONDS = 60.0  # after which it is noted what was recalled
-_LONGEST_COMPARED = 1_000  # characters of what is compared word by word
-_MOST_CLOSE = 5  # memories that a new one is compared with
 
 
 class Memories:
@@ -56,10 +53,7 @@ class Memories:
         self._source = source
         self._exists = exists
         self._create = create
-        self._turn = threading.Lock()
-        self._used: dict[str, dict[int, str]] = {}
-        self._used_since = time.monotonic()
-        self._unwritten: list[Embedded] = []
+        self._later = Later(catalog, source)
 
     def remember(self, new: Iterable[NewMemory], tenant: str = "") -> list[Memory]:
         """Tell these, in order. What is given back is durable; vectors follow with the next question. Some are stored
@@ -106,7 +100,7 @@ class Memories:
             recalled = _by_salience(recalled, at)
         recalled = [each for each in recalled if each.score >= threshold][:limit]
         kept = {each.memory.id for each in recalled}
-        self._note(owner, [number for number, memory, _ in found.ranked if memory.id in kept], found.fresh)
+        self._later.note(owner, [number for number, memory, _ in found.ranked if memory.id in kept], found.fresh)
         seconds = time.perf_counter() - started
         return Recall(query, recalled, found.searched, found.without_vectors, found.notes, seconds)
 
@@ -137,7 +131,9 @@ class Memories:
         """Whether a memory helped; `score` is that it was recalled with. It counts for whatever it is joined to."""
         memory, owner = self.get(memory_id, tenant), name_of("tenant", tenant)
         with self._catalog().short_write() as connection:
-            number = numbers_of(connection, owner, [memory.id])[memory.id]
+            number = numbers_of(connection, owner, [memory.id]).get(memory.id)
+            if number is None:  # forgotten meanwhile
+                raise _no_memory(memory_id)
             at = stored_time(datetime.now(UTC))
             memory_writes.give_feedback(connection, owner, number, helped=helped, score=share("score", score), at=at)
         return self.get(memory.id, tenant)
@@ -166,7 +162,8 @@ class Memories:
                     left = bool(numbers)
                     if numbers:
                         _forget(connection, owner, numbers, gone, made)
-        self._let_go(owner)
+        self._later.let_go(owner)
+        self._source().views.drop(owner)
         self._catalog().shrink_log()
         return Forgotten(tuple(gone), tuple(made))
 
@@ -185,7 +182,7 @@ class Memories:
     def close(self) -> None:
         """Write what waits to be, if that is possible at once."""
         with suppress(CtxError):
-            self._flush()
+            self._later.write()
 
     def _embed(self, owner: str, until: float) -> int:
         """How many are left."""
@@ -193,9 +190,7 @@ class Memories:
             with self._catalog().snapshot() as reader:
                 view, fresh = self._source().embed(reader, owner, max(0.0, min(1.0, until - time.monotonic())))
             if fresh is not None:
-                with self._turn:
-                    self._unwritten.append(fresh)
-                self._flush()
+                self._later.note(owner, (), fresh)
             left = 0 if view is None else len(view.without_vectors)
             if not left or fresh is None or time.monotonic() > until:
                 return left
@@ -207,71 +202,7 @@ class Memories:
             _forget(connection, owner, numbers, [], [])
             if not all_of_it:
                 break
-        with self._turn:
-            used = self._used.pop(owner, {})
-        memory_writes.note_used(connection, owner, used)
-
-    def _note(self, owner: str, numbers: Sequence[int], fresh: Embedded | None) -> None:
-        """Remember that these were recalled, and write that and new vectors soon: a question never waits for it."""
-        at = stored_time(datetime.now(UTC))
-        with self._turn:
-            self._used.setdefault(owner, {}).update(dict.fromkeys(numbers, at))
-            if fresh is not None:
-                self._unwritten.append(fresh)
-            due = fresh is not None or time.monotonic() - self._used_since > _USED_SECONDS
-        if due:
-            with suppress(CtxError):  # busy, or a folder that may only be read: later, or never
-                self._flush()
-
-    def _flush(self) -> None:
-        with self._turn:
-            used, self._used = self._used, {}
-            vectors, self._unwritten = self._unwritten, []
-            self._used_since = time.monotonic()
-        if not used and not vectors:
-            return
-        joins = [(each, self._close_ones(each)) for each in vectors]
-        try:
-            with self._catalog().short_write(wait=0.1) as connection:
-                for owner, numbers in used.items():
-                    memory_writes.note_used(connection, owner, numbers)
-                for each, pairs in joins:
-                    memory_writes.write_vectors(connection, each.tenant, each.encoder, each.numbers, each.vectors)
-                    for number, to in pairs:
-                        memory_writes.join(connection, each.tenant, number, to)
-        except BusyError:
-            with self._turn:
-                self._unwritten = vectors + self._unwritten
-                for owner, numbers in used.items():
-                    self._used[owner] = numbers | self._used.get(owner, {})
-            raise
-
-    def _close_ones(self, embedded: Embedded) -> list[tuple[int, int]]:
-        """Which of the new memories say what another says already: (number, the older one's)."""
-        from research.conversation.duplicates import CLOSE, say_the_same
-
-        found: list[tuple[int, int]] = []
-        with self._catalog().snapshot() as reader:
-            view = self._source().views.get(reader, embedded.tenant, embedded.encoder)
-            if view is None:
-                return []
-            pairs = view.close_pairs(embedded.numbers, embedded.vectors, CLOSE, _MOST_CLOSE)
-            meant = sorted({number for pair in pairs for number in pair})
-            texts = get_memories(reader.connection, embedded.tenant, meant)
-        for number, to in pairs:
-            one, other = texts.get(number), texts.get(to)
-            if one and other and _may_be_joined(one) and _may_be_joined(other):
-                same = say_the_same(spoken_text(one.text, one.speaker), spoken_text(other.text, other.speaker))
-                if same and number not in {each for each, _ in found}:
-                    found.append((number, to))
-        return found
-
-    def _let_go(self, owner: str) -> None:
-        """Of what is held in memory of a tenant."""
-        self._source().views.drop(owner)
-        with self._turn:
-            self._used.pop(owner, None)
-            self._unwritten = [each for each in self._unwritten if each.tenant != owner]
+        memory_writes.note_used(connection, owner, self._later.take_used(owner))
 
 
 def _told(new: NewMemory) -> Told:
@@ -315,10 +246,6 @@ def _by_salience(recalled: Sequence[Recalled], now: datetime) -> list[Recalled]:
         replace(each, salience=weights.score(each.score, recency_boost(each.memory.told_at, now))) for each in recalled
     ]
     return sorted(scored, key=lambda each: -(each.salience or 0.0))
-
-
-def _may_be_joined(memory: Memory) -> bool:
-    return not memory.expires_at and len(memory.text) <= _LONGEST_COMPARED
 
 
 def _count(name: str, value: object, most: int) -> int:

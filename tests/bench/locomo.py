@@ -157,29 +157,42 @@ def _calibration(index: Index, read: MemorySet, unanswerable: Path, asked: list[
         found = index.recall(question.query, tenant=other, top_k=TOP)
         rows.append(_asked(other, "foreign", set(), found.memories))
     line("fitted", ", ".join(f"{weight:.2f}" for weight in _fitted(rows)), "by sum, by rank, always")
+    told: list[tuple[float, float]] = []
     for left_out in names:
         curve = _fitted([one for one in rows if one.conversation != left_out])
         line(f"  without {left_out}", ", ".join(f"{weight:.2f}" for weight in curve))
-    flat = [
-        (calibrated(total, rank, "hybrid"), right)
+        features, good = _features([one for one in rows if one.conversation == left_out])
+        told += zip((1 / (1 + np.exp(-features @ curve))).tolist(), good.tolist(), strict=True)
+    _bins("left out", told)
+    ours = [
+        (calibrated(total, rank, "hybrid"), float(right))
         for one in rows
         for rank, (total, right) in enumerate(zip(one.totals, one.right, strict=True), start=1)
     ]
-    scores, good = np.array([score for score, _ in flat]), np.array([float(right) for _, right in flat])
+    _bins("ours", ours)
+
+
+def _bins(what: str, told: list[tuple[float, float]]) -> None:
+    """How often memories of a score answer, beside what the score says."""
+    scores, good = np.array([score for score, _ in told]), np.array([right for _, right in told])
     for low, high in pairwise(_BINS):
         inside = (scores >= low) & (scores < high)
         if inside.any():
-            what = f"scores of {low:.2f} to {min(1.0, high):.2f}, {int(inside.sum())} memories"
-            line(what, f"{good[inside].mean():.2f} good", f"told {scores[inside].mean():.2f}")
+            where = f"{what}: scores of {low:.2f} to {min(1.0, high):.2f}, {int(inside.sum())} memories"
+            line(where, f"{good[inside].mean():.2f} good", f"told {scores[inside].mean():.2f}")
 
 
-def _fitted(rows: list[Asked]) -> Floats:
+def _features(rows: list[Asked]) -> tuple[Floats, Floats]:
     features, good = [], []
     for one in rows:
         for rank, (total, right) in enumerate(zip(one.totals, one.right, strict=True), start=1):
             features.append((total, -np.log(rank), 1.0))
             good.append(float(right))
-    return fit(np.array(features), np.array(good))
+    return np.array(features), np.array(good)
+
+
+def _fitted(rows: list[Asked]) -> Floats:
+    return fit(*_features(rows))
 
 
 def updates() -> None:

@@ -276,6 +276,19 @@ def test_a_long_memory_is_embedded_by_its_windows(index: Index) -> None:
     assert index.recall("treasure").without_vectors == 0
 
 
+def test_what_a_question_made_is_written_when_nobody_else_writes(tmp_path: Path) -> None:
+    with open_index(tmp_path) as index:
+        told = index.remember("The wifi password is swordfish")
+        with Catalog(index.paths, writable=True) as other, other.transaction():
+            found = index.recall("wifi")
+            assert (found.memories[0].memory.id, found.without_vectors) == (told.id, 0)
+        assert "memory_vectors" not in counts(index)
+        assert index.memory(told.id).last_used_at == ""
+    with open_index(tmp_path) as index:
+        assert counts(index)["memory_vectors"] == 1
+        assert index.memory(told.id).last_used_at
+
+
 def test_maintenance_embeds_what_waits(index: Index) -> None:
     index.remember_batch([NewMemory(f"fact number {number}") for number in range(70)], tenant="a")
     index.remember("mine")
