@@ -235,6 +235,7 @@ def test_what_is_dropped_while_a_piece_is_written_stays_dropped(paths: IndexPath
 _FULL = """
 import sys
 from pathlib import Path
+from research.errors import ProblemError
 from research.service.multipart import Receiver
 from research.service.options import Limits
 from research.store.files.paths import IndexPaths
