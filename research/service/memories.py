@@ -18,7 +18,7 @@ from research.conversation.embedded import EmbeddedMemory
 from research.service import memory_schemas as schemas
 from research.service.access import Caller
 from research.service.answers import json_response
-from research.service.problems import Problem, ProblemError
+from research.service.problems import Problem, refused
 
 if TYPE_CHECKING:
     from research.conversation.turns import TurnMaker
@@ -94,11 +94,8 @@ def with_tenant(payload: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
     named = [str(payload[name]).strip() for name in ("tenant_id", "tenant") if payload.get(name) not in (None, "")]
     tenant = named[0] if named and caller.owner else caller.tenant
     if any(each != tenant for each in named):
-        raise ProblemError(
-            Problem(
-                403, "Not with this token", "it is for another tenant than the request names", "leave tenant_id out"
-            )
-        )
+        detail = "it is for another tenant than the request names"
+        raise refused(Problem(403, "Not with this token", detail, "leave tenant_id out"))
     return {**{name: value for name, value in payload.items() if name != "tenant"}, "tenant_id": tenant}
 
 
