@@ -108,14 +108,15 @@ _ARGUMENTS = {
     "eval": ["{folder}/questions.jsonl"],
     "outline": ["crisis.pdf"],
     "remember": ["Anna moved to Bonn"],
-    "forget": ["mem-1"],
+    "forget": ["mem-0000000000000000", "--yes"],
 }
 # Those that take no --index need none.
-# An agent's client cannot show why a server did not start, so `mcp` starts, and its tools tell.
+# An agent's client cannot show why a server did not start, so `mcp` starts and its tools tell. `metrics` asks a server,
+# and a turn is built without memories, with a note.
 _OF_AN_INDEX = [
     name
     for name in COMMANDS
-    if name != "mcp" and any(option.name == "index" for option in load_command(name).params)
+    if name not in ("mcp", "metrics", "turn") and any(option.name == "index" for option in load_command(name).params)
 ]
 
 

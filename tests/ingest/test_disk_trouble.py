@@ -81,7 +81,7 @@ def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
         page.insert_image(page.rect, pixmap=noise, keep_proportion=False)
         page.insert_text((72, 72), "The walrus has tusks and whiskers.")
         document.save(path)
-    full = run_limited(path, paths.root, 400_000)
+    full = run_limited(path, paths.root, 700_000)
     assert full.returncode == 1, full.stderr
     assert "the index cannot be written: File too large" in full.stderr
     summary = ingest(paths, [path], settings=Settings(ocr="off"), observer=SilentObserver())
