@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from research.models import ResearchContext, SourceDocument
 
 _RECALLED = 3
-_LEAST_SCORE = 0.3  # of a memory that is shown: how likely it is that it answers
+_LEAST_SCORE = 0.15  # of a memory that is shown: how likely it is that it answers
 
 
 class Chat:

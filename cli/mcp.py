@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 DETAILS = """
 An agent's program starts it and talks to it over stdin and stdout (Model Context Protocol). It offers the tools ask,
-search, get_page, page_image, list_documents and outline, and with --allow-ingest also ingest; every page is a resource
-at ctx://doc/ID/page/N. Nothing but the protocol is ever written to stdout; what it logs goes to --log-file. It ends
-with its stdin, or by Ctrl-C or SIGTERM.
+search, get_page, page_image, list_documents and outline, remember, recall and build_turn for what is told, and with
+--allow-ingest also ingest; every page is a resource at ctx://doc/ID/page/N. Nothing but the protocol is ever written to
+stdout; what it logs goes to --log-file. It ends with its stdin, or by Ctrl-C or SIGTERM.
 
 README, "For agents (MCP)", has the lines for Claude Code, Claude Desktop, VS Code and Codex. ctx serve offers the same
 tools over HTTP at /mcp.

@@ -92,10 +92,10 @@ _NUMBER = re.compile(r"\d[\d.,]*")
 # The small words of German, French and Spanish: the analyzer knows those of English.
 _SMALL = """
     der die das den dem des ein eine einen einem einer und oder aber auch ist sind war waren wird werden hat haben wie
-    was wer wen wem wo wann warum welche welcher welches im in am an auf aus bei mit nach von vor zu zum zur über
-    unter für nicht noch man le la les un une des du de et ou mais est sont était ont combien comment quand où qui que
-    quoi quel quelle quels quelles pourquoi encore dans sur pour par avec sans en au aux il elle el los las una unos
-    unas del al es son fue cuánto cuántos cuánta cuántas con para por qué quién cómo cuándo dónde cuál se
+    was wer wen wem wo wann warum welche welcher welches im in am an auf aus bei mit nach von vor zu zum zur über unter
+    für nicht noch man le la les un une des du de et ou mais est sont était ont combien comment quand où qui que quoi
+    quel quelle quels quelles pourquoi encore dans sur pour par avec sans en au aux il elle el los las una unos unas
+    del al es son fue cuánto cuántos cuánta cuántas con para por qué quién cómo cuándo dónde cuál se
 """
 # Not in every list of stop words, and in most questions.
 _ASKING = frozenset(

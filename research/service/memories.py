@@ -94,11 +94,8 @@ def with_tenant(payload: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
     named = [str(payload[name]).strip() for name in ("tenant_id", "tenant") if payload.get(name) not in (None, "")]
     tenant = named[0] if named and caller.owner else caller.tenant
     if any(each != tenant for each in named):
-        raise refused(
-            Problem(
-                403, "Not with this token", "it is for another tenant than the request names", "leave tenant_id out"
-            )
-        )
+        detail = "it is for another tenant than the request names"
+        raise refused(Problem(403, "Not with this token", detail, "leave tenant_id out"))
     return {**{name: value for name, value in payload.items() if name != "tenant"}, "tenant_id": tenant}
 
 
