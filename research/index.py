@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from research.errors import CtxError, NothingFoundError
+from research.errors import BusyError, CtxError, NothingFoundError
 from research.models import (
     Coverage,
     DocumentOutline,
@@ -56,10 +57,14 @@ if TYPE_CHECKING:
     from research.observe.recorder import Recorder
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
+    from research.search.items import FoundItems
     from research.search.legs import SearchOutcome
     from research.sources.documents import DocumentsSource
+    from research.sources.items import ItemsSource
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
+
+S = TypeVar("S", bound="ItemsSource")
 
 
 class Index:
@@ -92,6 +97,7 @@ class Index:
         self._counter: TokenCounter | None = None
         self._memories: Memories | None = None
         self._first_encoder: TextEncoder | None = None
+        self._item_sources: dict[type[ItemsSource], ItemsSource] = {}
 
     @classmethod
     def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Index:
@@ -149,6 +155,24 @@ class Index:
                 self._source = self._source or made
         return self._source
 
+    def item_source(self, kind: type[S]) -> S:
+        """A source of items, of this class, made with the first question to it and kept: what it has read of the
+        catalog is of use to the next."""
+        with self._opening:
+            made = self._item_sources.setdefault(kind, kind(self._own_encoder))
+        assert isinstance(made, kind)
+        return made
+
+    def store_item_vectors(self, found: FoundItems) -> None:
+        """Keep what a question embedded, if nobody else is writing for long: the next one need not."""
+        if found.fresh is not None:
+            from research.store.catalog.item_writes import write_item_vectors
+
+            with suppress(BusyError):
+                write_item_vectors(
+                    self.catalog, found.fresh.encoder, found.fresh.numbers, found.fresh.vectors, short=True
+                )
+
     def refresh(self) -> None:
         """Let go of what was read before, so that the next question sees the index as it is now."""
         with self._opening:
@@ -163,6 +187,7 @@ class Index:
             if self._catalog is not None:
                 self._catalog.close()
             self._catalog = self._memories = None
+            self._item_sources = {}
             if collections and self._vectors is not None:
                 self._vectors.close()
                 self._vectors = self._source = None
@@ -597,13 +622,13 @@ class Index:
             from research.conversation.memory import Memories
             from research.sources.memories import MemoriesSource
 
-            source = MemoriesSource(self._memory_encoder)
+            source = MemoriesSource(self._own_encoder)
             made = Memories(lambda: self.catalog, lambda: source, self._create_catalog)
             with self._opening:
                 self._memories = self._memories or made
         return self._memories
 
-    def _memory_encoder(self, reader: Reader) -> TextEncoder:
+    def _own_encoder(self, reader: Reader) -> TextEncoder:
         """The index's own; the embedded one where nothing was embedded yet."""
         from research.store.catalog.vectors import encoder_of
 

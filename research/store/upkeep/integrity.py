@@ -118,6 +118,14 @@ def check_memory_vectors(catalog: Catalog) -> Iterator[Problem]:
         yield Problem("memories", message, lambda opened: _drop_memory_vectors(opened, bad))
 
 
+def check_item_vectors(catalog: Catalog) -> Iterator[Problem]:
+    rows = catalog.connection.execute("SELECT item_no, vector FROM item_vectors")
+    bad = sorted({int(row[0]) for row in rows if unit_problem(row[1], len(row[1]) // 2)})
+    if bad:
+        message = f"the vectors of {len(bad)} items have the wrong length"
+        yield Problem("items", message, lambda opened: _drop_item_vectors(opened, bad))
+
+
 def check_values(catalog: Catalog) -> Iterator[Problem]:
     """Every value looked at as restore does: what is found here keeps a backup from being made."""
     problem = next(validate_catalog(catalog.connection), None)
@@ -209,6 +217,7 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_vectors,
     check_memories,
     check_memory_vectors,
+    check_item_vectors,
     check_values,
     check_ledger,
     check_given_up,
@@ -276,6 +285,12 @@ def _drop_memory_vectors(catalog: Catalog, rows: list[tuple[str, int]]) -> None:
     with catalog.transaction() as connection:
         connection.executemany("DELETE FROM memory_vectors WHERE tenant = ? AND memory_no = ?", rows)
         _read_again(connection, rows)
+
+
+def _drop_item_vectors(catalog: Catalog, numbers: list[int]) -> None:
+    """The next question makes them anew."""
+    with catalog.transaction() as connection:
+        connection.executemany("DELETE FROM item_vectors WHERE item_no = ?", [(number,) for number in numbers])
 
 
 def _read_again(connection: sqlite3.Connection, rows: list[tuple[str, int]]) -> None:

@@ -12,6 +12,7 @@ from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import given_up
+from research.store.catalog.items import count_items, count_without_vectors
 from research.store.catalog.ledger import STAGE_OCR, count_for_ocr, unfinished
 from research.store.catalog.memories import count_memories
 from research.store.catalog.pages import totals
@@ -51,6 +52,8 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
             collections_surplus=state.surplus,
             memories=memories,
             memories_without_vectors=unseen,
+            items=count_items(catalog),
+            items_without_vectors=count_without_vectors(catalog),
             writing=writing,
             writer_pid=writer,
         )
