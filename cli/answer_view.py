@@ -14,7 +14,6 @@ from cli.answer_notes import Note
 from cli.layout import (
     BETWEEN,
     ELLIPSIS,
-    Marker,
     cells,
     excerpt,
     head_lines,
@@ -26,9 +25,9 @@ from cli.layout import (
     wrapped,
 )
 from cli.links import link
-from cli.markdown import Block, blocks
-from cli.output import one_line, phrase
 from cli.views import documents_note, page_name, plain
+from research.markdown import Block, Marker, blocks
+from research.visible_text import one_line, phrase
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -54,11 +54,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cli.fields import Shape
-    from cli.layout import Marker
     from cli.options import Common
     from cli.views import Scored
     from research.answer.answering import AnswerWriter, CheckedAnswer
     from research.index import Index
+    from research.markdown import Marker
     from research.models import Extent, ResearchContext
     from research.settings import Settings
 
@@ -265,7 +265,8 @@ def _extent(passages: bool, full: bool) -> Extent:
 
 
 def _write_plain(context: ResearchContext, *, explain: bool, answer: CheckedAnswer | None) -> None:
-    from cli.output import block, say, write
+    from cli.output import say, write
+    from research.visible_text import block
 
     if answer is not None:
         from cli.written_answer import write_sources

@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any
 
-from cli.output import one_line
+from research.visible_text import one_line
 
 _RISKY = re.compile(r"[\"'\\$`!]")
 _TO_ESCAPE = re.compile(r"([^\w@%+=:,./-])")

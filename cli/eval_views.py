@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.output import one_line, phrase
 from research.evaluation.metrics import METRICS
+from research.visible_text import one_line, phrase
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from cli.answer_notes import Note
 from cli.answer_view import Screen, footer, note_lines, said
-from cli.layout import Marker, cells, fits_in_columns, marked, passage_lines, row_lines, shorten_end, table_lines
-from cli.markdown import Block, blocks
-from cli.output import phrase
+from cli.layout import cells, fits_in_columns, marked, passage_lines, row_lines, shorten_end, table_lines
 from cli.views import plain
+from research.markdown import Block, Marker, blocks
+from research.visible_text import phrase
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

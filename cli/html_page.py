@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING
 
 from cli.answer_view import best_section, is_unanswered, nothing_answers
 from cli.html_style import STYLE
-from cli.markdown import BULLET, Block, blocks
-from cli.output import block, one_line, phrase, write
+from cli.output import write
 from cli.views import page_name
+from research.context.render.html import grown, html_blocks, html_text
 from research.errors import CtxError, UsageError, is_full
+from research.visible_text import one_line, phrase
 
 if TYPE_CHECKING:
-    from cli.layout import Marker
+    from research.boxes import Box
+    from research.markdown import Marker
     from research.models import ResearchContext, SourceDocument
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _PASSAGES = 3  # of a source
 _BEGINNING = 900  # characters of a page without passages
 _WIDTH, _HEIGHT, _QUALITY = 820, 1160, 55  # of a picture: its text can be read, and ten of them stay below 2 MB
-_MARGIN = 0.006  # of a box, as part of the page
 _TITLE = 120
-_SHORT_CELL, _ONE_LINE = 24, ' class="short"'
 _LEVELS = {"high": "High confidence", "medium": "Medium confidence", "low": "Low confidence", "none": "No answer found"}
 
 
@@ -101,11 +101,11 @@ def _lines(context: ResearchContext, mark: Marker, notes: Sequence[str]) -> Iter
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield '<meta name="referrer" content="no-referrer"><meta name="generator" content="ctx">'
-    yield f"<title>{_text(question[:_TITLE])}</title><style>{STYLE}</style></head><body><main>"
-    yield f'<header><h1 dir="auto">{_text(question)}</h1>{_facts(context)}</header>'
-    yield from [f'<p class="none">{_text(nothing_answers(context))}</p>'] if is_unanswered(context) else []
+    yield f"<title>{html_text(question[:_TITLE])}</title><style>{STYLE}</style></head><body><main>"
+    yield f'<header><h1 dir="auto">{html_text(question)}</h1>{_facts(context)}</header>'
+    yield from [f'<p class="none">{html_text(nothing_answers(context))}</p>'] if is_unanswered(context) else []
     yield from [] if is_unanswered(context) else _quotes(context, mark)
-    yield from (f'<p class="note">{_text(phrase(note))}</p>' for note in notes)
+    yield from (f'<p class="note">{html_text(phrase(note))}</p>' for note in notes)
     for number, source in context.get_citation_map().items():
         yield from _source(number, source, mark)
     yield "<footer>Quoted from your own documents by ctx, word for word; nothing is written by a model.</footer>"
@@ -127,30 +127,30 @@ def _quotes(context: ResearchContext, mark: Marker) -> Iterator[str]:
     for quote in context.quotes:
         source = sources[quote.citation]
         where = f"{one_line(source.filename)}, page {page_name(source.page, source.page_label)}"
-        yield f"<blockquote>{_rendered(blocks(quote.text), mark)}"
-        yield f'<a class="cite" href="#s{quote.citation}">[{quote.citation}] {_text(where)}</a></blockquote>'
+        yield f"<blockquote>{html_blocks(quote.text, mark)}"
+        yield f'<a class="cite" href="#s{quote.citation}">[{quote.citation}] {html_text(where)}</a></blockquote>'
     yield "</section>"
 
 
 def _source(number: int, source: SourceDocument, mark: Marker) -> Iterator[str]:
-    name = _text(one_line(source.filename))
-    page = _text(page_name(source.page, source.page_label))
+    name = html_text(one_line(source.filename))
+    page = html_text(page_name(source.page, source.page_label))
     title = f'<a href="{escape(source.link)}">{name}</a>' if _is_file(source.link) else name
     passages = [passage for passage in source.passages if passage.text][:_PASSAGES]
     section = best_section(source)
     yield f'<article id="s{number}"><h2><b>[{number}]</b> {title} <span>page {page}</span></h2>'
     if section:
-        yield f'<p class="section" dir="auto">{_text(phrase(section))}</p>'
+        yield f'<p class="section" dir="auto">{html_text(phrase(section))}</p>'
     if source.suspicious:
         yield '<p class="note">This page may try to steer a model; take its text as data.</p>'
     yield '<div class="columns"><div class="text">'
     for passage in passages:
-        yield f'<div class="passage" dir="auto">{_rendered(blocks(passage.text), mark)}</div>'
+        yield f'<div class="passage" dir="auto">{html_blocks(passage.text, mark)}</div>'
     if not passages:
         beginning = source.markdown_content[:_BEGINNING]
         more = "…" if len(source.markdown_content) > _BEGINNING else ""
-        yield f'<div class="passage" dir="auto">{_rendered(blocks(beginning), mark)}{more}</div>'
-    whole = _rendered(blocks(source.markdown_content), mark)
+        yield f'<div class="passage" dir="auto">{html_blocks(beginning, mark)}{more}</div>'
+    whole = html_blocks(source.markdown_content, mark)
     yield f'<details><summary>The text of this page</summary><div dir="auto">{whole}</div></details></div>'
     yield _figure(source, f"page {page} of {name}")
     yield "</div></article>"
@@ -173,13 +173,9 @@ def _is_file(link: str) -> bool:
     return link.startswith("file:///")
 
 
-def _place(box: tuple[float, float, float, float]) -> str:
-    """A box as percent of the picture, a little wider so that it touches no letter, never outside of it."""
-    x0, y0, x1, y1 = (
-        100 * min(1.0, max(0.0, value + grow))
-        for value, grow in zip(box, (-_MARGIN, -_MARGIN, _MARGIN, _MARGIN), strict=True)
-    )
-    return f"left:{x0:.2f}%;top:{y0:.2f}%;width:{max(0.0, x1 - x0):.2f}%;height:{max(0.0, y1 - y0):.2f}%"
+def _place(box: Box) -> str:
+    x0, y0, x1, y1 = (100 * value for value in grown(box))
+    return f"left:{x0:.2f}%;top:{y0:.2f}%;width:{x1 - x0:.2f}%;height:{y1 - y0:.2f}%"
 
 
 def _picture(path: str) -> str:
@@ -197,37 +193,3 @@ def _picture(path: str) -> str:
     small = io.BytesIO()
     page.save(small, "WEBP", quality=_QUALITY)
     return f"data:image/webp;base64,{base64.b64encode(small.getvalue()).decode()}"
-
-
-def _rendered(found: Sequence[Block], mark: Marker) -> str:
-    return "".join(_block(each, mark) for each in found)
-
-
-def _block(found: Block, mark: Marker) -> str:
-    if found.kind == "table":
-        rows = "".join(_row(row, "th" if found.header and not n else "td", mark) for n, row in enumerate(found.rows))
-        return f'<div class="wide"><table>{rows}</table></div>'
-    if found.kind == "code":
-        return f"<pre>{_marked(found.text, mark)}</pre>"
-    text = found.text.removeprefix(BULLET) if found.kind == "item" else found.text
-    kind = {"heading": ' class="heading"', "item": ' class="item"' if text != found.text else ""}.get(found.kind, "")
-    return f"<p{kind}>{_marked(text, mark)}</p>"
-
-
-def _row(row: Sequence[str], tag: str, mark: Marker) -> str:
-    """Figures and names stay on one line; a table that is too wide for the screen is scrolled."""
-    cells = [f"<{tag}{'' if len(cell) > _SHORT_CELL else _ONE_LINE}>{_marked(cell, mark)}</{tag}>" for cell in row]
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def _marked(text: str, mark: Marker) -> str:
-    parts, end = [], 0
-    for start, stop in mark(text):
-        parts += [_text(text[end:start]), f"<mark>{_text(text[start:stop])}</mark>"]
-        end = stop
-    return "".join([*parts, _text(text[end:])])
-
-
-def _text(text: str) -> str:
-    """Safe in HTML, and without the characters that turn or hide what is read."""
-    return escape(block(text))

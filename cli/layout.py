@@ -5,11 +5,11 @@ Widths are cells, not characters: a Chinese one takes two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.markdown import BULLET, Block
 from cli.views import plain
+from research.markdown import BULLET, Block, Marker
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 ELLIPSIS = "…"
 GAP = "  "  # between the columns of a table
 BETWEEN = " · "  # the cells of a row that does not fit in columns
-
-# Of a text, where the words stand that fit the question.
-Marker = Callable[[str], Sequence[tuple[int, int]]]
 
 MARK = "bold"
 

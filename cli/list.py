@@ -34,7 +34,8 @@ _LEAST_NAME = {"pages": 12, "id": 20, "added": 32, "title": 32}
 
 def command(ctx: typer.Context) -> int:
     from cli.links import has_links
-    from cli.output import on_terminal, paint, phrase, say, screen_size, write_document, write_line
+    from cli.output import on_terminal, paint, say, screen_size, write_document, write_line
+    from research.visible_text import phrase
 
     given = common(ctx)
     opened = index_for(given)
@@ -56,9 +57,9 @@ def document_lines(documents: Sequence[DocumentInfo], width: int, *, links: bool
     """A document a line, its file first. On a narrow terminal the columns at the end go, then the name's middle."""
     from cli.layout import cells, shorten_end, shorten_middle
     from cli.links import link
-    from cli.output import one_line, phrase
     from cli.views import plain
     from research.models import page_link
+    from research.visible_text import one_line, phrase
 
     digits = _id_digits(documents)
     longest = max(len("file"), *(cells(one_line(d.filename)) for d in documents))

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.options import LogLevel
-from cli.output import one_line, say
+from cli.output import say
 from research.errors import CtxError, ModelError, NothingFoundError, UsageError
 from research.observe.log import NAME, frames_of, full_text, in_full, logger_of
+from research.visible_text import one_line
 
 LOG_FILE, LOG_LEVEL = "CTX_LOG", "CTX_LOG_LEVEL"
 

@@ -32,7 +32,7 @@ def nothing_found(
         return _left_out(index, confidence)
     if confidence.level != "none":
         return None
-    from cli.output import one_line
+    from research.visible_text import one_line
 
     where = "what the filters leave" if filtered else _all_of(index)
     page = f"{one_line(best.filename)} p. {best.page} (score {best.relevance_score:.2f})"

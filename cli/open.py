@@ -46,8 +46,9 @@ def command(
     ] = None,
     only_print: Annotated[bool, typer.Option("--print", help="Print the link and open nothing.")] = False,
 ) -> int:
-    from cli.output import one_line, say, write, write_document, write_line
+    from cli.output import say, write, write_document, write_line
     from cli.viewer import find_viewer, start
+    from research.visible_text import one_line
 
     given = common(ctx)
     settings = settings_for(given)

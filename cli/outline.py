@@ -44,8 +44,9 @@ def command(
 ) -> int:
     from cli.answer_view import Screen
     from cli.links import has_links
-    from cli.output import on_terminal, painted, phrase, say, screen_size, write_document, write_line
+    from cli.output import on_terminal, painted, say, screen_size, write_document, write_line
     from cli.pager import page
+    from research.visible_text import phrase
 
     given = common(ctx)
     settings = settings_for(given)
@@ -71,9 +72,9 @@ def _lines(found: DocumentOutline, screen: Screen) -> Iterator[Text]:
     """The page, then the title, further in the deeper it stands."""
     from cli.layout import shorten_end
     from cli.links import link
-    from cli.output import one_line, phrase
     from cli.views import plain
     from research.models import page_link
+    from research.visible_text import one_line, phrase
 
     info = found.document
     entries = [(entry.level, entry.page, entry.title) for entry in found.entries]

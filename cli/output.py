@@ -1,17 +1,17 @@
 """The only code that writes to the terminal: data to stdout, talk to stderr.
 
-Text from documents, file names and error reasons is somebody else's: it may hold terminal escapes, direction overrides
-that reverse what is read, or characters nobody sees. Everything that is shown passes through `one_line`, `phrase` or
-`block`; JSON keeps the text as it is, escaped.
+Text from documents, file names and error reasons is somebody else's: all that is shown passes through `one_line`,
+`phrase` or `block` of `research.visible_text`. JSON keeps the text as it is, escaped.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, Any
+
+from research.visible_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from research.errors import CtxError
-
-_DIRECTION = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_INVISIBLE = "\u00ad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff"
-_JOINERS = "\u200c\u200d"  # Persian and emoji need them; they stay in running text
-_CONTROL = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
-_SURROGATES = "\ud800-\udfff"
-_BREAKS = "\n\v\f\r\x1c-\x1e\x85\u2028\u2029"
-
-_UNSAFE_IN_LINE = re.compile(f"[{_CONTROL}\t{_BREAKS}{_DIRECTION}{_INVISIBLE}{_JOINERS}{_SURROGATES}]")
-_LINE_END = re.compile("\r\n|[\v\f\r\x85\u2028\u2029]")
-_HIDDEN = re.compile(f"[{_DIRECTION}{_INVISIBLE}]")
-_UNSAFE_IN_BLOCK = re.compile(f"[{_CONTROL}{_SURROGATES}]")
 
 
 def prepare_streams() -> None:
@@ -137,29 +125,3 @@ def _mute_stdout() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
-
-
-def one_line(text: str) -> str:
-    """A name, heading or reason on one line; whatever is not plainly visible is spelled out (`\\n`, `\\x1b`)."""
-    return _UNSAFE_IN_LINE.sub(_spelled, text)
-
-
-def phrase(text: str) -> str:
-    """Running text on one line: breaks and tabs become single spaces, the rest is as in `one_line`."""
-    return one_line(" ".join(block(text).split()))
-
-
-def block(text: str) -> str:
-    """Running text with its lines and tabs; invisible and direction characters go, controls are spelled out."""
-    text = _HIDDEN.sub("", _LINE_END.sub("\n", text))
-    return _UNSAFE_IN_BLOCK.sub(_spelled, text)
-
-
-def _spelled(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    named = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}.get(code)
-    if named:
-        return named
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

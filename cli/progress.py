@@ -120,7 +120,7 @@ class BarObserver(SilentObserver):
         self._step("look", done, total, "pages")
 
     def on_note(self, message: str) -> None:
-        from cli.output import one_line
+        from research.visible_text import one_line
 
         self._progress.console.print(f"ctx: {one_line(message)}", markup=False, highlight=False)
 
@@ -185,7 +185,7 @@ def _size(path: str) -> int:
 def _short(path: str, room: int) -> str:
     """The file's name, if there is room for something of it."""
     from cli.layout import shorten_middle
-    from cli.output import one_line
+    from research.visible_text import one_line
 
     name = one_line(os.path.basename(path))  # noqa: PTH119  a name from anywhere, no path of ours
     return shorten_middle(name, min(room, _NAME)) if room >= _LEAST_NAME else ""

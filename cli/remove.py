@@ -1,4 +1,4 @@
-"""ctx remove: take documents out of the index. The files themselves are never touched."""
+"""ctx remove: take documents out of the index. Only files that were uploaded go with them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from research.records import DocumentInfo
 
 DETAILS = """
-Only the index forgets them; the files stay where they are. On a terminal it asks first; elsewhere a pattern that means
-several documents needs --yes.
+Only the index forgets them; the files stay where they are, but for those that were uploaded into it through ctx serve.
+On a terminal it asks first; elsewhere a pattern that means several documents needs --yes.
 """
 
 EPILOG = """

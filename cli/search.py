@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cli.answer_view import Screen
-    from cli.layout import Marker
     from cli.views import Scored
+    from research.markdown import Marker
     from research.models import PageResult, SearchResults
     from research.settings import Settings
 
@@ -124,8 +124,8 @@ def command(
 
 
 def _suspicions(results: list[PageResult]) -> list[str]:
-    from cli.output import one_line
     from cli.views import suspicion_note
+    from research.visible_text import one_line
 
     return [
         suspicion_note(f"result {found.citation} ({one_line(found.filename)}:{found.page})", found.suspicious)
@@ -135,7 +135,8 @@ def _suspicions(results: list[PageResult]) -> list[str]:
 
 
 def _write_plain(found: SearchResults, *, explain: bool) -> None:
-    from cli.output import phrase, say, write_line
+    from cli.output import say, write_line
+    from research.visible_text import phrase
 
     for result in found.results:
         write_line(
@@ -168,9 +169,9 @@ def _rendering(found: SearchResults, mark: Marker, settings: Settings, *, explai
 def _result(result: PageResult, screen: Screen, mark: Marker, count: int) -> Iterator[Text]:
     from cli.answer_view import page_line
     from cli.layout import excerpt, passage_lines
-    from cli.markdown import Block
-    from cli.output import block
     from cli.views import page_name
+    from research.markdown import Block
+    from research.visible_text import block
 
     yield page_line(
         screen,

@@ -81,9 +81,10 @@ def command(
 
 
 def _single(view: PageView, given: Common, image: Path | None, question: str | None) -> int:
-    from cli.output import block, on_terminal, one_line, paint, say, write, write_document
+    from cli.output import on_terminal, paint, say, write, write_document
     from cli.picture import write_picture
     from cli.views import suspicion_note
+    from research.visible_text import block, one_line
 
     if view.problem and not given.quiet:
         say(f"ctx: note: the visual model cannot look ({view.problem}); the places are found by text")
@@ -104,9 +105,10 @@ def _single(view: PageView, given: Common, image: Path | None, question: str | N
 
 
 def _several(views: list[PageView], given: Common) -> int:
-    from cli.output import block, on_terminal, painted, say, write, write_document
+    from cli.output import on_terminal, painted, say, write, write_document
     from cli.pager import page
     from cli.views import suspicion_note
+    from research.visible_text import block
 
     first = views[0].to_dict()
     if given.as_json:
@@ -148,8 +150,8 @@ def _rendering(view: PageView) -> Iterator[RenderableType]:
     from rich.rule import Rule
     from rich.text import Text
 
-    from cli.output import block, one_line, phrase
     from cli.views import page_name, plain
+    from research.visible_text import block, one_line, phrase
 
     item, facts = view.item, view.item.metadata
     yield Text.assemble(

@@ -31,7 +31,8 @@ _ITEMS = {"code": "code", "commit": "commits", "experience": "experiences", "val
 
 def command(ctx: typer.Context) -> int:
     from cli.location import locate
-    from cli.output import one_line, write, write_document
+    from cli.output import write, write_document
+    from research.visible_text import one_line
 
     given = common(ctx)
     location = locate(given)

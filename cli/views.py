@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cli.output import one_line, phrase
 from research.models import LegScore, Rewrite
+from research.visible_text import one_line, phrase
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cli.output import block, one_line, phrase, say, write, write_document
+from cli.output import say, write, write_document
+from research.visible_text import block, one_line, phrase
 
 if TYPE_CHECKING:
     from cli.answer_notes import Note

@@ -110,16 +110,14 @@ class _Search:
             counts = counts and identity not in self._counted
             self._counted.add(identity)
             is_index = any(entry.name in (MARKER, CATALOG) for entry in shown)
-            folders = []
-            for entry in shown:
-                counted = counts and not (is_index and is_own_name(entry.name))
-                if self._look_at(entry, top, counted=counted):
-                    folders.append((Path(entry), counted))
+            # What an index keeps in its folder is its own: also the files that were uploaded into it.
+            others = [entry for entry in shown if not (is_index and is_own_name(entry.name))]
+            folders = [(Path(entry), counts) for entry in others if self._look_at(entry, top, counted=counts)]
             waiting += reversed(folders)
 
     def _look_at(self, entry: os.DirEntry[str], top: Path, *, counted: bool) -> bool:
         """Note a file; say whether the entry is a folder to enter. `counted`: a file of another kind is passed over,
-        and told; what an index keeps in its folder is not."""
+        and told."""
         path = Path(entry)
         try:
             is_folder, is_link = entry.is_dir(), entry.is_symlink()

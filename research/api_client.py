@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.addresses import Key, is_this_machine, key_for
 from research.errors import AddressError
+from research.observe.trace import TRACE
 
 if TYPE_CHECKING:
     import httpx
@@ -80,7 +81,7 @@ class ApiClient:
     def _ask(self, request: _Request) -> Any:
         import httpx
 
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **TRACE.get()}
         if request.key.value:
             headers["Authorization"] = f"Bearer {self._sound(request.key)}"
         try:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -88,7 +88,7 @@ class Index:
         self.paths = IndexPaths(Path(folder))
         self.settings = settings or Settings()
         self._relative_to = str(relative_to)
-        self.recorder = recorder
+        self.recorder = None if recorder is None else _harmless(recorder)
         self._encoder = encoder
         self._opening = threading.Lock()
         self._catalog: Catalog | None = None
@@ -150,7 +150,7 @@ class Index:
         if self._source is None:
             from research.sources.documents import DocumentsSource
 
-            made = DocumentsSource(self.vectors, self.settings, self._encoder)
+            made = DocumentsSource(self.vectors, self.settings, self._encoder, self.recorder)
             with self._opening:
                 self._source = self._source or made
         return self._source
@@ -242,24 +242,26 @@ class Index:
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
-        with self.catalog.snapshot() as reader:
-            context = build(
-                reader,
-                self._question(reader, question, mode, documents, filters),
-                [self.source],
-                limit=max(self.settings.num_results, sources) if num_results is None else num_results,
-                budget=budget,
-                renderer=CitedPages(),
-                counter=counter or self._own_counter(),
-                recorder=self.recorder,
-                passages=partial(self.source.with_passages, reader, look=highlights),
-                judge=confidence_of,
-                least=self._least(min_score, min_confidence),
-                extent=extent,
-            )
-        return replace(
-            research_context(context, budget.max_tokens), quotes=quotes_from(context.fitted.items, context.found)
-        )
+        with self._timed("ask"):
+            with self.catalog.snapshot() as reader:
+                context = build(
+                    reader,
+                    self._question(reader, question, mode, documents, filters),
+                    [self.source],
+                    limit=max(self.settings.num_results, sources) if num_results is None else num_results,
+                    budget=budget,
+                    renderer=CitedPages(),
+                    counter=counter or self._own_counter(),
+                    recorder=self.recorder,
+                    passages=partial(self.source.with_passages, reader, look=highlights),
+                    judge=confidence_of,
+                    least=self._least(min_score, min_confidence),
+                    extent=extent,
+                )
+            with self._timed("render"):
+                rendered = research_context(context, budget.max_tokens)
+            with self._timed("answer"):
+                return replace(rendered, quotes=quotes_from(context.fitted.items, context.found))
 
     def writer(self, *, with_pictures: bool = False) -> AnswerWriter:
         """What writes answers from contexts with the model that the settings name, for any number of them.
@@ -267,7 +269,9 @@ class Index:
         from research.answer.answering import AnswerWriter
 
         counter = self._own_counter()
-        return AnswerWriter(self.settings, embed=self._embed, counter=counter, with_pictures=with_pictures)
+        return AnswerWriter(
+            self.settings, embed=self._embed, counter=counter, with_pictures=with_pictures, recorder=self.recorder
+        )
 
     def answer(
         self, context: ResearchContext, *, on_piece: Callable[[str], object] | None = None, with_pictures: bool = False
@@ -300,14 +304,16 @@ class Index:
         from research.search.snippets import page_snippet
 
         limit = self.settings.num_results if num_results is None else num_results
-        with self.catalog.snapshot() as reader:
+        with self._timed("search"), self.catalog.snapshot() as reader:
             asked = self._question(reader, question, mode, documents, filters)
-            found = self.source.retrieve(reader, asked, limit)
+            with self._timed("retrieve"):
+                found = self.source.retrieve(reader, asked, limit)
             coverage = found.coverage or Coverage()
             confidence = confidence_of(found.searched, found.items, coverage)
             wanted = self._least(min_score, min_confidence).of(found.items, confidence)
             asked = asked.searching(found.searched)
-            items = self.source.with_passages(reader, asked, wanted, look=highlights)
+            with self._timed("passages"):
+                items = self.source.with_passages(reader, asked, wanted, look=highlights)
         results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
         coverage = coverage.noting(asked.notes)
         return SearchResults(
@@ -395,6 +401,23 @@ class Index:
             from research.store.catalog.document_names import select_documents
 
             return select_documents(reader, names, self._relative_to)
+
+    def totals(self) -> tuple[int, int]:
+        """How many documents and pages there are."""
+        with self.catalog.snapshot() as reader:
+            found = totals(reader)
+        return found.documents, found.pages
+
+    def document(self, doc_id: str) -> DocumentInfo:
+        """The document that an id means: today's, its file's lasting one, or one it had before. Names are none."""
+        from research.store.catalog.documents import get_documents
+        from research.store.catalog.file_ids import current_ids
+
+        with self.catalog.snapshot() as reader:
+            found = get_documents(reader, current_ids(reader, [doc_id]))
+        if not found:
+            raise NothingFoundError(f"no document has the id {doc_id}", hint="see them all with: ctx list")
+        return found[0]
 
     def markdown(self, doc_id: str) -> str | None:
         """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
@@ -606,6 +629,9 @@ class Index:
 
         return restore(self.paths, file, force=force, wait=wait)
 
+    def _timed(self, stage: str) -> AbstractContextManager[None]:
+        return self.recorder.time(stage) if self.recorder else nullcontext()
+
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """By the index's own encoder; not by one at an address, which would hear of what a model wrote."""
         from research.addresses import is_encoder_address
@@ -705,6 +731,13 @@ class Index:
         if len(found) > 1 and not is_pattern(document, found):
             raise ambiguous(document, found)
         return found
+
+
+def _harmless(recorder: Recorder) -> Recorder:
+    """A recorder that fails breaks no question."""
+    from research.observe.recorder import Recorders
+
+    return recorder if isinstance(recorder, Recorders) else Recorders(recorder)
 
 
 def _no_pages(info: DocumentInfo, first: int, last: int) -> NothingFoundError:

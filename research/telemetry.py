@@ -10,12 +10,14 @@ import os
 from typing import Any
 
 # Each is read once, when the library starts: ONNX Runtime sends events to its maker and keeps a device id in the
-# user's cache; Chroma and the model hub's client count their calls.
+# user's cache; Chroma and the model hub's client count their calls; FastAPI would send the address of every request to
+# where our own spans go, and a question can stand in it.
 SWITCHES = {
     "ORT_DISABLE_TELEMETRY": "1",
     "ANONYMIZED_TELEMETRY": "False",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
+    "FASTAPI_OTEL_AUTO_CONFIGURE": "false",
 }
 
 

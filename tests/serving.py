@@ -28,7 +28,7 @@ def allow_loopback(patch: pytest.MonkeyPatch) -> None:
     """Lift the tests' guard for addresses of this machine, and for no others."""
 
     def connect(self: socket.socket, address: Any) -> None:
-        if address[0] not in LOOPBACK:
+        if not isinstance(address, str) and address[0] not in LOOPBACK:  # a text is a socket file's path
             raise AssertionError(f"a test tried to reach the network: {address}")
         _connect(self, address)
 

@@ -8,6 +8,7 @@ with index.writer() as writer:
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,6 +26,7 @@ from research.settings import Settings
 if TYPE_CHECKING:
     from research.answer.claims.similarity import Embed
     from research.answer.model.client import ModelClient
+    from research.observe.recorder import Recorder
 
 NOT_ASKED = "not_asked"
 
@@ -58,12 +60,14 @@ class AnswerWriter:
         embed: Embed | None = None,
         counter: TokenCounter | None = None,
         with_pictures: bool = False,
+        recorder: Recorder | None = None,
     ) -> None:
         """`embed` gives unit vectors for the check; without it words alone are compared."""
         self._settings = settings
         self._embed = embed
         self._counter = counter or TokenCounter()
         self._with_pictures = with_pictures
+        self._recorder = recorder
         self._client: ModelClient | None = None
         self._problem: ModelError | None = None
         try:
@@ -85,10 +89,12 @@ class AnswerWriter:
         if not context.sources or (context.confidence is not None and context.confidence.level == "none"):
             why = "nothing that was found seems to answer this, so the model was not asked"
             return CheckedAnswer(self._unwritten(why, "", NOT_ASKED))
-        written = write_answer(
-            self._client, context, on_piece=on_piece, counter=self._counter, with_pictures=self._with_pictures
-        )
-        return checked(written, context, self._embed)
+        with self._timed("answer"):
+            with self._timed("write"):
+                written = write_answer(
+                    self._client, context, on_piece=on_piece, counter=self._counter, with_pictures=self._with_pictures
+                )
+            return checked(written, context, self._embed)
 
     def close(self) -> None:
         if self._client is not None:
@@ -99,6 +105,9 @@ class AnswerWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _timed(self, stage: str) -> AbstractContextManager[None]:
+        return self._recorder.time(stage) if self._recorder else nullcontext()
 
     def _unwritten(self, problem: str, hint: str, code: str) -> WrittenAnswer:
         host = self._client.host if self._client else ""

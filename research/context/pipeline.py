@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from typing import TYPE_CHECKING, Protocol
@@ -122,8 +123,9 @@ def build(
     with recorder.time("retrieve") if recorder else nullcontext():
         retrieved = _retrieve(reader, question, sources, limit)
     items = deduplicate(rank([found.items for found in retrieved]))
-    for stage in stages:
-        items = stage(items)
+    with recorder.time("govern") if recorder else nullcontext():
+        for stage in stages:
+            items = stage(items)
     searched = next((found.searched for found in retrieved if found.searched), question.text)
     confidence = judge(searched, items, _coverage(retrieved)) if judge is not None else None
     items = (least or Least()).of(items, confidence)[: budget.max_items]
@@ -163,7 +165,7 @@ def deduplicate(items: Sequence[Item]) -> list[Item]:
 
 
 def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], limit: int) -> list[Retrieved]:
-    """Each source in a thread of its own. One that fails is down and the others answer; if all do, that is an error."""
+    """The sources side by side. One that fails is down and the others answer; if all do, that is an error."""
     answers: dict[str, Retrieved] = {}
     failures: dict[str, Exception] = {}
 
@@ -178,9 +180,12 @@ def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], lim
 
             log_failure("search", f"the source {source.name} failed", error)
 
-    threads = [threading.Thread(target=ask, args=(source,), daemon=True) for source in sources]
+    # The first in this thread, the others in threads with its context: a recorder finds the question's trace in it.
+    threads = [threading.Thread(target=copy_context().run, args=(ask, source), daemon=True) for source in sources[1:]]
     for thread in threads:
         thread.start()
+    for source in sources[:1]:
+        ask(source)
     for thread in threads:
         thread.join()
     if len(failures) == len(sources):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,6 +37,7 @@ from research.store.catalog.pages import get_pages, get_pages_with_text, places_
 from research.store.catalog.reader import Reader
 
 if TYPE_CHECKING:
+    from research.observe.recorder import Recorder
     from research.store.catalog.scope import Scope
 
 _T = TypeVar("_T")
@@ -139,6 +140,7 @@ class Engine:
         rewriters: Rewriters,
         boosters: Sequence[Booster] = (),
         reranker: PageOrder | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         """`modes` names the legs that each mode asks; `reranker` has the last word on the order."""
         self._legs = {leg.name: leg for leg in legs}
@@ -147,6 +149,7 @@ class Engine:
         self._rewriters = rewriters
         self._boosters = boosters
         self._reranker = reranker
+        self._recorder = recorder
 
     def run(self, reader: Reader, question: Question, limit: int, *, everything: bool = False) -> SearchOutcome:
         """The best `limit` pages; `everything` also brings the candidates that come after them."""
@@ -218,8 +221,9 @@ class Engine:
             inside = scope.page_ids(reader)
             _side_by_side(runs, lambda run: run.score(reader, question, inside, own=True))
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
-        found = {run.leg.name: run.hits for run in runs if not run.failure}
-        return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
+        with self._recorder.time("fuse") if self._recorder else nullcontext():
+            found = {run.leg.name: run.hits for run in runs if not run.failure}
+            return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
 
     def _reranked(
         self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking, changes: _Changes
@@ -275,7 +279,7 @@ def _boosted(booster: Booster, reader: Reader, ranked: Sequence[Ranked], questio
 
 
 def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> None:
-    """Each leg in a thread of its own, but one that follows another after it in the same."""
+    """Each leg in a thread of its own, the first in this one; but one that follows another after it in the same."""
     chains: list[list[_LegRun]] = []
     for run in runs:
         before = next((chain for chain in chains if chain[-1].leg.name == run.leg.follows), None)
@@ -288,9 +292,11 @@ def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> N
         for run in chain:
             step(run)
 
-    threads = [threading.Thread(target=work, args=(chain,), daemon=True) for chain in chains]
+    threads = [threading.Thread(target=work, args=(chain,), daemon=True) for chain in chains[1:]]
     for thread in threads:
         thread.start()
+    for chain in chains[:1]:
+        work(chain)
     for thread in threads:
         thread.join()
 

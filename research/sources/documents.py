@@ -24,6 +24,7 @@ from research.store.catalog.pages import page_ids_at
 
 if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
+    from research.observe.recorder import Recorder
     from research.search.highlights import Highlighter
     from research.search.legs import PageOrder
     from research.settings import Settings
@@ -61,7 +62,13 @@ class DocumentsSource:
 
     name = "documents"
 
-    def __init__(self, vectors: VectorIndex, settings: Settings, encoder: TextEncoder | None = None) -> None:
+    def __init__(
+        self,
+        vectors: VectorIndex,
+        settings: Settings,
+        encoder: TextEncoder | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
         """`encoder` stands in for the one that filled the index."""
         named = settings.named_encoders
         self._encoder = QuestionEncoder(encoder, named, settings.request_timeout)
@@ -74,6 +81,7 @@ class DocumentsSource:
             rewriters=Rewriters(settings.rewriters, settings.vocabulary),
             boosters=[booster for booster in _BOOSTERS if booster.name in settings.boosters],
             reranker=self._reranker(settings),
+            recorder=recorder,
         )
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:

@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [check] [half] [parts] [batch] [beside] [--eval FOLDER]
+                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [beside] [--eval FOLDER]
                       [--beside CHECKOUT]
 """
 
@@ -29,6 +29,7 @@ from tests.bench import (
     quality,
     quotes,
     rare,
+    serve,
     side,
     speed,
     way,
@@ -68,6 +69,7 @@ def main() -> int:
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
+        "serve": serve.run,
         "beside": lambda: beside.run(chosen.beside),
     }
     if unknown := set(chosen.sections) - sections.keys():

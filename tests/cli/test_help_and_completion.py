@@ -123,7 +123,7 @@ def test_no_index_or_a_damaged_one_is_no_word(tmp_path: Path, capsys: pytest.Cap
     [
         ("bash", ["show", "plain"], "plain\\ too.pdf\nplain.pdf\n"),
         ("bash", ["ask", "x", "--not-doc", "plain."], "plain.pdf\n"),
-        ("bash", ["help", "se"], "search\n"),
+        ("bash", ["help", "sea"], "search\n"),
         ("fish", ["open", "plan"], "plan (old) & new.pdf\n"),
     ],
 )

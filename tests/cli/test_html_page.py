@@ -146,8 +146,8 @@ def test_answer_passages_and_pictures_with_boxes(picture: str) -> None:
     assert "a note" in page.text("p")
     boxes = [a["style"] for a in page.all("span") if a.get("class") == "box"]
     assert boxes == [
-        "left:9.40%;top:19.40%;width:41.20%;height:11.20%",
-        "left:9.40%;top:49.40%;width:41.20%;height:11.20%",
+        "left:9.40%;top:19.70%;width:41.20%;height:10.60%",
+        "left:9.40%;top:49.70%;width:41.20%;height:10.60%",
         "left:0.00%;top:0.00%;width:100.00%;height:100.00%",
     ]
     shown = Image.open(io.BytesIO(base64.b64decode(page.all("img")[0]["src"].partition(",")[2])))

@@ -21,7 +21,7 @@ from cli.layout import (
     table_lines,
     wrapped,
 )
-from cli.markdown import Block, blocks
+from research.markdown import Block, blocks
 from tests.cli.answers import marker
 
 ODD = st.text(st.sampled_from([*"ab> .", "漢", "ｱ", "\u0301", "\u200d", "❤", "\ufe0f", "👨", "🇩", "🇪", "ﷺ"]))

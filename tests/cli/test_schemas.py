@@ -106,6 +106,7 @@ def test_the_fields_that_may_be_missing_are_texts_and_the_batchs() -> None:
         "error": {"id", "line"},
         "remove": {"would_remove"},
         "tag": {"tags", "documents"},
+        "token": {"tokens", "token", "created", "revoked"},
     }
 
 
@@ -186,6 +187,7 @@ def test_an_empty_index_and_none(told: Check, tmp_path: Path) -> None:
         at = ("--index", str(index))
         assert told("list", *at)["documents"] == []
         assert told("tag", *at)["tags"] == []
+        assert told("token", "list", *at)["tokens"] == []
         told("status", *at)
         told("doctor", *at)
         told("ask", "housing", *at, code=3, kind="error")
@@ -210,6 +212,9 @@ def test_what_is_written(told: Check, copied: Path, tmp_path: Path, make_pdf: Ca
     told("tag", "--remove", "a.pdf", "sea", *at)
     assert told("open", "a.pdf", "1", "--print", *at)["source_path"] == str(docs / "a.pdf")
     told("open", "crisis.pdf", "1", "--print", *at, code=1, kind="error")
+    made = told("token", "new", "--principal", "ann", "--tenant", "lab", "--expires", "9", *at)["created"]
+    assert told("token", *at)["tokens"] == [made]
+    assert told("token", "revoke", made["id"], *at)["revoked"] == [made]
     told("doctor", "--fix", *at)
     told("reindex", *at)
     told("backup", str(tmp_path / "b.zip"), *at)
@@ -236,6 +241,8 @@ def test_what_is_written(told: Check, copied: Path, tmp_path: Path, make_pdf: Ca
         ("restore", "nowhere.zip"),
         ("eval", "nowhere.jsonl"),
         ("tag", "--remove"),
+        ("token", "new"),
+        ("token", "revoke", "nonsense"),
         ("open", "7"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.output import block, one_line, phrase
+from research.visible_text import block, one_line, phrase
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates included
 

@@ -19,6 +19,7 @@ from research.answer.model.event_stream import DONE, WRONG_SERVER, EventDecoder,
 from research.answer.model.exchange import Clock, Exchange, Head, Patience
 from research.answer.model.refusals import Answered, is_too_long, knows_no_model, no_such_model, refusal, shown
 from research.errors import ModelError, ModelProtocolError
+from research.observe.trace import TRACE
 from research.secret import Secret
 
 if TYPE_CHECKING:
@@ -205,7 +206,8 @@ class OpenAIModel(ModelClient):
         client = self._connected()
         content = None if payload is None else json.dumps(payload).encode()
         kind = {} if payload is None else {"Content-Type": "application/json"}
-        request = client.build_request(method, self.address.base + path, content=content, headers=kind)
+        headers = {**kind, **TRACE.get()}
+        request = client.build_request(method, self.address.base + path, content=content, headers=headers)
         return Exchange(client, request, self.host, self.key)
 
     def _connected(self) -> httpx.Client:

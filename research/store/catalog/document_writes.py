@@ -27,7 +27,7 @@ from research.store.catalog.ledger import (
 )
 from research.store.catalog.page_vectors import pack_lines, write_lines
 from research.store.catalog.vectors import touch_vectors
-from research.store.files import images
+from research.store.files import images, uploads
 from research.store.fulltext.write import PageWords, forget_document, forget_pages, index_name, index_pages
 
 
@@ -243,9 +243,11 @@ def rename_document(catalog: Catalog, doc_id: str, old_path: str, stamp: FileSta
 
 
 def remove_document(catalog: Catalog, doc_id: str) -> None:
+    """With its images, and its file if that was uploaded; files elsewhere are the user's."""
     with catalog.transaction() as connection:
         _delete(connection, doc_id)
     images.remove(catalog.paths, doc_id)
+    uploads.remove(catalog.paths, doc_id)
 
 
 def forget_path(catalog: Catalog, path: str) -> DocumentInfo | None:
@@ -259,6 +261,7 @@ def forget_path(catalog: Catalog, path: str) -> DocumentInfo | None:
     if get_document(catalog, info.doc_id) is not None:
         return None
     images.remove(catalog.paths, info.doc_id)
+    uploads.remove(catalog.paths, info.doc_id)
     return info
 
 

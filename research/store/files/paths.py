@@ -30,6 +30,7 @@ _OWN_NAMES = frozenset(
         "chroma",
         "images",
         "spool",
+        "uploads",
         "restoring",
         CATALOG,
         *(CATALOG + ending for ending in ("-wal", "-shm", "-journal")),
@@ -78,6 +79,11 @@ class IndexPaths:
     def spool(self) -> Path:
         """Pages on their way from a reader to the catalog. Empty between runs."""
         return self.root / "spool"
+
+    @property
+    def uploads(self) -> Path:
+        """Files that came through a server and lie nowhere else, one folder a document; `store.files.uploads`."""
+        return self.root / "uploads"
 
     @property
     def restoring(self) -> Path:

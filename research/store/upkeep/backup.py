@@ -30,7 +30,8 @@ _FILES = frozenset({_ARCHIVE, *(archive.CATALOG + ending for ending in ("", "-jo
 
 
 def backup(paths: IndexPaths, target: Path, *, images: bool = True, force: bool = False) -> Backup:
-    """Write the index to `target`, whole or not at all. Others may read and write the index meanwhile."""
+    """Write the index to `target`, whole or not at all. Others may read and write the index meanwhile. Files that
+    documents were read from are not in it, uploaded ones no more than others."""
     _check(paths, target, force=force)
     with Catalog(paths) as catalog:  # before anything is written, so that a missing index leaves no trace
         try:

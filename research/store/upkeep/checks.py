@@ -15,11 +15,13 @@ from research.store.catalog.failures import given_up
 from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, unfinished
 from research.store.files.lock import is_locked
 from research.store.files.paths import IndexPaths
+from research.store.files.uploads import left_uploads
 from research.store.upkeep.gone_files import describe_gone, gone_documents, remedy_for_gone
 from research.store.upkeep.integrity import QUICK, check_structure_quickly
 from research.store.vectors.generations import state_of
 
 FIX = "ctx doctor --fix"
+_SHOWN_UPLOADS = 3
 
 
 def check_index(paths: IndexPaths, named_encoders: Sequence[str] = (), timeout: int = 0) -> list[Check]:
@@ -39,6 +41,7 @@ def check_index(paths: IndexPaths, named_encoders: Sequence[str] = (), timeout: 
         "given up": _given_up,
         "consistency": _consistency,
         "files": _files,
+        "uploads": _uploads,
     }
     for name, check in checks.items():
         found += guarded(name, lambda check=check: _with_catalog(paths, check))  # type: ignore[misc]
@@ -192,3 +195,19 @@ def _files(catalog: Catalog) -> Iterator[Check]:
         yield Check("files", "warning", message, remedy_for_gone(gone))
     else:
         yield Check("files", "ok", f"all {total} files are where they were")
+
+
+def _uploads(catalog: Catalog) -> Iterator[Check]:
+    """Files that were sent to a server and are in no document. Nothing is said where there are none."""
+    known = {str(row[0]) for row in catalog.connection.execute("SELECT doc_id FROM documents")}
+    left = left_uploads(catalog.paths, known)
+    failed = [each for each in left if not each.waiting]
+    folder = shlex.quote(str(catalog.paths.uploads))
+    if failed:
+        told = sorted(f"{each.upload.name}: {each.reason or 'not read'}" for each in failed)
+        why = "; ".join(told[:_SHOWN_UPLOADS])
+        step = f"try again with: ctx ingest {folder} --retry; or take them away: {failed[0].upload.folder}"
+        yield Check("uploads", "warning", f"{len(failed)} uploaded files are in no document: {why}", step)
+    if len(left) > len(failed):
+        step = f"ctx serve --allow-ingest reads them when it starts; or: ctx ingest {folder}"
+        yield Check("uploads", "warning", f"{len(left) - len(failed)} uploaded files wait to be read", step)

@@ -11,7 +11,7 @@ from research.store.catalog import failures
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
 from research.store.catalog.vectors import dim_of
-from research.store.files import images
+from research.store.files import images, uploads
 from research.store.files.paths import remove_tree
 from research.store.fulltext.memory_words import update_words
 from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged, pages_disagree, rebuild_fulltext
@@ -190,6 +190,8 @@ def check_leftovers(catalog: Catalog) -> Iterator[Problem]:
         yield Problem("leftovers", "an unfinished draft of the collections", lambda _: drafts.drop_draft(paths.chroma))
     if paths.has_spooled():
         yield Problem("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())
+    if uploads.dead_passings(paths):
+        yield Problem("leftovers", "files that were not received to their end", lambda _: uploads.sweep(paths))
     if paths.restoring.exists():
         yield Problem("leftovers", "a stopped restore's files", lambda _: remove_tree(paths.restoring))
     known = {str(row[0]) for row in catalog.connection.execute("SELECT doc_id FROM documents")}

@@ -1,4 +1,4 @@
-"""Taking documents out of an index. The files themselves are never touched."""
+"""Taking documents out of an index. Their files are never touched, but for those that were uploaded into it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from research.store.vectors.process import publish_in_subprocess
 from tests.conftest import write_pdf
 
 NAMES = [
-    "images", "chroma", "spool", "restoring", "write.pid", "write.lock", ".gitignore", "ctx-index.json",
+    "images", "chroma", "spool", "uploads", "restoring", "write.pid", "write.lock", ".gitignore", "ctx-index.json",
     "catalog.sqlite3", "catalog.sqlite3-wal", "catalog.sqlite3-shm", "catalog.sqlite3-journal",
 ]  # fmt: skip
 
@@ -104,7 +104,7 @@ def _plant(link: Path, target: Path) -> None:
 def test_no_command_follows_a_link(place: Path, name: str, dangling: bool) -> None:
     """Each way of writing refuses, and what the link leads to is as it was."""
     victim = place / "victim"
-    folder = name in {"images", "chroma", "spool", "restoring"}
+    folder = name in {"images", "chroma", "spool", "uploads", "restoring"}
     target = victim / "new" if dangling else victim if folder else victim / "00001.jpg"
     _plant(place / "index" / name, target)
     before = _content(victim)

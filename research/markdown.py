@@ -9,13 +9,16 @@ stands on lines of its own are labels, addresses, entries. Asterisks and undersc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from cli.output import block
+from research.visible_text import block
 
 Kind = Literal["heading", "text", "item", "code", "table"]
+
+# Of a text, where the words stand that fit the question.
+Marker = Callable[[str], Sequence[tuple[int, int]]]
 
 BULLET = "• "
 _TAB = 4

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.markdown import Block, blocks
+from research.markdown import Block, blocks
 
 LONG = "The tables present the revenues by segment, product line and channel of the"
 

@@ -1,0 +1,163 @@
+"""ctx mcp: the index as tools for an agent, over stdin and stdout."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from cli.options import common, index_of, settings_for
+from cli.output import say
+from research.errors import CtxError, UsageError
+
+if TYPE_CHECKING:
+    import anyio
+
+    from research.index import Index
+    from research.service.mcp.budget import TextIn
+    from research.service.mcp.threads import Threads
+    from research.service.mcp.toolbox import Toolbox
+
+DETAILS = """
+An agent's program starts it and talks to it over stdin and stdout (Model Context Protocol). It offers the tools ask,
+search, get_page, page_image, list_documents and outline, and with --allow-ingest also ingest; every page is a resource
+at ctx://doc/ID/page/N. Nothing but the protocol is ever written to stdout; what it logs goes to --log-file. It ends
+with its stdin, or by Ctrl-C or SIGTERM.
+
+README, "For agents (MCP)", has the lines for Claude Code, Claude Desktop, VS Code and Codex. ctx serve offers the same
+tools over HTTP at /mcp.
+"""
+
+EPILOG = """
+\b
+Examples:
+  ctx mcp
+  ctx mcp --index ~/papers/.ctx
+  ctx mcp --allow-ingest --root ~/papers
+  claude mcp add ctx -- ctx mcp --index ~/papers/.ctx
+"""
+
+WITHOUT = ("as_json",)  # stdout is the protocol's
+
+INSTALL = "pip install 'ctx-research[serve]'"
+
+
+def command(
+    ctx: typer.Context,
+    *,
+    allow_ingest: Annotated[
+        bool, typer.Option("--allow-ingest", help="Offer the tool ingest, for files and folders below --root.")
+    ] = False,
+    root: Annotated[
+        list[Path] | None,
+        typer.Option("--root", metavar="DIR", help="A folder that may be added; with --allow-ingest. Repeatable."),
+    ] = None,
+    text_in: Annotated[
+        str | None,
+        typer.Option(
+            "--text-in",
+            metavar="content|structured",
+            help="Where results have their text. Default: where the client is known to show it.",
+        ),
+    ] = None,
+) -> int:
+    given = common(ctx)
+    _check_installed()
+    roots = _roots(root or [], allow_ingest=allow_ingest)
+    placed = _text_in(text_in)
+    index = index_of(settings_for(given))
+    if sys.stdin.isatty() and not given.quiet:
+        say("ctx: an agent's program starts this and talks to it; see README, For agents (MCP). Ctrl-D ends it")
+    gc.disable()  # what is loaded now stays: to look for garbage in it again and again is a tenth of the start
+    # From here on what any library prints goes to stderr, and nobody else reads what the client sends.
+    stdin, stdout = _own(0, os.O_RDONLY), _own(1, os.O_WRONLY)
+    with _warmed(index) as threads:
+        toolbox = _toolbox(threads, roots, placed)
+        import anyio
+
+        anyio.run(_serve, toolbox, os.fdopen(stdin, "rb"), os.fdopen(stdout, "wb"))
+    return 0
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise CtxError("ctx mcp needs mcp, which is not installed", hint=INSTALL)
+
+
+def _roots(given: list[Path], *, allow_ingest: bool) -> tuple[Path, ...]:
+    if given and not allow_ingest:
+        raise UsageError("--root says what may be added, and nothing may", hint="add --allow-ingest, or leave it out")
+    if allow_ingest and not given:
+        raise UsageError("--allow-ingest needs a folder", hint="name what may be added: --root DIR")
+    folders = tuple(path.expanduser().absolute() for path in given)
+    for folder, path in zip(folders, given, strict=True):
+        if not folder.is_dir():
+            raise UsageError(f"{path} is no folder", hint="name one that exists with --root DIR")
+    return folders
+
+
+def _text_in(given: str | None) -> TextIn | None:
+    if given == "content":
+        return "content"
+    if given == "structured":
+        return "structured"
+    if given is None:
+        return None
+    raise UsageError(f"--text-in: {given!r} is not one of content, structured", hint="leave it out if in doubt")
+
+
+def _own(number: int, mode: int) -> int:
+    """The client's pipe under a number of our own; what bore it until now leads nowhere, or to stderr."""
+    own = os.dup(number)  # not inherited by processes we start
+    instead = os.dup(2) if mode == os.O_WRONLY else os.open(os.devnull, mode)
+    os.dup2(instead, number)
+    os.close(instead)
+    return own
+
+
+def _warmed(index: Index) -> Threads:
+    """The index is loaded in a thread that begins here, beside the SDK."""
+    from research.service.mcp.threads import Threads
+
+    return Threads(index)
+
+
+def _toolbox(threads: Threads, roots: tuple[Path, ...], text_in: TextIn | None) -> Toolbox:
+    from research.service.mcp.ingesting import IngestDoor
+    from research.service.mcp.toolbox import Toolbox
+
+    door = None
+    if roots:
+        from ingest.job import start_job
+
+        door = IngestDoor(partial(start_job, threads.index.root, threads.index.settings), roots)
+    return Toolbox(threads, door, text_in)
+
+
+async def _serve(toolbox: Toolbox, stdin: BinaryIO, stdout: BinaryIO) -> None:
+    """Until the client is through, or a signal comes."""
+    import anyio
+
+    from research.service.mcp.pipes import serve_stdio
+
+    gc.freeze()
+    gc.enable()
+    async with anyio.create_task_group() as group:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            group.start_soon(_end_by, signals, group.cancel_scope)
+            await serve_stdio(toolbox, stdin, stdout)
+            group.cancel_scope.cancel()
+
+
+async def _end_by(signals: AsyncIterator[signal.Signals], scope: anyio.CancelScope) -> None:
+    async for _ in signals:
+        scope.cancel()

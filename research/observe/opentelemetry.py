@@ -1,0 +1,175 @@
+"""Spans for OpenTelemetry: one for each stage of a question, inside one for the request that asked it.
+
+The standard OTEL_* variables say where they go, how many of them, and under which name; the exporters read most of them
+by themselves. The provider is this recorder's own: set for the whole process it would also switch on what our
+dependencies tell about themselves, of which some is text of a question.
+
+Spans hold names, numbers and types of exceptions, never an exception's message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Self
+
+from research.errors import CtxError, UsageError
+from research.observe.recorder import Ended
+from research.observe.trace import TRACE
+
+try:
+    from opentelemetry import context as contexts
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
+    from opentelemetry.trace import SpanKind, StatusCode, get_current_span, set_span_in_context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ImportError:
+    raise CtxError(
+        "an exporter of traces is configured (OTEL_TRACES_EXPORTER or OTEL_EXPORTER_OTLP_ENDPOINT), and"
+        " opentelemetry-sdk is not installed",
+        hint="pip install 'ctx-research[serve]', or switch it off: OTEL_SDK_DISABLED=true",
+    ) from None
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span
+
+NAME = "ctx"
+FLUSH_SECONDS = 2.0  # for the last spans, when a server has little time to stop
+
+_GRPC, _HTTP = "grpc", "http/protobuf"
+_PACKAGES = {_GRPC: "opentelemetry-exporter-otlp-proto-grpc", _HTTP: "opentelemetry-exporter-otlp-proto-http"}
+_PROPAGATOR = TraceContextTextMapPropagator()
+
+
+class OpenTelemetryRecorder:
+    """Every stage as a span. The parent is what is current where it begins, and threads must be given it (a copy of the
+    context); the first span of a request belongs to the trace that the request names."""
+
+    def __init__(self, provider: TracerProvider) -> None:
+        """The provider is the recorder's to close."""
+        self._provider = provider
+        self._tracer = provider.get_tracer(NAME)
+
+    @classmethod
+    def exporting(cls, exporters: Sequence[str], environment: Mapping[str, str]) -> Self:
+        """To exporters by their names in OTEL_TRACES_EXPORTER. Raises CtxError if one's package is missing."""
+        made = [_exporter(name, environment) for name in exporters]
+        named = "OTEL_SERVICE_NAME" in environment or "service.name=" in environment.get("OTEL_RESOURCE_ATTRIBUTES", "")
+        provider = TracerProvider(resource=Resource.create({} if named else {"service.name": NAME}))
+        for exporter in made:
+            provider.add_span_processor(BatchSpanProcessor(exporter))
+        return cls(provider)
+
+    def time(self, stage: str) -> AbstractContextManager[None]:
+        return _TimedSpan(self, stage)
+
+    def count(self, name: str, value: int = 1, **labels: str) -> None:
+        """Nothing: how many there are of something is for metrics."""
+
+    def event(self, name: str, **fields: str | int | float) -> None:
+        get_current_span().add_event(name, dict(fields))
+
+    def request(self, method: str, trace: Mapping[str, str]) -> Ended:
+        """The span of a request; what is asked because of it is told this span's name (`TRACE`)."""
+        parent = _PROPAGATOR.extract(trace) if trace else None
+        span = self._tracer.start_span(method, context=parent, kind=SpanKind.SERVER)
+        current = set_span_in_context(span)
+        token = contexts.attach(current)
+        carried: dict[str, str] = {}
+        _PROPAGATOR.inject(carried, current)
+        TRACE.set(carried)
+
+        def ended(route: str, status: int) -> None:
+            span.update_name(f"{method} {route}")
+            span.set_attributes(
+                {"http.request.method": method, "http.route": route, "http.response.status_code": status}
+            )
+            if status >= 500:
+                span.set_status(StatusCode.ERROR)
+            span.end()
+            contexts.detach(token)
+
+        return ended
+
+    def begin(self, stage: str) -> tuple[Span, Any]:
+        """A span that is current from now on, and what makes its parent current again."""
+        span = self._tracer.start_span(stage, context=_parent())
+        return span, contexts.attach(set_span_in_context(span))
+
+    def close(self) -> None:
+        """Send the rest, for as long as that may take; a collector that is away keeps nobody waiting for longer."""
+        from threading import Thread
+
+        closing = Thread(target=self._provider.shutdown, name="ctx-last-spans", daemon=True)
+        closing.start()
+        closing.join(FLUSH_SECONDS)
+
+
+class _TimedSpan:
+    __slots__ = ("_recorder", "_span", "_stage", "_token")
+
+    def __init__(self, recorder: OpenTelemetryRecorder, stage: str) -> None:
+        self._recorder = recorder
+        self._stage = stage
+
+    def __enter__(self) -> None:
+        self._span, self._token = self._recorder.begin(self._stage)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._span.set_attribute("error.type", kind.__qualname__)
+            self._span.set_status(StatusCode.ERROR)
+        self._span.end()
+        contexts.detach(self._token)
+
+
+def _parent() -> Context | None:
+    """What is current; where nothing is, as in a program without our service, the trace that was taken up."""
+    trace = TRACE.get()
+    if trace and not get_current_span().get_span_context().is_valid:
+        return _PROPAGATOR.extract(trace)
+    return None
+
+
+def _exporter(name: str, environment: Mapping[str, str]) -> SpanExporter:
+    if name == "console":
+        import sys
+
+        return ConsoleSpanExporter(out=sys.stderr)  # stdout is for data, and over stdio for MCP's messages
+    if name == "otlp":
+        return _otlp(environment)
+    raise UsageError(f"OTEL_TRACES_EXPORTER names {name!r}", hint="choose otlp, console or none")
+
+
+def _otlp(environment: Mapping[str, str]) -> SpanExporter:
+    """By the protocol that is named; where none is, by gRPC as OpenTelemetry's own SDK for Python does, or by HTTP if
+    only that is installed."""
+    variables = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    named = next((environment[name].strip() for name in variables if environment.get(name, "").strip()), "")
+    if named and named not in _PACKAGES:
+        raise UsageError(f"OTEL_EXPORTER_OTLP_PROTOCOL names {named!r}", hint=f"choose one of: {', '.join(_PACKAGES)}")
+    for protocol in [named] if named else [_GRPC, _HTTP]:
+        try:
+            return _over_grpc() if protocol == _GRPC else _over_http()
+        except ImportError:
+            continue
+    package = _PACKAGES[named or _HTTP]
+    raise CtxError(
+        f"traces are to be exported over {named or 'OTLP'}, and {package} is not installed",
+        hint=f"pip install {package}, or switch it off: OTEL_SDK_DISABLED=true",
+    )
+
+
+def _over_grpc() -> SpanExporter:
+    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+
+    return OTLPSpanExporter()
+
+
+def _over_http() -> SpanExporter:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # type: ignore[import-not-found]
+
+    exporter: SpanExporter = OTLPSpanExporter()
+    return exporter

@@ -1,0 +1,200 @@
+"""Times and counts for Prometheus, as a page of text that it comes and reads.
+
+A stage becomes the histogram `ctx_<stage>_seconds`, a count the counter `ctx_<name>_total` with its labels, and what is
+the state of things the gauge `ctx_<name>`. Prometheus keeps every combination of labels for ever, so there are only so
+many of each: what comes beyond them is counted as `other`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from time import perf_counter
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from research.errors import CtxError
+from research.observe.recorder import Ended
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry, Counter, Histogram
+    from prometheus_client.metrics_core import Metric
+
+INSTALL = "pip install 'ctx-research[serve]'"
+OTHER = "other"
+
+# Seconds. A stage of a question takes a millisecond, a question tens of them, a model's answer a minute.
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+MOST_SERIES = 1000  # combinations of labels of one counter
+_LONGEST_LABEL = 80  # characters; what is longer is no label but a text
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_NO_NAME = re.compile(r"[^a-z0-9_]+")
+_NOTHING = nullcontext()
+
+_Metric = TypeVar("_Metric")
+State = float | Mapping[str, float]
+"""How many there are now; or how many of each kind."""
+
+
+class PrometheusRecorder:
+    """Keeps what it hears until `render` is asked for it. With a registry of its own, unless one is given: two
+    recorders know nothing of each other."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        try:
+            from prometheus_client import CollectorRegistry, ProcessCollector
+        except ImportError:
+            raise CtxError("prometheus-client is not installed, which counts for Prometheus", hint=INSTALL) from None
+        if registry is None:
+            registry = CollectorRegistry()
+            ProcessCollector(registry=registry)
+        self._registry = registry
+        self._making = threading.Lock()
+        self._histograms: dict[str, _Family[Histogram] | None] = {}
+        self._counters: dict[str, _Family[Counter] | None] = {}
+        self._gauges = _Gauges()
+        registry.register(self._gauges)
+
+    def time(self, stage: str) -> AbstractContextManager[None]:
+        histogram = self._histogram(stage)
+        return _NOTHING if histogram is None else _Timed(histogram.of({}))
+
+    def count(self, name: str, value: int = 1, **labels: str) -> None:
+        try:
+            counter = self._counters[name]
+        except KeyError:
+            counter = self._new_counter(name, tuple(sorted(labels)))
+        if counter is not None and value >= 0:
+            counter.of(labels).inc(value)
+
+    def event(self, name: str, **fields: str | int | float) -> None:
+        """So many of this name: what else there is to tell of one, Prometheus has no place for."""
+        self.count("events", event=name)
+
+    def request(self, method: str, trace: Mapping[str, str]) -> Ended:
+        begun, method = perf_counter(), method if method in _METHODS else OTHER
+
+        def ended(route: str, status: int) -> None:
+            histogram = self._histogram("http_request", ("route",))
+            if histogram is not None:
+                histogram.of({"route": route}).observe(perf_counter() - begun)
+            self.count("http_requests", route=route, method=method, status=str(status))
+
+        return ended
+
+    def gauge(self, name: str, help_text: str, read: Callable[[], State], label: str = "") -> None:
+        """The state of something, read when somebody comes for it; with a label, the state of each kind of it."""
+        self._gauges.reading[f"ctx_{_named(name)}"] = (help_text, label, read)
+
+    def render(self, accept: str = "") -> tuple[bytes, str]:
+        """All of it as text, and that text's content type: OpenMetrics for those who accept it."""
+        if "application/openmetrics-text" in accept:
+            from prometheus_client.openmetrics import exposition as openmetrics
+
+            newer: bytes = openmetrics.generate_latest(self._registry)  # type: ignore[no-untyped-call]
+            return newer, openmetrics.CONTENT_TYPE_LATEST
+        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+        return generate_latest(self._registry), CONTENT_TYPE_LATEST
+
+    def _histogram(self, stage: str, labels: tuple[str, ...] = ()) -> _Family[Histogram] | None:
+        try:
+            return self._histograms[stage]
+        except KeyError:
+            pass
+        from prometheus_client import Histogram
+
+        with self._making:
+            if stage not in self._histograms:
+                name, told = f"ctx_{_named(stage)}_seconds", f"Seconds of {_named(stage).replace('_', ' ')}."
+                try:
+                    made = Histogram(name, told, labels, registry=self._registry, buckets=BUCKETS)
+                    self._histograms[stage] = _Family(made, made.labels, labels)
+                except ValueError:  # the registry has one of this name already, which is not ours
+                    self._histograms[stage] = None
+            return self._histograms[stage]
+
+    def _new_counter(self, name: str, labels: tuple[str, ...]) -> _Family[Counter] | None:
+        from prometheus_client import Counter
+
+        with self._making:
+            if name not in self._counters:
+                try:
+                    made = Counter(
+                        f"ctx_{_named(name)}",
+                        f"How many {_named(name).replace('_', ' ')}.",
+                        labels,
+                        registry=self._registry,
+                    )
+                    self._counters[name] = _Family(made, made.labels, labels)
+                except ValueError:
+                    self._counters[name] = None
+            return self._counters[name]
+
+
+class _Timed:
+    __slots__ = ("_begun", "_histogram")
+
+    def __init__(self, histogram: Histogram) -> None:
+        self._histogram = histogram
+
+    def __enter__(self) -> None:
+        self._begun = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._histogram.observe(perf_counter() - self._begun)
+
+
+class _Family(Generic[_Metric]):
+    """A metric whose labels are those of its first use, with only so many combinations of their values."""
+
+    def __init__(self, metric: _Metric, labelled: Callable[..., _Metric], labels: tuple[str, ...]) -> None:
+        self._labelled = labelled
+        self._labels = labels
+        self._known: dict[tuple[str, ...], _Metric] = {} if labels else {(): metric}
+
+    def of(self, labels: Mapping[str, str]) -> _Metric:
+        key = tuple([labels.get(name, "") for name in self._labels])
+        known = self._known.get(key)
+        return self._new(key) if known is None else known
+
+    def _new(self, key: tuple[str, ...]) -> _Metric:
+        """Not kept under the key that was asked for where it becomes `other`: of those there is no end."""
+        key = tuple(OTHER if len(value) > _LONGEST_LABEL else value for value in key)
+        if key not in self._known and len(self._known) >= MOST_SERIES:
+            key = (OTHER,) * len(key)
+        found = self._known[key] = self._labelled(*key)
+        return found
+
+
+class _Gauges:
+    """What is read at the moment when somebody asks. One that cannot be read is left out, and the log tells."""
+
+    def __init__(self) -> None:
+        self.reading: dict[str, tuple[str, str, Callable[[], State]]] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        from prometheus_client.core import GaugeMetricFamily
+
+        for name, (help_text, label, read) in list(self.reading.items()):
+            try:
+                state = read()
+                family = GaugeMetricFamily(name, help_text, labels=[label] if label else None)
+                for kind, value in state.items() if isinstance(state, Mapping) else [("", state)]:
+                    family.add_metric([kind] if label else [], float(value))
+            except Exception as error:  # noqa: BLE001  whoever asks must hear of the rest
+                from research.observe.log import log_failure
+
+                log_failure("observe", f"the gauge {name} cannot be read", error)
+            else:
+                yield family
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing yet: a registry would otherwise read them all when this is registered."""
+        return iter(())
+
+
+def _named(name: str) -> str:
+    return _NO_NAME.sub("_", name.lower()).strip("_") or "unnamed"

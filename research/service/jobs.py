@@ -1,0 +1,274 @@
+"""Ingests that a server runs: one at a time, each in a process of its own; the others stand in line.
+
+The index has one writer, so more at once would only wait for each other. Jobs live in memory; what must outlast the
+server (a file that was uploaded) lies on disk, and whoever answers for it hears when a job begins and how it ends.
+Used from any thread; `follow` from an event loop. Nothing here knows the package `ingest`: the command line hands in
+what starts its process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from research.observe.log import log_failure
+from research.service.job import ADDRESS, Follower, Job, Message, State, now
+from research.service.problems import Problem, ProblemError
+
+StartJob = Callable[[Sequence[Path]], "subprocess.Popen[bytes]"]
+
+_KEPT = 100  # jobs that are remembered
+_MOST_FOLLOWERS = 100
+_ALIVE_SECONDS = 15.0  # a sign of life for proxies
+_SECONDS_TO_CANCEL = 30.0  # until a job that was cancelled is killed
+_SECONDS_TO_DIE = 2.0  # of a process that was killed
+_RETRY_SECONDS = 30
+
+
+class JobRunner:
+    """`start` begins the process of an ingest of these paths; `ingest.job.start_job`, bound to an index, does so."""
+
+    def __init__(self, start: StartJob, *, most_waiting: int = 20) -> None:
+        self._start = start
+        self._most_waiting = most_waiting
+        self._changed = threading.Condition()
+        self._jobs: dict[str, Job] = {}  # oldest first
+        self._queue: deque[Job] = deque()
+        self._reserved = 0
+        self._followers = 0
+        self._thread: threading.Thread | None = None
+        self._running: Job | None = None
+        self._process: subprocess.Popen[bytes] | None = None  # of the job in work, until it was asked to end
+        self._ending: tuple[subprocess.Popen[bytes], threading.Timer] | None = None  # and one that was
+        self._stopping = False
+
+    @contextmanager
+    def reserved(self) -> Iterator[None]:
+        """A place in the line while an upload comes in, so that nobody sends a gigabyte to be refused then."""
+        with self._changed:
+            self._check_room()
+            self._reserved += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._reserved -= 1
+
+    def submit(self, job: Job, *, reserved: bool = False) -> Job:
+        """Put a job in line. Raises ProblemError if the line is full, unless a place was `reserved`, or if the server
+        stops."""
+        with self._changed:
+            if self._stopping or not reserved:
+                self._check_room()
+            self._jobs[job.id] = job
+            self._queue.append(job)
+            self._forget_old()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="ctx-ingest", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+        return job
+
+    def get(self, job_id: str) -> Job:
+        with self._changed:
+            job = self._jobs.get(job_id)
+        if job is None:
+            hint = f"GET {ADDRESS} lists the last {_KEPT}; a restart forgets them"
+            raise ProblemError(Problem(404, "There is no such job", hint=hint))
+        return job
+
+    def document(self, job: Job) -> dict[str, Any]:
+        """A job as it stands at one moment."""
+        with self._changed:
+            return job.to_dict()
+
+    def documents(self) -> list[dict[str, Any]]:
+        """All that are remembered, the newest first."""
+        with self._changed:
+            return [job.to_dict() for job in reversed(self._jobs.values())]
+
+    def cancel(self, job_id: str) -> Job:
+        """End a job in good order: what is committed stays. One that has ended stays as it is."""
+        job = self.get(job_id)
+        with self._changed:
+            if job.ended or job.cancelled:
+                return job
+            job.cancelled = True
+            waits = job in self._queue
+            if waits:
+                self._queue.remove(job)
+            elif self._running is job:
+                self._end_process()
+        if waits:
+            self._end(job, "cancelled")
+        return job
+
+    def wait(self, job_id: str, seconds: float | None = None) -> bool:
+        """Whether a job has ended, waiting for it so long. Blocks."""
+        job = self.get(job_id)
+        with self._changed:
+            return self._changed.wait_for(lambda: job.ended, seconds)
+
+    async def follow(self, job_id: str) -> AsyncIterator[tuple[str, Message] | None]:
+        """The events of a job: `job` first, as it stands; `progress`, `file`, `page` and `note`; `done` last. None is a
+        sign of life. A reader that is far behind misses old events, and of progress all but the latest. Ends without
+        `done` if the server stops first."""
+        job = self.get(job_id)
+        follower = Follower()
+        with self._changed:
+            if self._followers >= _MOST_FOLLOWERS:
+                raise _too_many("too many readers follow jobs already")
+            self._followers += 1
+            job.followers.add(follower)
+            seen, document = job.version, job.to_dict()
+        try:
+            yield "job", document
+            while True:
+                with self._changed:
+                    new, seen, stopping = job.since(seen), job.version, self._stopping
+                    document = job.to_dict() if job.ended else {}
+                for event in new:
+                    yield event
+                if document:
+                    yield "done", document
+                if document or stopping:
+                    return
+                if not await _woken(follower):
+                    yield None
+        finally:
+            with self._changed:
+                self._followers -= 1
+                job.followers.discard(follower)
+
+    def begin_stop(self) -> None:
+        """Nothing new begins, streams end, the job in work is asked to end. Does not wait."""
+        with self._changed:
+            if self._stopping:
+                return
+            self._stopping = True
+            waiting = list(self._queue)
+            self._queue.clear()
+            self._end_process()
+            for job in self._jobs.values():
+                job.wake()
+            self._changed.notify_all()
+        for job in waiting:
+            self._end(job, "interrupted")
+
+    def stop(self, seconds: float) -> None:
+        """The same, and wait; after this time the process is killed. What it has committed stays either way."""
+        self.begin_stop()
+        if self._thread is None:
+            return
+        self._thread.join(seconds)
+        with self._changed:
+            late = self._ending
+        if self._thread.is_alive() and late is not None:
+            _kill(late[0])
+            self._thread.join(_SECONDS_TO_DIE)
+
+    def _check_room(self) -> None:
+        if self._stopping:
+            raise ProblemError(Problem(503, "The server is stopping", headers={"Retry-After": str(_RETRY_SECONDS)}))
+        if len(self._queue) + self._reserved >= self._most_waiting:
+            raise _too_many("too many ingests wait already")
+
+    def _forget_old(self) -> None:
+        ended = [job.id for job in self._jobs.values() if job.ended]
+        for job_id in ended[: max(0, len(self._jobs) - _KEPT)]:
+            del self._jobs[job_id]
+
+    def _work(self) -> None:
+        """The thread of all jobs. It lives as long as they do: a process dies with the thread that started it."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._stopping)
+                if self._stopping:
+                    return
+                job = self._running = self._queue.popleft()
+                job.state = "running"
+                job.tell("progress", {"state": job.state, **job.progress})
+            try:
+                state = self._run(job)
+            except Exception as error:  # noqa: BLE001  the next job must not suffer from it
+                log_failure("service", "an ingest", error)
+                state = "failed"
+                job.problem = Problem(500, "The ingest failed", hint="the server's log says where").to_dict()
+            self._end(job, state)
+
+    def _run(self, job: Job) -> State:
+        job.on_begin()
+        try:
+            process = self._start(job.paths)
+        except OSError as error:
+            hint = "see that the machine has memory and processes left, and try again"
+            job.problem = Problem(503, "The ingest cannot start", error.strerror or "", hint).to_dict()
+            return "failed"
+        with self._changed:
+            self._process = process
+            if job.cancelled or self._stopping:
+                self._end_process()
+        assert process.stdout is not None
+        with process.stdout as messages:
+            for line in messages:
+                with self._changed:
+                    job.hear(line)
+        code = process.wait()
+        with self._changed:
+            if self._ending is not None:
+                self._ending[1].cancel()
+            self._process = self._ending = None
+            return job.verdict(code, stopping=self._stopping)
+
+    def _end(self, job: Job, state: State) -> None:
+        """Whoever answers for its files comes first: once a job is seen to have ended, all is in its place."""
+        try:
+            job.on_end(job, state)
+        except Exception as error:  # noqa: BLE001  files that are not settled wait for the next start
+            log_failure("service", "the end of an ingest", error)
+        with self._changed:
+            job.state, job.ended_at = state, now()
+            if self._running is job:
+                self._running = None
+            job.version += 1
+            job.wake()
+            self._changed.notify_all()
+
+    def _end_process(self) -> None:
+        """Under the lock: ask the process to end, once; a second time would end it at once. One that does not hear is
+        killed later."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(OSError):
+                process.terminate()
+            late = threading.Timer(_SECONDS_TO_CANCEL, _kill, (process,))
+            late.daemon = True
+            late.start()
+            self._ending = process, late
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(OSError):
+        process.kill()  # nothing happens to one that has ended
+
+
+async def _woken(follower: Follower) -> bool:
+    try:
+        async with asyncio.timeout(_ALIVE_SECONDS):
+            await follower.woken.wait()
+    except TimeoutError:
+        return False
+    follower.woken.clear()
+    return True
+
+
+def _too_many(why: str) -> ProblemError:
+    hint = f"try again in {_RETRY_SECONDS} seconds"
+    headers = {"Retry-After": str(_RETRY_SECONDS)}
+    return ProblemError(Problem(429, "Too many ingests at once", why, hint, headers=headers))

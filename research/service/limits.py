@@ -1,0 +1,94 @@
+"""Turns: so many questions are in work at once, so many wait, and the rest are told to come again.
+
+Work runs in threads, of which there are as many as places: more would only take the cores from each other. A question
+that takes too long is answered with a time-out; its place is free again when its thread is through, not before, so
+that a hundred hopeless questions never run at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from math import ceil
+from typing import TypeVar
+
+from research.service.options import Limits
+from research.service.problems import Problem, ProblemError
+
+T = TypeVar("T")
+
+
+class Turnstile:
+    """Lets questions through in the order in which they came. Of one event loop."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._places = asyncio.Semaphore(limits.questions)
+        self._threads = ThreadPoolExecutor(limits.questions, thread_name_prefix="ctx-question")
+        self.waiting = 0
+        self.working = 0
+
+    async def run(self, work: Callable[[], T], seconds: float | None = None) -> T:
+        """What `work` gives, in a thread of its own turn. Raises ProblemError if there is no room, or no time."""
+        if self.waiting >= self._limits.waiting and self._places.locked():
+            raise self._come_again("too many questions wait already")
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(self._limits.wait_seconds):
+                await self._places.acquire()
+        except TimeoutError:
+            raise self._come_again("no question before this one has ended in time") from None
+        finally:
+            self.waiting -= 1
+        return await self._in_thread(work, self._limits.question_seconds if seconds is None else seconds)
+
+    def close(self) -> None:
+        """Nothing more begins. What runs is not waited for: a thread cannot be stopped."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _in_thread(self, work: Callable[[], T], seconds: float) -> T:
+        self.working += 1
+        loop = asyncio.get_running_loop()
+        context = contextvars.copy_context()  # traces follow a question by it
+
+        def ended(_: Future[T]) -> None:
+            loop.call_soon_threadsafe(self._leave)
+
+        try:
+            begun = self._threads.submit(context.run, work)
+        except RuntimeError:  # it is closed
+            self._leave()
+            raise ProblemError(Problem(503, "The server is stopping")) from None
+        begun.add_done_callback(ended)
+        answer = asyncio.wrap_future(begun)
+        done, _ = await asyncio.wait([answer], timeout=seconds)
+        if not done:
+            answer.add_done_callback(_look)
+            raise ProblemError(
+                Problem(
+                    504,
+                    "The question took too long",
+                    f"it had no answer after {seconds:g} seconds",
+                    "ask for fewer results, or restrict it to some documents",
+                )
+            )
+        return answer.result()
+
+    def _leave(self) -> None:
+        self.working -= 1
+        self._places.release()
+
+    def _come_again(self, why: str) -> ProblemError:
+        seconds = ceil(1 + self.waiting / (2 * self._limits.questions))
+        headers = {"Retry-After": str(seconds)}
+        return ProblemError(
+            Problem(429, "Too many questions at once", why, f"try again in {seconds} seconds", headers=headers)
+        )
+
+
+def _look(answer: asyncio.Future[T]) -> None:
+    """Nobody waits for it any more; its exception is looked at, so that Python does not complain of one nobody saw."""
+    if not answer.cancelled():
+        answer.exception()

@@ -1,0 +1,114 @@
+"""What a running server tells of itself: `GET /metrics`, and every request to a recorder.
+
+`Measured` stands outside of everything else, so that also what the guard turns away is counted. It takes up the trace
+that a request names (`research.observe.trace`) and passes it on to all that happens because of the request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, get_args
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+from starlette.routing import Mount
+
+from research.observe.log import logger_of
+from research.observe.recorder import Recorder, RequestRecorder
+from research.observe.trace import TRACE, taken_up
+from research.service.job import State
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    from research.observe.prometheus import PrometheusRecorder
+    from research.service.jobs import JobRunner
+    from research.service.service import Service
+
+    Message = MutableMapping[str, Any]
+    Send = Callable[[Message], Awaitable[None]]
+    Receive = Callable[[], Awaitable[Message]]
+    App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+NO_ROUTE = "none"
+"""The route of a request that reached none: nothing has this path, or the guard turned it away."""
+
+_log = logger_of("requests")
+_CLIENT_GONE = 499  # by nginx's custom: whoever asked did not wait for an answer
+
+
+class Measured:
+    """An ASGI application whose requests a recorder hears of."""
+
+    def __init__(self, app: App, recorder: Recorder) -> None:
+        self._app = app
+        self._recorder = recorder if isinstance(recorder, RequestRecorder) else None
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        trace = taken_up(scope["headers"])
+        token = TRACE.set(trace)
+        ended = self._recorder.request(scope["method"], trace) if self._recorder else None
+        if (own := TRACE.get()) is not trace:  # a recorder has a span for it, which is what the answer should name
+            scope.setdefault("state", {})["traceparent"] = own["traceparent"]
+        status, begun = 0, perf_counter()
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Exception:
+            status = status or 500  # as the server will answer
+            raise
+        finally:
+            route, status = route_of(scope), status or _CLIENT_GONE
+            if ended is not None:
+                ended(route, status)
+            if _log.isEnabledFor(logging.INFO):
+                _log.info("%s", _line(scope, route, status, perf_counter() - begun))
+            TRACE.reset(token)
+
+
+def _line(scope: MutableMapping[str, Any], route: str, status: int, seconds: float) -> str:
+    """A request in the log: never its path, which may name a document, nor its question."""
+    state = scope.get("state", {})
+    caller = getattr(state.get("caller"), "principal", "-")
+    return f"{scope['method']} {route} {status} {1000 * seconds:.1f} ms {state.get('request_id', '-')} {caller}"
+
+
+def route_of(scope: MutableMapping[str, Any]) -> str:
+    """The route's template, which is the same for all documents and pages; never the path, which is the user's."""
+    mounted = scope.get("root_path", "")[len(scope["app_root_path"]) :] if "app_root_path" in scope else ""
+    route = scope.get("route")
+    path = "" if isinstance(route, Mount) else getattr(route, "path", "")
+    return f"{mounted}{path or '/{path}'}" if mounted else path or NO_ROUTE
+
+
+def metrics_router(recorder: PrometheusRecorder) -> APIRouter:
+    router = APIRouter(tags=["state"])
+
+    @router.get("/metrics", summary="Times and counts for Prometheus", response_class=Response)
+    def metrics(request: Request) -> Response:
+        text, content_type = recorder.render(request.headers.get("accept", ""))
+        return Response(text, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
+
+    return router
+
+
+def measure(recorder: PrometheusRecorder, service: Service, jobs: JobRunner) -> None:
+    """The gauges of a service: what is in work and what waits, at the moment when somebody looks."""
+
+    def by_state() -> dict[str, float]:
+        return dict.fromkeys(get_args(State), 0.0) | Counter(job["state"] for job in jobs.documents())
+
+    recorder.gauge("questions_in_work", "Questions that are being answered.", lambda: service.turns.working)
+    recorder.gauge("questions_waiting", "Questions that wait for their turn.", lambda: service.turns.waiting)
+    recorder.gauge("jobs", "Ingests that the server knows of.", by_state, "state")

@@ -1,0 +1,176 @@
+"""Files that are the user's alone: made, read and replaced so that no other user can put one in their place.
+
+A file of secrets is used only if it is a plain file of this user that nobody else may read or write. Whether it is, is
+asked of the opened file, not of its name, which could mean another one a moment later.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from research.errors import BusyError, CtxError, UntrustedError, next_step
+
+T = TypeVar("T")
+_Identity = tuple[int, int, int, int, int]
+
+_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST = 4 * 1024 * 1024
+_LOCK_SECONDS = 10.0
+# A file that changes twice within a tick of the file system's clock looks the same; some clocks tick every two seconds.
+_TICK_NS = 2_000_000_000
+
+
+def make_private_folder(folder: Path) -> None:
+    """The folder, for this user alone. One that is there stays as it is: what is put into it is checked by itself."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _failed(f"cannot make the folder {folder}", error) from error
+
+
+def read_private(path: Path) -> bytes:
+    """The content. `FileNotFoundError` if there is none; `UntrustedError` for a link, something
+    that is no file, or a file that others own, read or write."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if path.is_symlink():
+            raise UntrustedError(f"{path} is a link, and is not used", hint=_elsewhere(path)) from error
+        raise _failed(f"cannot read {path}", error) from error
+    try:
+        _check(path, os.fstat(descriptor))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(_MOST)
+    finally:
+        os.close(descriptor)
+
+
+def create_private(path: Path, data: bytes) -> None:
+    """A new file, whole from its first moment on; `FileExistsError` if anything has that name. It survives a power cut
+    once this returns."""
+    make_private_folder(path.parent)
+    with _written_aside(path, data) as aside:
+        try:
+            os.link(aside, path, follow_symlinks=False)  # unlike a rename it never takes another's place
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise _failed(f"cannot write {path}", error) from error
+
+
+def replace_private(path: Path, data: bytes) -> None:
+    """Put this content in the place of a file, or of nothing: readers see the old one whole, or the new one."""
+    make_private_folder(path.parent)
+    with _written_aside(path, data) as aside:
+        try:
+            aside.replace(path)
+        except OSError as error:
+            raise _failed(f"cannot write {path}", error) from error
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One process at a time for as long as a file is read, changed and replaced. Raises `BusyError`."""
+    from filelock import FileLock, Timeout
+
+    make_private_folder(path.parent)
+    lock = FileLock(path.with_name(f"{path.name}.lock"), timeout=_LOCK_SECONDS, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise BusyError(f"another process is changing {path}", hint="run the same command again") from error
+    except OSError as error:
+        raise _failed(f"cannot lock {path}", error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class Followed(Generic[T]):
+    """What a file says, read again whenever it is another file or has changed. One that is missing, unsafe or damaged
+    says `nothing`; why stands in the log, once."""
+
+    def __init__(self, path: Path, load: Callable[[], T], nothing: T) -> None:
+        self._path, self._load, self._nothing = path, load, nothing
+        self._read: tuple[_Identity | None, T] = (None, nothing)
+
+    def value(self) -> T:
+        try:
+            status = self._path.lstat()
+        except (OSError, ValueError):
+            self._read = (None, self._nothing)
+            return self._nothing
+        now = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        seen, value = self._read
+        if seen != now:
+            value = self._load_or_nothing()
+            unsure = time.time_ns() - status.st_mtime_ns < _TICK_NS and value != self._nothing
+            self._read = (None if unsure else now, value)
+        return value
+
+    def _load_or_nothing(self) -> T:
+        try:
+            return self._load()
+        except (CtxError, OSError) as error:
+            from research.observe.log import log_failure
+
+            log_failure("service", f"{self._path.name} is not used", error)
+            return self._nothing
+
+
+def _check(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise UntrustedError(f"{path} is no file", hint=_elsewhere(path))
+    if status.st_uid != os.geteuid():
+        raise UntrustedError(f"{path} belongs to another user (user id {status.st_uid})", hint=_elsewhere(path))
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & 0o077:
+        raise UntrustedError(
+            f"{path} may be read or written by others (mode {mode:o}); what it holds may be known",
+            hint=f"remove it, so that a new one is made; or, if nobody has seen it: chmod 600 {shlex.quote(str(path))}",
+        )
+
+
+def _elsewhere(path: Path) -> str:
+    return f"remove it, so that a new one is made: rm {shlex.quote(str(path))}"
+
+
+@contextmanager
+def _written_aside(path: Path, data: bytes) -> Iterator[Path]:
+    """A file beside it, written and safe on disk; gone afterwards, if nobody moved it. Then its folder is synced."""
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield aside
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise _failed(f"cannot write {path}", error) from error
+    finally:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def _failed(what: str, error: OSError) -> CtxError:
+    hint = next_step(error) and "make room there, or make the folder writable"
+    return CtxError(f"{what}: {error.strerror or error}", hint=hint or "name another file, or see what is there")

@@ -1,0 +1,108 @@
+"""Errors as problem documents (RFC 9457): what went wrong, and the next thing to do.
+
+    {"type": "urn:ctx:problem:nothing-found", "title": "Nothing found", "status": 404,
+     "detail": "no document has the id 1234", "hint": "see them all with: ctx list", "instance": "<request id>"}
+
+Messages of our own errors are written for users and pass as they are. Of any other exception nobody hears more than
+that there was one: its words may quote a document.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from research.errors import (
+    AddressError,
+    BusyError,
+    CtxError,
+    EncoderUnavailable,
+    IndexUnusableError,
+    ModelError,
+    NothingFoundError,
+    UntrustedError,
+    UsageError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+
+_WORDS = {
+    400: "bad-request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    408: "request-timeout",
+    409: "conflict",
+    411: "length-required",
+    413: "too-large",
+    415: "unsupported-media-type",
+    421: "misdirected",
+    422: "invalid",
+    429: "too-many-requests",
+    431: "headers-too-large",
+    500: "internal",
+    501: "not-implemented",
+    503: "unavailable",
+    504: "timeout",
+    507: "disk-full",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem document, and the headers that go with it."""
+
+    status: int
+    title: str
+    detail: str = ""
+    hint: str = ""
+    kind: str = ""  # the last part of its type; by the status where nothing is said
+    errors: Sequence[Mapping[str, Any]] = ()  # which part of a request is wrong
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self, instance: str = "") -> dict[str, Any]:
+        """With the id of the request that it answers."""
+        word = self.kind or _WORDS.get(self.status, "error")
+        document: dict[str, Any] = {"type": f"urn:ctx:problem:{word}", "title": self.title, "status": self.status}
+        optional = {"detail": self.detail, "hint": self.hint, "instance": instance, "errors": list(self.errors)}
+        return document | {name: value for name, value in optional.items() if value}
+
+    def body(self, instance: str = "") -> bytes:
+        """Lone halves of characters, which a request may hold, are replaced: they cannot be encoded."""
+        return json.dumps(self.to_dict(instance), ensure_ascii=False).encode("utf-8", "replace")
+
+
+class ProblemError(CtxError):
+    """Raised inside the service, where no error of ours says it better."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail or problem.title, hint=problem.hint)
+        self.problem = problem
+
+
+def problem_of(error: BaseException) -> Problem:
+    """What is told of an error."""
+    if isinstance(error, ProblemError):
+        return error.problem
+    if not isinstance(error, CtxError):
+        return Problem(500, "Something unexpected happened", hint="the server's log says where: ctx serve --log-file")
+    status, title, kind = next(
+        (known[1:] for known in _OURS if isinstance(error, known[0])), (500, "It failed", "failed")
+    )
+    headers = {"Retry-After": "1"} if isinstance(error, BusyError) else {}
+    return Problem(status, title, error.message, error.hint, kind, headers=headers)
+
+
+_OURS: tuple[tuple[type[CtxError], int, str, str], ...] = (
+    (UsageError, 422, "The request cannot be understood", "invalid"),
+    (NothingFoundError, 404, "Nothing found", "nothing-found"),
+    (BusyError, 503, "The index is busy", "busy"),
+    (IndexUnusableError, 503, "The index cannot be used", "index-unusable"),
+    (UntrustedError, 503, "The index is not trusted", "untrusted"),
+    (EncoderUnavailable, 503, "A model cannot run", "encoder-unavailable"),
+    (AddressError, 502, "A model does not answer", "model-unavailable"),
+    (ModelError, 502, "The model wrote no answer", "model"),
+)

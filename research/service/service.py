@@ -1,0 +1,165 @@
+"""Service: one warm index and all that a server does with it, whatever door a request came through.
+
+Routes, the web page and the tools of agents call these methods; none of them opens an index, a model or a thread of its
+own. Questions take turns (`limits`), and so does what a model writes, apart from them: a model is slow, and whoever
+waits for one keeps nobody from searching.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from research.errors import CtxError
+from research.service.limits import Turnstile
+from research.service.options import Limits, ServeOptions
+
+if TYPE_CHECKING:
+    from research.answer.answering import AnswerWriter, CheckedAnswer
+    from research.filters import Filters
+    from research.index import Index
+    from research.models import Extent, ResearchContext, SearchResults
+    from research.observe.recorder import Recorder
+
+T = TypeVar("T")
+
+_WRITING = 4  # answers that a model writes at once; its server has turns of its own
+_SPARE_SECONDS = 30.0  # beyond all that a model may take by its own clock
+
+
+class Service:
+    """Made where the event loop runs, or before; used from it alone, but for `index`."""
+
+    def __init__(self, index: Index, options: ServeOptions | None = None, *, recorder: Recorder | None = None) -> None:
+        self.index = index
+        self.options = options or ServeOptions()
+        self.recorder = recorder
+        self.stopping = asyncio.Event()  # streams end, nothing new begins
+        self.when_started: list[Callable[[], object]] = []
+        self.when_stopping: list[Callable[[], object]] = []  # called with it, and do not wait
+        self.when_closing: list[Callable[[], Awaitable[object]]] = []  # what has to be waited for, a moment, at the end
+        limits = self.options.limits
+        self.turns = Turnstile(limits)
+        self.looking = Turnstile(limits)  # pages, lists, pictures: short, and never behind a queue of questions
+        self._writing = Turnstile(Limits(questions=_WRITING, waiting=limits.waiting, wait_seconds=limits.wait_seconds))
+        self._writer: AnswerWriter | None = None
+        self._opening = threading.Lock()
+
+    @property
+    def model(self) -> str:
+        """The name of the model that writes answers; empty if there is none."""
+        return self.index.settings.model
+
+    def warm_up(self) -> None:
+        """Load what the first question would wait for. What goes wrong here is told by the request that meets it."""
+        from research.observe.log import log_failure
+
+        try:
+            if self.index.exists:
+                self.index.prepare()
+                self.index.search("warm up", num_results=1)
+        except CtxError as error:
+            log_failure("service", "warming up", error)
+        except Exception as error:  # noqa: BLE001  a damaged index is told to whoever asks it
+            log_failure("service", "warming up", error)
+
+    async def ask(
+        self,
+        query: str,
+        *,
+        num_results: int | None = None,
+        max_sources: int | None = None,
+        max_tokens: int | None = None,
+        mode: str | None = None,
+        documents: tuple[str, ...] | None = None,
+        filters: Filters | None = None,
+        extent: Extent = "fit",
+        min_score: float | None = None,
+        min_confidence: str | float | None = None,
+    ) -> ResearchContext:
+        """`Index.ask` with the places on the pages, in its turn."""
+        work = partial(
+            self.index.ask,
+            query,
+            num_results=num_results,
+            max_sources=max_sources,
+            max_tokens=max_tokens,
+            mode=mode,
+            documents=documents,
+            filters=filters,
+            extent=extent,
+            highlights=True,
+            min_score=min_score,
+            min_confidence=min_confidence,
+        )
+        return await self.turns.run(partial(self._present, work))
+
+    async def search(
+        self,
+        query: str,
+        *,
+        num_results: int | None = None,
+        mode: str | None = None,
+        documents: tuple[str, ...] | None = None,
+        filters: Filters | None = None,
+        min_score: float | None = None,
+        min_confidence: str | float | None = None,
+    ) -> SearchResults:
+        work = partial(
+            self.index.search,
+            query,
+            num_results=num_results,
+            mode=mode,
+            documents=documents,
+            filters=filters,
+            highlights=True,
+            min_score=min_score,
+            min_confidence=min_confidence,
+        )
+        return await self.turns.run(partial(self._present, work))
+
+    async def write(self, context: ResearchContext, on_piece: Callable[[str], object] | None = None) -> CheckedAnswer:
+        """What the configured model writes from a context, checked. `on_piece` is called in another thread; it ends the
+        answer by raising KeyboardInterrupt, as Ctrl-C would."""
+        seconds = self.index.settings.model_timeout * 5 + _SPARE_SECONDS
+        return await self._writing.run(lambda: self._answer_writer().write(context, on_piece), seconds)
+
+    async def look(self, work: Callable[[Index], T]) -> T:
+        """Something short about the index: a page, a list, a picture."""
+        return await self.looking.run(partial(self._present, partial(work, self.index)))
+
+    async def asked(self, work: Callable[[Index], T]) -> T:
+        """Something that is a question to the index, though not `ask` or `search`."""
+        return await self.turns.run(partial(self._present, partial(work, self.index)))
+
+    def begin_stop(self) -> None:
+        if not self.stopping.is_set():
+            self.stopping.set()
+            for stop in self.when_stopping:
+                stop()
+
+    async def close(self) -> None:
+        self.begin_stop()
+        for close in self.when_closing:
+            await close()
+        for turns in (self.turns, self.looking, self._writing):
+            turns.close()
+        with self._opening:
+            if self._writer is not None:
+                self._writer.close()
+        self.index.close(collections=False)
+
+    def _present(self, work: Callable[[], T]) -> T:
+        """An index that was removed is gone, though its open file would go on answering."""
+        if not self.index.exists:
+            raise self.index.nothing_found()
+        return work()
+
+    def _answer_writer(self) -> AnswerWriter:
+        with self._opening:
+            if self._writer is None:
+                self._writer = self.index.writer()
+            return self._writer

@@ -1,0 +1,165 @@
+"""Browsers: a link with a one-time token opens a session, which a cookie carries from then on.
+
+The token stands in the link's fragment, which a browser sends to nobody; our page posts it. It works once and not for
+long, so that a history or a screen that somebody sees later opens nothing. Sessions live in memory, as hashes: they end
+with the server, with their token, after a week, or after a day that nobody used them.
+
+A cookie is as private as the host: browsers hand those of 127.0.0.1 to every port of it (the name carries ours so that
+two servers do not overwrite each other's). Whoever opens pages of other users' servers on the same machine in the same
+browser shows them the cookie; a program with a bearer token shows its token to us alone.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from research.secret import Secret
+from research.service.access import Caller
+from research.service.token_store import digest, new_token
+from research.service.tokens import Grant, TokenBook, position_of
+
+_LINK_SECONDS = 600.0
+_MOST_LINKS = 8  # that nobody has used yet; the oldest go
+_MOST_SESSIONS = 64  # those that were used longest ago go
+_IDLE_SECONDS = 24 * 3600.0
+_LIFE_SECONDS = 7 * 24 * 3600.0
+_LONGEST_COOKIE = 128
+
+_WRONG_AT_ONCE = 10
+_SECONDS_A_WRONG_ONE = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    grant: Grant
+    opened: float
+    used: float
+
+
+class Sessions:
+    """One-time tokens and the sessions of browsers. `clock` is in seconds, and never goes back."""
+
+    def __init__(self, tokens: TokenBook, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._tokens = tokens
+        self._clock = clock
+        self._links: OrderedDict[str, float] = OrderedDict()  # hashes, and until when they are good
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()  # by hash, the one used last at the end
+        self._changing = threading.Lock()
+        self.guesses = Guesses(clock)
+
+    def new_link(self) -> Secret:
+        """A token for the owner's browser, good once and for ten minutes. There may be several at a time."""
+        token = new_token()
+        with self._changing:
+            self._links[digest(token)] = self._clock() + _LINK_SECONDS
+            while len(self._links) > _MOST_LINKS:
+                self._links.popitem(last=False)
+        return Secret(token)
+
+    def log_in(self, token: str) -> str | None:
+        """The id of a new session, for its cookie, in exchange for a one-time or lasting token; None for any other."""
+        grant = self._redeem(token) or self._tokens.grant_for(token)
+        if grant is None:
+            return None
+        name, now = secrets.token_urlsafe(32), self._clock()
+        with self._changing:
+            self._sessions[digest(name)] = _Session(grant, now, now)
+            while len(self._sessions) > _MOST_SESSIONS:
+                self._sessions.popitem(last=False)
+        return name
+
+    def caller_for(self, cookies: Sequence[str]) -> Caller | None:
+        """Whose session one of these ids is. (A browser may hold several of one name: other ports can set them.)"""
+        for name in cookies:
+            if 0 < len(name) <= _LONGEST_COOKIE and (session := self._use(digest(name))) is not None:
+                return session.grant.caller
+        return None
+
+    def log_out(self, cookies: Sequence[str]) -> None:
+        with self._changing:
+            for name in cookies:
+                self._sessions.pop(digest(name), None)
+
+    def _redeem(self, token: str) -> Grant | None:
+        """What the owner's token gives, for a one-time token that is still good, and never for the same again."""
+        with self._changing:
+            found = position_of(digest(token), tuple(self._links))
+            if found is None:
+                return None
+            until = self._links.pop(list(self._links)[found])
+        return self._tokens.owner_grant() if self._clock() < until else None
+
+    def _use(self, known_as: str) -> _Session | None:
+        """Looked up by hash, whose likeness to another says nothing of the ids: no time is worth measuring here."""
+        now = self._clock()
+        with self._changing:
+            session = self._sessions.get(known_as)
+            if session is None:
+                return None
+            over = now - session.used >= _IDLE_SECONDS or now - session.opened >= _LIFE_SECONDS
+            if over or not self._tokens.still_gives(session.grant):
+                del self._sessions[known_as]
+                return None
+            self._sessions[known_as] = replace(session, used=now)
+            self._sessions.move_to_end(known_as)
+            return session
+
+
+class Guesses:
+    """How many wrong tokens were brought of late: ten at once, then one in six seconds, and the rest are told to wait.
+
+    Only wrong ones are. Everybody on this machine comes from the same address, so a limit that also held back the right
+    token would let any stranger lock the owner out. It need not: 256 random bits are found by nobody, however often
+    they try. What it does is to stop programs that go on and on, and to say so in the log, once in a while."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left = float(_WRONG_AT_ONCE)
+        self._at = clock()
+        self._told = False
+
+    def too_many(self) -> bool:
+        """Note a wrong token, and tell whether there were too many."""
+        now = self._clock()
+        self._left = min(_WRONG_AT_ONCE, self._left + (now - self._at) / _SECONDS_A_WRONG_ONE)
+        self._at = now
+        if self._left >= 1:
+            self._left -= 1
+            self._told = False
+            return False
+        if not self._told:
+            from research.observe.log import logger_of
+
+            logger_of("service").warning("many wrong tokens were brought to log in")
+            self._told = True
+        return True
+
+    @property
+    def wait_seconds(self) -> int:
+        return int(_SECONDS_A_WRONG_ONE)
+
+
+def cookie_name(port: int | None) -> str:
+    return "ctx_session" if port is None else f"ctx_session_{port}"
+
+
+def cookie_for(name: str, port: int | None, *, https: bool = False, over: bool = False) -> str:
+    """The header that gives a browser its session, or with `over` takes it away. Scripts do not see it, and no other
+    site makes the browser send it."""
+    age = 0 if over else int(_LIFE_SECONDS)
+    return (
+        f"{cookie_name(port)}={'' if over else name}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict"
+        f"{'; Secure' if https else ''}"
+    )
+
+
+def session_ids(cookie_headers: Sequence[str], port: int | None) -> list[str]:
+    """The values of our cookie in a request; the first few, if somebody sends many."""
+    wanted = f"{cookie_name(port)}="
+    parts = [part.strip() for header in cookie_headers for part in header.split(";")]
+    return [part.removeprefix(wanted).strip('"') for part in parts if part.startswith(wanted)][:4]

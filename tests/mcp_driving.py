@@ -1,0 +1,78 @@
+"""The SDK's own client, driven from plain tests: its loop runs in a thread, and one connection serves many tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client
+from mcp.types import CallToolResult, TextContent
+
+from research.context.tokens import TokenCounter
+
+_counter = TokenCounter()
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A connected client."""
+
+    portal: BlockingPortal
+    client: Client
+
+    def call(self, tool: str, **arguments: Any) -> CallToolResult:
+        return self.portal.call(self.client.call_tool, tool, arguments)
+
+    def said(self, tool: str, **arguments: Any) -> str:
+        """The text of a call that must succeed."""
+        result = self.call(tool, **arguments)
+        assert not result.is_error, text_of(result)
+        return text_of(result)
+
+    def refused(self, tool: str, **arguments: Any) -> str:
+        """The text of a call that must fail."""
+        result = self.call(tool, **arguments)
+        assert result.is_error
+        assert result.structured_content is None
+        return text_of(result)
+
+    def do(self, method: str, *args: Any, **options: Any) -> Any:
+        """Anything else that the client can do."""
+        return self.portal.call(partial(getattr(self.client, method), *args, **options))
+
+
+@contextmanager
+def driven(server: Any, **options: Any) -> Iterator[Driver]:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(server, **options)) as client,
+    ):
+        yield Driver(portal, client)
+
+
+def text_of(result: CallToolResult) -> str:
+    first = result.content[0]
+    assert isinstance(first, TextContent)
+    return first.text
+
+
+def fields_of(result: CallToolResult) -> dict[str, Any]:
+    assert not result.is_error, text_of(result)
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
+
+
+def wire_tokens(result: CallToolResult) -> int:
+    """All of a result as a client gets it, however it is handed on to a model."""
+    apart = _counter.count(text_of(result)) + _counter.count(json.dumps(result.structured_content, ensure_ascii=False))
+    whole = max(
+        _counter.count(result.model_dump_json(by_alias=True)),
+        _counter.count(result.model_dump_json(by_alias=True, exclude_none=True)),
+        _counter.count(result.model_dump_json()),
+    )
+    return max(apart, whole)

@@ -1,0 +1,59 @@
+"""The application in this process, as whoever stands behind the guard sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from research.index import Index
+from research.service.access import Caller
+from research.service.app import create_app
+from research.service.options import ServeOptions
+from research.service.service import Service
+from research.settings import Settings
+
+OWNER = Caller("me", "", owner=True)
+
+
+@asynccontextmanager
+async def client_of(
+    root: Path, options: ServeOptions | None = None, settings: Settings | None = None
+) -> AsyncIterator[tuple[httpx.AsyncClient, Service]]:
+    """A client of a service on this index; the caller is its owner."""
+    service = Service(Index(root, settings), options)
+    app = create_app(service)
+
+    async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
+        scope.setdefault("state", {}).update(request_id="test-request", caller=OWNER)
+        await app(scope, receive, send)
+
+    transport = httpx.ASGITransport(behind_the_guard)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
+        try:
+            yield client, service
+        finally:
+            await service.close()
+
+
+def run(work: Callable[[httpx.AsyncClient, Service], Coroutine[Any, Any, None]], root: Path, **options: Any) -> None:
+    async def main() -> None:
+        async with client_of(root, **options) as (client, service):
+            await work(client, service)
+
+    asyncio.run(main())
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    """Server-sent events by name."""
+    found = []
+    for block in text.split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if lines:
+            found.append((lines["event"], json.loads(lines["data"])))
+    return found

@@ -1,0 +1,241 @@
+"""Bodies that are too large, too slow, or not what they say, sent to a real server over real sockets."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+
+from research.service.options import Limits
+from tests.research.service.guarded import SECRET_WORDS, Guarded
+from tests.serving import allow_loopback
+
+KIB = 1024
+LIMITS = Limits(
+    body_bytes=64 * KIB, body_seconds=0.6, idle_body_seconds=0.3, upload_bytes=256 * KIB, upload_seconds=0.6
+)
+
+
+class Serving:
+    def __init__(self, guarded: Guarded, port: int) -> None:
+        self.guarded, self.port = guarded, port
+
+    @contextmanager
+    def connected(self) -> Iterator[socket.socket]:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+            yield connection
+
+    def head(self, path: str, *headers: str, method: str = "POST", token: bool = True) -> bytes:
+        lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}", *headers]
+        lines += [f"Authorization: Bearer {self.guarded.token}"] if token else []
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+    def answer(self, *pieces: bytes, pause: float = 0.0) -> bytes:
+        """Everything that comes back until the server closes the connection."""
+        with self.connected() as connection:
+            with suppress(OSError):  # it may be cut while we send
+                for piece in pieces:
+                    connection.sendall(piece)
+                    time.sleep(pause)
+            return read_all(connection)
+
+
+def read_all(connection: socket.socket) -> bytes:
+    found = b""
+    with suppress(ConnectionResetError):
+        while piece := connection.recv(65536):
+            found += piece
+    return found
+
+
+def status(answer: bytes) -> int:
+    match = re.match(rb"HTTP/1\.1 (\d{3}) ", answer)
+    return int(match[1]) if match else 0
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+@pytest.fixture(scope="module")
+def _serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    guarded = Guarded(tmp_path_factory.mktemp("guarded"), limits=LIMITS)
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(guarded.app, http="httptools", ws="none", lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield Serving(guarded, listening.getsockname()[1])
+    server.should_exit = True
+    thread.join()
+    listening.close()
+
+
+@pytest.fixture
+def serving(_serving: Serving, _no_network: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
+    """The server, which is as well after a test as before."""
+    allow_loopback(monkeypatch)
+    _serving.guarded.reached.clear()
+    yield _serving
+    last = _serving.answer(_serving.head("/api/whoami", "Connection: close", method="GET"))
+    assert status(last) == 200
+
+
+def test_bodies_within_the_limit(serving: Serving) -> None:
+    close = "Connection: close"
+    whole = serving.answer(serving.head("/api/size", "Content-Length: 65536", close), b"x" * 64 * KIB)
+    assert (status(whole), whole.endswith(b'{"size":65536}')) == (200, True)
+    pieces = [chunk(b"x" * KIB)] * 64 + [b"0\r\n\r\n"]
+    streamed = serving.answer(serving.head("/api/size", "Transfer-Encoding: chunked", close), *pieces)
+    assert (status(streamed), b'{"size":65536}' in streamed) == (200, True)
+    assert status(serving.answer(serving.head("/api/size", close))) == 200, "none at all"
+
+
+def test_one_that_says_it_is_too_large_is_not_read(serving: Serving) -> None:
+    for length in (64 * KIB + 1, 10**12):
+        answer = serving.answer(serving.head("/api/size", f"Content-Length: {length}"), b"x")
+        assert status(answer) == 413
+        assert b"connection: close" in answer
+        assert b"application/problem+json" in answer
+        assert b"at most 65536 bytes" in answer
+    waiting = serving.answer(serving.head("/api/size", "Content-Length: 99999", "Expect: 100-continue"))
+    assert status(waiting) == 413
+    assert b"100 Continue" not in waiting, "it is not even asked for"
+    assert serving.guarded.reached == []
+
+
+def test_a_body_bomb_ends_at_the_limit(serving: Serving) -> None:
+    """Chunks without end: it is cut off, and whoever sent it is told."""
+    sent = 0
+    with serving.connected() as connection:
+        connection.sendall(serving.head("/api/size", "Transfer-Encoding: chunked"))
+        with suppress(OSError):
+            while sent < 1024 * KIB * KIB:
+                connection.sendall(chunk(b"x" * 16 * KIB))
+                sent += 16 * KIB
+        assert sent < 1024 * KIB * KIB, "the connection was closed"
+    polite = [chunk(b"x" * 16 * KIB)] * 20 + [b"0\r\n\r\n"]
+    for path in ("/api/size", "/api/json", "/api/late"):  # also where a framework reads it
+        answer = serving.answer(serving.head(path, "Transfer-Encoding: chunked"), *polite)
+        assert status(answer) == 413
+        assert answer.count(b"HTTP/1.1") == 1
+        assert b"connection: close" in answer
+
+
+def test_a_client_that_sends_everything_before_it_reads_is_told(serving: Serving) -> None:
+    headers = {"Authorization": f"Bearer {serving.guarded.token}"}
+    with httpx.Client(base_url=f"http://127.0.0.1:{serving.port}", headers=headers, trust_env=False) as client:
+        answer = client.post("/api/json", content=b'{"query": "' + b"x" * 10_000_000 + b'"}')
+        assert answer.status_code == 413
+        assert answer.json()["title"] == "The body is too large"
+        assert client.get("/api/whoami").status_code == 200
+
+
+def test_a_slow_body_ends_in_time(serving: Serving) -> None:
+    stuck = serving.answer(serving.head("/api/size", "Content-Length: 100"), b"x")
+    assert status(stuck) == 408
+    assert b"connection: close" in stuck
+    assert b"application/problem+json" in stuck
+    dripping = serving.answer(serving.head("/api/size", "Content-Length: 1000"), *[b"x"] * 20, pause=0.1)
+    assert status(dripping) == 408, "each piece came soon enough, but not all of it"
+    chunked = serving.answer(serving.head("/api/json", "Transfer-Encoding: chunked"), chunk(b"x"))
+    assert status(chunked) == 408
+    stranger = serving.answer(
+        serving.head("/api/login", "Content-Length: 9", "Content-Type: application/json", token=False)
+    )
+    assert status(stranger) == 408, "where no token is needed, too"
+
+
+def test_uploads_have_a_limit_of_their_own(serving: Serving) -> None:
+    upload = "Content-Type: multipart/form-data; boundary=x"
+    body = b"x" * 200 * KIB
+    length = f"Content-Length: {len(body)}"
+    assert status(serving.answer(serving.head("/api/ingest", upload, length, "Connection: close"), body)) == 200
+    assert status(serving.answer(serving.head("/api/ingest", "Content-Type: application/json", length), body)) == 413
+    assert status(serving.answer(serving.head("/api/size", upload, length), body)) == 413
+    assert status(serving.answer(serving.head("/api/ingest", upload, "Content-Length: 300000"))) == 413
+    pieces = [chunk(b"x" * 32 * KIB)] * 12 + [b"0\r\n\r\n"]
+    assert status(serving.answer(serving.head("/api/ingest", upload, "Transfer-Encoding: chunked"), *pieces)) == 413
+
+
+def test_a_stranger_sends_nothing_to_the_application(serving: Serving) -> None:
+    body = b"x" * 32 * KIB
+    length = f"Content-Length: {len(body)}"
+    for head in (
+        serving.head("/api/size", length, token=False),
+        serving.head("/api/size", length, "Origin: https://evil.example"),
+        serving.head("/static/../api/size", length),
+        serving.head("/api/size", "Transfer-Encoding: chunked", token=False),
+    ):
+        answer = serving.answer(head, chunk(body) + b"0\r\n\r\n" if b"chunked" in head else body)
+        assert status(answer) in (400, 401, 403)
+        assert b"connection: close" in answer
+    assert serving.guarded.reached == []
+
+
+def test_odd_lengths(serving: Serving) -> None:
+    for headers in (
+        ("Content-Length: 5", "Content-Length: 6"),
+        ("Content-Length: -1",),
+        ("Content-Length: 0x10",),
+        ("Content-Length: 5", "Transfer-Encoding: chunked"),
+        ("Content-Length: 1" + "0" * 30,),
+    ):
+        answer = serving.answer(serving.head("/api/size", *headers), b"x" * 5)
+        assert status(answer) == 400, headers
+    assert serving.guarded.reached == []
+
+
+def test_an_answer_may_take_longer_than_a_body(serving: Serving) -> None:
+    answer = serving.answer(serving.head("/api/late", "Content-Length: 3", "Connection: close"), b"abc")
+    assert status(answer) == 200
+    assert b"\r\n3\r\n" in answer
+
+
+def test_an_answer_that_breaks_off_is_seen_to(serving: Serving) -> None:
+    answer = serving.answer(serving.head("/api/breaks-off", method="GET"))
+    assert status(answer) == 200
+    assert b"a piece" in answer
+    assert not answer.endswith(b"0\r\n\r\n"), "nobody takes it for whole"
+    assert SECRET_WORDS.encode() not in answer
+
+
+def test_a_body_that_breaks_its_limit_after_the_answer_has_begun(serving: Serving) -> None:
+    """Nothing else can be said any more, but that it is not whole."""
+    pieces = [chunk(b"x" * 16 * KIB)] * 20
+    answer = serving.answer(serving.head("/api/echo", "Transfer-Encoding: chunked"), *pieces, pause=0.01)
+    assert status(answer) == 200
+    assert answer.count(b"HTTP/1.1") == 1
+    assert not answer.endswith(b"0\r\n\r\n")
+    assert answer.count(b"x") < 100 * KIB
+
+
+def test_a_path_reaches_the_application_as_it_was_sent(serving: Serving) -> None:
+    for path in ("/static/%2e%2e/api/whoami", "/static/..%2fx", "/static/x%00", "//api/whoami", "/static/..\\x"):
+        assert status(serving.answer(serving.head(path, "Connection: close", method="GET"))) == 400, path
+    assert serving.guarded.reached == []
+
+
+def test_other_names_of_this_machine(serving: Serving) -> None:
+    for host, expected in (
+        (f"localhost:{serving.port}", 200),
+        ("evil.example", 403),
+        (f"127.0.0.1:{serving.port + 1}", 403),
+    ):
+        request = f"GET /health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        assert status(serving.answer(request.encode())) == expected
+    assert status(serving.answer(b"GET /health HTTP/1.0\r\n\r\n")) == 400
+
+
+def test_a_token_file_is_the_same_for_all(tmp_path: Path) -> None:
+    assert Guarded(tmp_path).token == Guarded(tmp_path).token

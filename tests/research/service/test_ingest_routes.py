@@ -1,0 +1,408 @@
+"""Ingest over HTTP: uploads and folders with real ingests, events, cancelling, and every way to be refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving_app import OWNER, events
+
+from ingest.job import start_job
+from research.index import Index
+from research.service.access import Caller
+from research.service.app import create_app
+from research.service.ingest_routes import ingest_router
+from research.service.jobs import JobRunner, StartJob
+from research.service.options import Limits, ServeOptions
+from research.service.server import Server, listen
+from research.service.service import Service
+from research.service.uploads import Uploads
+from research.settings import Settings
+from research.store.files import uploads as stored
+from research.store.files.paths import IndexPaths
+from tests.conftest import write_pdf
+from tests.soak.running import PATIENCE
+
+QUICK = Settings(ocr="off", images=False)
+PDF = b"%PDF-1.7 not much of one"
+
+
+class Served:
+    """A service with its ingest, and who asks it."""
+
+    def __init__(self, root: Path, options: ServeOptions, start: StartJob | None = None) -> None:
+        self.service = Service(Index(root, QUICK), options)
+        self.jobs = JobRunner(start or partial(start_job, root, QUICK), most_waiting=options.limits.jobs)
+        self.uploads = Uploads(IndexPaths(root), options.limits)
+        self.app = create_app(self.service, [ingest_router(self.jobs, self.uploads, options)])
+        self.caller: Caller | None = OWNER
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            scope.setdefault("state", {}).update(request_id="test-request", caller=self.caller)
+        await self.app(scope, receive, send)
+
+
+@asynccontextmanager
+async def client_of(
+    root: Path, options: ServeOptions, start: StartJob | None = None
+) -> AsyncIterator[tuple[httpx.AsyncClient, Served]]:
+    served = Served(root, options, start)
+    transport = httpx.ASGITransport(served)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
+        try:
+            yield client, served
+        finally:
+            await asyncio.to_thread(served.jobs.stop, PATIENCE)
+            served.uploads.close()
+            await served.service.close()
+
+
+Work = Callable[[httpx.AsyncClient, Served], Coroutine[Any, Any, None]]
+
+
+def run(work: Work, root: Path, start: StartJob | None = None, **options: Any) -> None:
+    async def main() -> None:
+        async with client_of(root, ServeOptions(**{"allow_ingest": True, **options}), start) as (client, served):
+            await work(client, served)
+
+    asyncio.run(main())
+
+
+def never(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
+    """A process that works on and on."""
+    return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], stdout=subprocess.PIPE)
+
+
+def files(*contents: bytes | tuple[str, bytes]) -> list[tuple[str, Any]]:
+    return [("files", content if isinstance(content, tuple) else ("a.pdf", content)) for content in contents]
+
+
+async def done(client: httpx.AsyncClient, job: dict[str, Any]) -> dict[str, Any]:
+    """Follow a job to its end, as a client does."""
+    told = events((await client.get(job["events_url"])).text)
+    assert told[0][0] == "job"
+    assert told[-1][0] == "done"
+    document: dict[str, Any] = (await client.get(job["url"])).json()
+    assert document == told[-1][1]
+    return document
+
+
+def is_problem(answer: httpx.Response, status: int) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    document: dict[str, Any] = answer.json()
+    assert document["status"] == status
+    assert document["title"]
+    return document
+
+
+def test_an_upload_becomes_a_document_that_answers(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+    pdf = write_pdf(tmp_path / "walrus.pdf", ["The walrus has two long tusks."])
+
+    async def work(client: httpx.AsyncClient, served: Served) -> None:
+        sent = files(("../../walrus.pdf", pdf.read_bytes()), ("broken.pdf", PDF))
+        answer = await client.post("/api/ingest", files=sent)
+        assert answer.status_code == 202
+        job = answer.json()
+        assert answer.headers["location"] == job["url"]
+        assert [(file["name"], file["size"]) for file in job["files"]] == [
+            ("walrus.pdf", pdf.stat().st_size),
+            ("broken.pdf", len(PDF)),
+        ]
+        ended = await done(client, job)
+        assert (ended["state"], ended["summary"]["added"], ended["summary"]["failed"]) == ("done", 1, 1)
+        [listed] = (await client.get("/api/ingest")).json()["jobs"]
+        assert (listed["id"], listed["summary"]["added"], "files" in listed["summary"]) == (job["id"], 1, False)
+        found = (await client.post("/api/search", json={"query": "tusks"})).json()["results"]
+        assert [result["filename"] for result in found] == ["walrus.pdf"]
+        file = await client.get(f"/api/documents/{job['files'][0]['doc_id']}/file")
+        assert file.content == pdf.read_bytes()
+        assert (await client.delete(job["url"])).json() == ended, "what has ended stays as it is"
+
+    run(work, root)
+
+
+def test_a_folder_below_a_root(tmp_path: Path) -> None:
+    root, allowed = tmp_path / "index", tmp_path / "allowed"
+    write_pdf(allowed / "papers" / "seal.pdf", ["The seal has none."])
+    (allowed / "empty").mkdir()
+
+    async def work(client: httpx.AsyncClient, served: Served) -> None:
+        job = (await client.post("/api/ingest", json={"folder": str(allowed / "papers")})).json()
+        assert (job["folder"], job["files"]) == (str(allowed / "papers"), [])
+        ended = await done(client, job)
+        assert [file["filename"] for file in ended["summary"]["files"]] == ["seal.pdf"]
+        again = await done(client, (await client.post("/api/ingest", json={"folder": "papers"})).json())
+        assert again["summary"]["unchanged"] == 1
+        nothing = await done(client, (await client.post("/api/ingest", json={"folder": "empty"})).json())
+        assert (nothing["state"], nothing["problem"]["status"]) == ("failed", 404)
+        assert "no PDF files" in nothing["problem"]["detail"]
+
+    run(work, root, roots=(allowed,))
+
+
+def test_what_lies_outside_the_roots_is_refused_whether_it_is_there_or_not(tmp_path: Path) -> None:
+    allowed, secret = tmp_path / "allowed", tmp_path / "secret"
+    allowed.mkdir()
+    secret.mkdir()
+    (allowed / "out").symlink_to(secret)
+    (allowed / "loop").symlink_to(allowed / "loop")
+    (allowed / "file.pdf").write_bytes(PDF)
+
+    async def work(client: httpx.AsyncClient, served: Served) -> None:
+        answers = [
+            is_problem(await client.post("/api/ingest", json={"folder": folder}), 403)
+            for folder in (
+                str(secret), str(tmp_path / "no such"), "../secret", "out", "out/deeper", "/", "/proc/self/cwd", "..",
+                f"{allowed}/../secret", "./../allowed2", "/" + "x" * 4000,
+            )
+        ]  # fmt: skip
+        assert len({json.dumps(answer) for answer in answers}) == 1, "not a word differs"
+        for folder in ("no such folder", "file.pdf", "loop", "x" * 4000, "~", "𝄞"):
+            is_problem(await client.post("/api/ingest", content=json.dumps({"folder": folder}), headers=JSON), 404)
+        assert served.jobs.documents() == []
+
+    run(work, tmp_path / "index", roots=(allowed,))
+
+
+JSON = {"content-type": "application/json"}
+
+
+def test_no_folder_without_a_root(tmp_path: Path) -> None:
+    async def work(client: httpx.AsyncClient, served: Served) -> None:
+        assert "--root" in is_problem(await client.post("/api/ingest", json={"folder": "/"}), 403)["hint"]
+
+    run(work, tmp_path / "index")
+
+
+def test_bodies_that_nobody_can_use(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+    form = {"content-type": "multipart/form-data; boundary=x"}
+
+    async def work(client: httpx.AsyncClient, served: Served) -> None:
+        for body, headers, status in (
+            (b"", {}, 415),
+            (b"%PDF", {"content-type": "application/pdf"}, 415),
+            (b"a=b", {"content-type": "application/x-www-form-urlencoded"}, 415),
+            (b"{}", {"content-type": "text/json"}, 415),
+            (b"", JSON, 400),
+            (b"{", JSON, 400),
+            (b"\xff\xfe", JSON, 400),
+            (b"[]", JSON, 422),
+            (b"null", JSON, 422),
+            (b"{}", JSON, 422),
+            (b'{"folder": 7}', JSON, 422),
+            (b'{"folder": ""}', JSON, 422),
+            (b'{"folder": "a\\u0000b"}', JSON, 422),
+            (b'{"folder": ".", "prune": true}', JSON, 422),
+            (b'{"folder": "%s"}' % (b"x" * 5000), JSON, 422),
+            (b"[" * 100_000, JSON, 400),
+            (b" " * 2_000_000, JSON, 413),
+            (b"", form, 400),
+            (b"--x--\r\n", form, 422),
+            (b"--x\r\n", form, 400),
+            (b"\0" * 1000, form, 400),
+            (b'--x\r\nContent-Disposition: form-data; name="files"\r\n\r\n%PDF', form, 400),
+            (b"--x--", {"content-type": "multipart/form-data"}, 400),
+            (b"--x--", {"content-type": "multipart/form-data; boundary="}, 400),
+        ):
+            answer = await client.post("/api/ingest", content=body, headers=headers)
+            assert is_problem(answer, status)["hint"], (body[:40], headers)
+        assert is_problem(await client.post("/api/ingest", files=files(b"no PDF")), 415)["hint"]
+        three = await client.post("/api/ingest", files=files(PDF, PDF + b"2", PDF + b"3"))
+        assert "many" in is_problem(three, 413)["title"]
+        assert is_problem(await client.post("/api/ingest", files=files(PDF + bytes(1 << 21))), 413)["hint"]
+        assert stored.all_uploads(IndexPaths(root)) == []
+        assert served.jobs.documents() == []
+
+    run(work, root, roots=(tmp_path,), limits=Limits(upload_bytes=1 << 20, upload_files=2))
+
+
+def test_only_the_owner_and_only_where_it_was_allowed(tmp_path: Path) -> None:
+    job = "0" * 32
+
+    async def refused(client: httpx.AsyncClient, words: str) -> None:
+        for method, path in (
+            ("POST", "/api/ingest"), ("GET", "/api/ingest"), ("GET", f"/api/ingest/{job}"),
+            ("GET", f"/api/ingest/{job}/events"), ("DELETE", f"/api/ingest/{job}"),
+        ):  # fmt: skip
+            problem = is_problem(await client.request(method, path), 403)
+            assert words in problem["title"]
+            assert problem["hint"]
+
+    async def others(client: httpx.AsyncClient, served: Served) -> None:
+        for caller in (Caller("somebody", "t"), None):
+            served.caller = caller
+            await refused(client, "owner")
+
+    async def nobody(client: httpx.AsyncClient, served: Served) -> None:
+        await refused(client, "does not ingest")
+
+    run(others, tmp_path / "index")
+    run(nobody, tmp_path / "index", allow_ingest=False)
+
+
+def test_jobs_that_are_none(tmp_path: Path) -> None:
+    async def work(client: httpx.AsyncClient, served: Served) -> None:
+        for method, path in (("GET", ""), ("GET", "/events"), ("DELETE", "")):
+            is_problem(await client.request(method, f"/api/ingest/{'0' * 32}{path}"), 404)
+            is_problem(await client.request(method, f"/api/ingest/short{path}"), 422)
+
+    run(work, tmp_path / "index")
+
+
+def test_a_line_that_is_full_and_jobs_that_are_cancelled(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+
+    async def work(client: httpx.AsyncClient, served: Served) -> None:
+        first = (await client.post("/api/ingest", files=files(PDF))).json()
+        while (await client.get(first["url"])).json()["state"] == "queued":
+            await asyncio.sleep(0.01)
+        second = (await client.post("/api/ingest", files=files(PDF + b"2"))).json()
+        refused = await client.post("/api/ingest", files=files(PDF + b"3"))
+        assert is_problem(refused, 429)["hint"]
+        assert refused.headers["retry-after"] == "30"
+        cancelled = await client.delete(second["url"])
+        assert (cancelled.status_code, cancelled.json()["state"]) == (200, "cancelled")
+        cancelled = await client.delete(first["url"])
+        assert (cancelled.status_code, cancelled.json()["state"]) == (202, "running")
+        assert (await done(client, first))["state"] == "cancelled"
+        assert stored.all_uploads(IndexPaths(root)) == []
+
+    run(work, root, never, limits=Limits(jobs=1))
+
+
+def test_an_upload_that_pauses_too_long_is_ended(tmp_path: Path) -> None:
+    root = tmp_path / "index"
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b'--x\r\nContent-Disposition: form-data; name="files"\r\n\r\n%PDF' + bytes(1 << 19)
+        await asyncio.sleep(60)
+
+    async def work(client: httpx.AsyncClient, served: Served) -> None:
+        headers = {"content-type": "multipart/form-data; boundary=x"}
+        answer = await client.post("/api/ingest", content=slow(), headers=headers)
+        assert is_problem(answer, 408)["hint"]
+        assert answer.headers["connection"] == "close"
+        assert list(IndexPaths(root).uploads.iterdir()) == []
+
+    run(work, root, limits=Limits(idle_body_seconds=0.1))
+
+
+def test_only_some_uploads_come_in_at_once(tmp_path: Path) -> None:
+    async def work(client: httpx.AsyncClient, served: Served) -> None:
+        gate = asyncio.Event()
+
+        async def waiting(number: int) -> AsyncIterator[bytes]:
+            yield b'--x\r\nContent-Disposition: form-data; name="files"\r\n\r\n%PDF' + bytes([number]) * (1 << 19)
+            await gate.wait()
+            yield b"\r\n--x--\r\n"
+
+        headers = {"content-type": "multipart/form-data; boundary=x"}
+        sends = [
+            asyncio.create_task(client.post("/api/ingest", content=waiting(number), headers=headers))
+            for number in range(4)
+        ]
+        while served.uploads._receiving < 4:
+            await asyncio.sleep(0.01)
+        assert is_problem(await client.post("/api/ingest", files=files(PDF)), 429)["hint"]
+        gate.set()
+        assert [(await send).status_code for send in sends] == [202] * 4
+        assert (await client.post("/api/ingest", files=files(PDF))).status_code == 202
+
+    run(work, tmp_path / "index", never)
+
+
+def test_an_index_that_is_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "notes.txt").write_text("mine")
+
+    async def work(client: httpx.AsyncClient, served: Served) -> None:
+        answer = await client.post("/api/ingest", files=files(PDF))
+        assert answer.status_code in (422, 503)
+        assert [path.name for path in root.iterdir()] == ["notes.txt"]
+
+    run(work, root)
+
+
+@contextmanager
+def real_server(root: Path, start: StartJob, **options: Any) -> Iterator[tuple[int, Served]]:
+    """uvicorn in a thread, on a port of this machine."""
+    made = ServeOptions(allow_ingest=True, **options)
+    with listen(made) as listening:
+        started = threading.Event()
+        served: list[Served] = []
+
+        def serve() -> None:
+            served.append(Served(root, made, start))
+            server = Server(served[0].service, served[0], on_started=started.set)
+            served.append(server)  # type: ignore[arg-type]
+            server.run([listening])
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert started.wait(PATIENCE)
+        try:
+            yield listening.getsockname()[1], served[0]
+        finally:
+            served[0].jobs.stop(PATIENCE)
+            served[0].uploads.close()
+            served[1].stop()  # type: ignore[attr-defined]
+            thread.join(PATIENCE)
+
+
+def wait_for(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_client_that_goes_away_in_the_middle_leaves_nothing(tmp_path: Path, loopback: None) -> None:
+    root = tmp_path / "index"
+    head = b"POST /api/ingest HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+    part = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.pdf"\r\n\r\n%PDF'
+    with real_server(root, never) as (port, served):
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(head + b"Content-Length: 100000000\r\n\r\n" + part + bytes(3_000_000))
+            wait_for(lambda: any(IndexPaths(root).uploads.rglob("a.pdf")))
+        wait_for(lambda: not any(IndexPaths(root).uploads.iterdir()))
+        assert served.jobs.documents() == []
+        assert served.uploads._receiving == 0
+        # The server goes on, and so does whoever has more patience.
+        answer = httpx.post(f"http://127.0.0.1:{port}/api/ingest", files=files(PDF), timeout=PATIENCE)
+        assert answer.status_code == 202
+        url = f"http://127.0.0.1:{port}{answer.json()['events_url']}"
+        with httpx.stream("GET", url, timeout=PATIENCE) as stream:
+            assert next(stream.iter_lines()) == "event: job"
+        job = next(iter(served.jobs._jobs.values()))
+        wait_for(lambda: job.followers == set())
+        with httpx.stream("GET", url, timeout=PATIENCE) as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == "event: job"
+            served.jobs.begin_stop()
+            assert list(lines)[-1] == "", "a stop ends the stream at once"
+    assert [upload.name for upload in stored.waiting_uploads(IndexPaths(root))] == ["a.pdf"]
+
+
+@pytest.mark.parametrize("content", [b"no PDF at all" * 500_000, PDF + bytes(6_000_000)])
+def test_a_client_that_sends_on_hears_why_it_was_refused(tmp_path: Path, loopback: None, content: bytes) -> None:
+    limits = Limits(upload_bytes=8_000_000 if content.startswith(b"no") else 1_000_000)
+    with real_server(tmp_path / "index", never, limits=limits) as (port, _):
+        answer = httpx.post(f"http://127.0.0.1:{port}/api/ingest", files=files(content), timeout=PATIENCE)
+        assert answer.status_code in (413, 415)

@@ -1,0 +1,47 @@
+"""A real server under a crowd of right and wrong requests for a few seconds; `make soak` goes on for far longer."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.served import HOST, Served, served
+from tests.soak.serving import DOCUMENTS, SEARCH, ServerSoak
+
+REQUESTS = 2_000
+
+
+@pytest.mark.usefixtures("loopback")
+def test_two_thousand_requests(sample_index: Path, tmp_path: Path) -> None:
+    with served(sample_index, tmp_path, env={"MALLOC_ARENA_MAX": "1"}) as server:
+        assert _early(server) == [200, 422]
+        soak = ServerSoak(server, REQUESTS)
+        soak.run()
+    kilobytes, descriptors = soak.growth(REQUESTS // 2)
+    assert soak.problems == []
+    assert {200, 206, 401, 403, 404, 405, 413, 422} <= set(soak.statuses)
+    assert not [status for status in soak.statuses if status >= 500]
+    assert kilobytes < 12_000  # what is kept once is not all there yet
+    assert descriptors <= 12  # connections come and go
+
+
+def _early(server: Served) -> list[int]:
+    """The statuses of two requests of one connection, of which the second begins before the first is answered: its body
+    is its body, however long, and not more headers."""
+    client = server.client()
+    document = json.loads(client.ask("GET", DOCUMENTS).body)["documents"][0]["doc_id"]
+    client.close()
+    own = f"Host: {HOST}:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
+    body = json.dumps({"query": "x" * 100_000}).encode()
+    first = f"GET {DOCUMENTS}/{document}/pages/1/image HTTP/1.1\r\n{own}\r\n"
+    second = f"POST {SEARCH} HTTP/1.1\r\n{own}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    with socket.create_connection((HOST, server.port), timeout=60) as connection:
+        connection.sendall(f"{first}{second}Connection: close\r\n\r\n".encode())
+        time.sleep(0.2)  # the first is answered by now, or the second has to wait for it, which is right as well
+        connection.sendall(body)
+        answered = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    return [int(answered[at + 9 : at + 12]) for at in range(len(answered)) if answered.startswith(b"HTTP/1.1 ", at)]

@@ -1,0 +1,306 @@
+"""Tokens of a server: the owner's in its file, further ones as hashes, and whom each stands for."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from research.errors import CtxError, NothingFoundError, UntrustedError
+from research.service import token_store
+from research.service.access import Caller, owner_caller
+from research.service.token_store import default_store, digest, make_token, read_tokens, revoke_tokens, tokens_of
+from research.service.tokens import TokenBook, default_token_file, owner_token, position_of
+from research.store.files.paths import MARKER, IndexPaths
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> IndexPaths:
+    paths = IndexPaths(tmp_path / "index")
+    paths.create()
+    return paths
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "tokens.json"
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "token"
+
+
+def test_the_owners_token_is_made_once(token_file: Path) -> None:
+    token = owner_token(token_file).reveal()
+    assert owner_token(token_file).reveal() == token
+    assert len(token) >= 43, "256 bits"
+    assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(token_file.parent.stat().st_mode) == 0o700
+    assert token not in repr(owner_token(token_file))
+    other = owner_token(token_file.with_name("other")).reveal()
+    assert other != token
+
+
+def test_its_default_place_is_the_users_state_folder() -> None:
+    assert default_token_file().parent == default_store().parent
+    assert str(default_token_file()).endswith("/ctx/serve/token")
+
+
+def test_many_servers_that_start_at_once_have_one_token(token_file: Path) -> None:
+    found: list[str] = []
+    threads = [threading.Thread(target=lambda: found.append(owner_token(token_file).reveal())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(found)) == 1
+    assert os.listdir(token_file.parent) == ["token"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"short", "something else than a token"),
+        (b"twenty letters and spaces in it", "something else"),
+        (b"x" * 600, "something else"),
+        ("ü".encode() * 30, "something else"),
+        (b"\x00" * 40, "something else"),
+    ],
+)
+def test_an_odd_file_is_refused_without_repeating_it(token_file: Path, content: bytes, words: str) -> None:
+    token_file.parent.mkdir()
+    token_file.write_bytes(content)
+    token_file.chmod(0o600)
+    with pytest.raises(CtxError, match=words) as raised:
+        owner_token(token_file)
+    assert raised.value.hint
+    assert content.decode("latin-1").strip() == "" or content.decode("latin-1") not in raised.value.message
+    assert token_file.read_bytes() == content
+
+
+def test_a_token_of_ones_own_is_taken_as_it_is(token_file: Path) -> None:
+    token_file.parent.mkdir()
+    token_file.write_text("a.token~of+my/own-choosing==\n")
+    token_file.chmod(0o600)
+    assert owner_token(token_file).reveal() == "a.token~of+my/own-choosing=="
+
+
+def test_a_file_that_others_may_read_is_refused(token_file: Path) -> None:
+    owner_token(token_file)
+    token_file.chmod(0o644)
+    with pytest.raises(UntrustedError, match="may be read or written by others") as raised:
+        owner_token(token_file)
+    assert "chmod 600" in raised.value.hint
+
+
+def test_who_a_token_stands_for(paths: IndexPaths, store: Path, token_file: Path) -> None:
+    owner = owner_token(token_file).reveal()
+    ann, entry = make_token(paths, "ann", "lab", days=3, store=store)
+    book = TokenBook(paths.root, owner_file=token_file, store=store)
+    assert book.caller_for(owner) == owner_caller() == book.owner
+    assert book.caller_for(owner).owner  # type: ignore[union-attr]
+    assert book.caller_for(ann.reveal()) == Caller("ann", "lab", owner=False)
+    assert entry.index
+    assert datetime.fromisoformat(entry.expires_at) - datetime.fromisoformat(entry.created_at) == timedelta(days=3)
+    assert ann.reveal() not in store.read_text()
+    assert ann.reveal() not in repr((ann, entry, book))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "",
+        " ",
+        "x",
+        "ü" * 40,
+        "\udcff" * 40,
+        "\x00",
+        "x" * 10_000_000,
+        "Bearer x",
+        digest(""),
+        "null",
+        "ctx_" + "A" * 43,
+    ],
+    ids=range(11),
+)
+def test_whatever_else_is_brought_is_nobody(paths: IndexPaths, store: Path, token_file: Path, odd: str) -> None:
+    owner_token(token_file)
+    _, entry = make_token(paths, "ann", "lab", store=store)
+    book = TokenBook(paths.root, owner_file=token_file, store=store)
+    assert book.caller_for(odd) is None
+    assert book.caller_for(entry.sha256) is None, "the hash is no token"
+    assert book.caller_for(entry.id) is None
+
+
+def test_every_entry_is_compared_whichever_fits(
+    monkeypatch: pytest.MonkeyPatch, paths: IndexPaths, store: Path
+) -> None:
+    """In constant time each, and all of them: the time says nothing of where the right one stands."""
+    digests = [digest(str(number)) for number in range(20)]
+    compared: list[str] = []
+
+    def equal(one: str, other: str) -> bool:
+        compared.append(other)
+        return hmac.compare_digest(one, other)
+
+    for wanted in (digests[0], digests[7], digests[19], digest("none")):
+        compared.clear()
+        expected = digests.index(wanted) if wanted in digests else None
+        assert position_of(wanted, digests, equal) == expected
+        assert compared == digests
+    assert position_of.__defaults__ == (hmac.compare_digest,)
+    tokens = [make_token(paths, f"p{number}", "t", store=store)[0].reveal() for number in range(5)]
+    book = TokenBook(paths.root, owner_file=None, store=store)
+    monkeypatch.setattr(position_of, "__defaults__", (equal,))
+    for token in (*tokens, "none of them"):
+        compared.clear()
+        book.caller_for(token)
+        assert compared == [entry.sha256 for entry in read_tokens(store)]
+
+
+def test_revoked_and_expired_ones_open_nothing_without_a_restart(paths: IndexPaths, store: Path) -> None:
+    book = TokenBook(paths.root, owner_file=None, store=store)
+    ann, entry = make_token(paths, "ann", "lab", store=store)
+    bob, _ = make_token(paths, "bob", "lab", days=1, store=store)
+    assert book.caller_for(ann.reveal()) == Caller("ann", "lab")
+    assert book.caller_for(bob.reveal()) == Caller("bob", "lab")
+    revoke_tokens([entry.id], store)
+    assert book.caller_for(ann.reveal()) is None
+    grant = book.grant_for(bob.reveal())
+    assert grant is not None
+    assert book.still_gives(grant)
+    [left] = read_tokens(store)
+    before = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
+    token_store._write(store, [replace(left, expires_at=before)])
+    assert book.caller_for(bob.reveal()) is None
+    assert not book.still_gives(grant)
+    assert tokens_of(paths, store)[0].is_over(datetime.now(UTC)), "it is listed until another is made"
+    make_token(paths, "eve", "lab", store=store)
+    assert [entry.principal for entry in tokens_of(paths, store)] == ["eve"]
+
+
+def test_one_that_expires_while_nothing_changes(paths: IndexPaths, store: Path) -> None:
+    token, entry = make_token(paths, "ann", "lab", days=1, store=store)
+    soon = datetime.now(UTC) + timedelta(milliseconds=200)
+    token_store._write(store, [replace(entry, expires_at=soon.isoformat())])
+    book = TokenBook(paths.root, owner_file=None, store=store)
+    assert book.caller_for(token.reveal()) is not None
+    while datetime.now(UTC) < soon:
+        pass
+    assert book.caller_for(token.reveal()) is None
+
+
+def test_the_owners_token_follows_its_file(paths: IndexPaths, token_file: Path) -> None:
+    token = owner_token(token_file).reveal()
+    book = TokenBook(paths.root, owner_file=token_file)
+    grant = book.owner_grant()
+    assert grant is not None
+    token_file.unlink()
+    assert book.caller_for(token) is None
+    assert not book.still_gives(grant)
+    assert book.owner_grant() is None
+    new = owner_token(token_file).reveal()
+    assert book.caller_for(token) is None
+    assert book.caller_for(new) == book.owner
+    assert not book.still_gives(grant), "what began with the old one is over"
+    token_file.chmod(0o644)
+    assert book.caller_for(new) is None, "it may be known to others"
+
+
+def test_an_index_in_the_place_of_another_is_not_opened(paths: IndexPaths, store: Path) -> None:
+    token, _ = make_token(paths, "ann", "lab", store=store)
+    book = TokenBook(paths.root, owner_file=None, store=store)
+    assert book.caller_for(token.reveal()) is not None
+    (paths.root / MARKER).unlink()
+    assert book.caller_for(token.reveal()) is None
+    paths.create()
+    assert book.caller_for(token.reveal()) is None
+    assert tokens_of(paths, store) == []
+
+
+def test_there_must_be_an_index(tmp_path: Path, store: Path) -> None:
+    with pytest.raises(NothingFoundError):
+        make_token(IndexPaths(tmp_path / "none"), "ann", "lab", store=store)
+    assert tokens_of(IndexPaths(tmp_path / "none"), store) == []
+
+
+def _entry(**changes: object) -> bytes:
+    good = {
+        "id": "0123abcd",
+        "principal": "ann",
+        "tenant": "lab",
+        "created_at": "2026-01-01T00:00:00+00:00",
+        "expires_at": "",
+        "index": "a" * 32,
+        "sha256": "b" * 64,
+    }
+    return json.dumps({"schema": "ctx.tokens/1", "tokens": [good | changes]}).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{}",
+        b"[" * 100_000,
+        b'{"schema": "ctx.tokens/2", "tokens": []}',
+        b'{"schema": "ctx.tokens/1", "tokens": [1]}',
+        b'{"schema": "ctx.tokens/1", "tokens": 1}',
+        _entry(id="../../x"),
+        _entry(principal="a b"),
+        _entry(tenant=""),
+        _entry(expires_at="tomorrow"),
+        _entry(expires_at="2026-01-01T00:00:00"),
+        _entry(created_at=""),
+        _entry(index=""),
+        _entry(sha256="b" * 63),
+        _entry().replace(b'"tenant"', b'"owner"'),
+    ],
+    ids=range(15),
+)
+def test_a_damaged_file_gives_nobody_anything(paths: IndexPaths, store: Path, token_file: Path, content: bytes) -> None:
+    assert _entry() != content
+    store.parent.mkdir()
+    store.write_bytes(content)
+    store.chmod(0o600)
+    with pytest.raises(CtxError, match="is damaged"):
+        read_tokens(store)
+    with pytest.raises(CtxError, match="is damaged"):
+        make_token(paths, "ann", "lab", store=store)
+    assert store.read_bytes() == content
+    owner = owner_token(token_file).reveal()
+    book = TokenBook(paths.root, owner_file=token_file, store=store)
+    assert book.caller_for(owner) == book.owner, "the owner is let in all the same"
+
+
+def test_a_sound_file_is_read(store: Path) -> None:
+    store.parent.mkdir()
+    store.write_bytes(_entry())
+    store.chmod(0o600)
+    assert [entry.principal for entry in read_tokens(store)] == ["ann"]
+
+
+def test_there_is_an_end_to_them(paths: IndexPaths, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_store, "_MOST_TOKENS", 2)
+    make_token(paths, "a", "t", store=store)
+    make_token(paths, "b", "t", store=store)
+    with pytest.raises(CtxError, match="there are 2 tokens already"):
+        make_token(paths, "c", "t", store=store)
+
+
+def test_the_owner_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    free: Callable[[], int] = lambda: 4_000_000_123  # noqa: E731  nobody is entered under this number
+    monkeypatch.setattr(os, "geteuid", free)
+    assert owner_caller() == Caller("4000000123", "", owner=True)

@@ -1,0 +1,474 @@
+"""Uploads: names that are not trusted, bodies of all kinds, and what becomes of a file when its job ends as it may."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.job import start_job
+from research.service.job import Job
+from research.service.jobs import JobRunner
+from research.service.multipart import Receiver
+from research.service.options import Limits
+from research.service.problems import ProblemError
+from research.service.upload_names import NAMELESS, safe_name
+from research.service.uploads import Uploads
+from research.settings import Settings
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
+from research.store.files import uploads as stored
+from research.store.files.paths import IndexPaths
+from research.store.files.uploads import Upload
+from research.store.upkeep.removal import plan_removal, remove
+from tests.conftest import write_pdf
+from tests.soak.running import PATIENCE
+
+BOUNDARY = "frontier"
+TYPE = f"multipart/form-data; boundary={BOUNDARY}"
+PDF = b"%PDF-1.7 not much of one"
+
+
+@pytest.mark.parametrize(
+    ("given_name", "safe"),
+    [
+        ("report.pdf", "report.pdf"),
+        ("Report.PDF", "Report.pdf"),
+        ("report", "report.pdf"),
+        ("../../x.pdf", "x.pdf"),
+        ("..\\..\\x.pdf", "x.pdf"),
+        ("C:\\Users\\me\\x.pdf", "x.pdf"),
+        ("C:x.pdf", "C_x.pdf"),
+        ("/etc/passwd", "passwd.pdf"),
+        ("a/..", NAMELESS),
+        ("", NAMELESS),
+        (".pdf", NAMELESS),
+        ("....pdf", NAMELESS),
+        (".hidden.pdf", "hidden.pdf"),
+        ("-rf.pdf", "rf.pdf"),
+        ("--index=x.pdf", "index=x.pdf"),
+        ("a\0b.pdf", "ab.pdf"),
+        ("a\r\nSet-Cookie: b.pdf", "aSet-Cookie_ b.pdf"),
+        ("\x1b[31mred.pdf", "[31mred.pdf"),
+        ("evil\u202efdp.exe", "evilfdp.exe.pdf"),
+        ("zero\u200bwidth\ufeff.pdf", "zerowidth.pdf"),
+        ("half \ud800 a character.pdf", "half a character.pdf"),
+        ("annual  \t report .pdf", "annual report.pdf"),
+        ("what?*<now>|\"'.pdf", "what__" + "_now___'.pdf"),
+        ("nul.pdf", "_nul.pdf"),
+        ("COM1.txt.pdf", "_COM1.txt.pdf"),
+        ("walrus 🦭.pdf", "walrus 🦭.pdf"),
+        ("Wärmebild – März.pdf", "Wärmebild – März.pdf"),
+        ("年度報告.pdf", "年度報告.pdf"),
+        ("waiting", "waiting.pdf"),
+        ("failed.json", "failed.json.pdf"),
+    ],
+)
+def test_names_are_made_safe(given_name: str, safe: str) -> None:
+    assert safe_name(given_name) == safe
+
+
+@hypothesis.settings(deadline=None)
+@given(st.text(max_size=400) | st.text(min_size=200, max_size=6000))
+def test_every_name_becomes_one_that_a_disk_takes(given_name: str) -> None:
+    name = safe_name(given_name)
+    assert name.endswith(".pdf")
+    assert len(name.encode()) <= 200
+    assert name == name.strip()
+    assert name[0] not in ".-"
+    assert not set(name) & set('/\\:*?"<>|\0\n\r\t\u202e')
+    assert safe_name(name) == name
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> IndexPaths:
+    return IndexPaths(tmp_path / "index")
+
+
+def part(content: bytes, name: str | None = "a.pdf", field: str = "files") -> bytes:
+    filename = "" if name is None else f'; filename="{name}"'
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{field}"{filename}\r\n\r\n'
+    return head.encode("utf-8", "surrogatepass") + content + b"\r\n"
+
+
+END = f"--{BOUNDARY}--\r\n".encode()
+
+
+def receive(paths: IndexPaths, body: bytes, *, step: int = 1 << 16, limits: Limits | None = None) -> list[Upload]:
+    receiver = Receiver(paths, TYPE, limits or Limits())
+    try:
+        for start in range(0, len(body), step):
+            receiver.feed(body[start : start + step])
+        return receiver.finish()
+    finally:
+        receiver.drop()
+
+
+def refused(paths: IndexPaths, body: bytes, **more: Any) -> tuple[int, str]:
+    with pytest.raises(ProblemError) as caught:
+        receive(paths, body, **more)
+    assert not paths.uploads.exists() or list(paths.uploads.iterdir()) == [], "nothing is half left"
+    return caught.value.problem.status, caught.value.problem.title
+
+
+@pytest.mark.parametrize("step", [1, 7, 1 << 16])
+def test_files_are_taken_from_a_body_however_it_comes_in_pieces(paths: IndexPaths, step: int) -> None:
+    second = b"junk before\r\n--front %PDF-1.4" + bytes(range(256)) * 40 + f"\r\n--{BOUNDARY[:-1]}".encode()
+    body = part(PDF, "../../first.pdf") + part(b"by me", None, "comment") + part(second, "zweites Dokument.pdf") + END
+    got = receive(paths, body, step=step)
+    assert [(upload.name, upload.path.read_bytes()) for upload in got] == [
+        ("first.pdf", PDF),
+        ("zweites Dokument.pdf", second),
+    ]
+    assert all(upload.path.is_relative_to(paths.uploads) for upload in got)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        (None, NAMELESS),
+        ("\ud800.pdf", "���.pdf"),
+        ("x" * 5000 + ".pdf", "x" * 180 + ".pdf"),
+        ("a\0b.pdf", "ab.pdf"),
+        ("🦭.pdf", "🦭.pdf"),
+        ("\u202egnp.pdf", "gnp.pdf"),
+        ("C:\\x.pdf", "x.pdf"),
+    ],
+)
+def test_hostile_names_in_a_real_body(paths: IndexPaths, name: str | None, kept: str) -> None:
+    [upload] = receive(paths, part(PDF, name) + END)
+    assert upload.name == kept
+    assert upload.path.parent.parent == paths.uploads
+
+
+def test_what_is_no_upload_is_refused_and_leaves_nothing(paths: IndexPaths) -> None:
+    assert refused(paths, part(b"<html>no PDF</html>") + END) == (415, "A file is no PDF")
+    assert refused(paths, part(PDF, "good.pdf") + part(b"x" * 20_000, "bad.pdf") + part(PDF) + END)[0] == 415
+    assert refused(paths, part(b"x" * 9000 + PDF) + END)[0] == 415, "a header comes early"
+    assert refused(paths, part(b"", "empty.pdf") + END)[0] == 415
+    assert refused(paths, part(b"", "") + END)[0] == 422, "a form without a chosen file"
+    assert refused(paths, part(PDF, "a.pdf", "file") + END)[0] == 422, "another field"
+    assert refused(paths, END)[0] == 422
+    assert refused(paths, b"")[0] == 400
+    assert refused(paths, part(PDF))[0] == 400, "cut off"
+    assert refused(paths, part(PDF)[:-10])[0] == 400
+    assert refused(paths, b"no multipart at all")[0] == 400
+    assert refused(paths, b"--other\r\n\r\nx\r\n--other--")[0] == 400
+    assert refused(paths, f"--{BOUNDARY}\r\nContent-Disposition: {'x' * 100_000}\r\n\r\n".encode())[0] == 400
+    assert refused(paths, f"--{BOUNDARY}\r\n{'A: b' * 1}\r\n".encode() * 40)[0] == 400
+    assert refused(paths, f"--{BOUNDARY}\r\nbad header\r\n\r\nx\r\n".encode() + END)[0] == 400
+    small = Limits(upload_bytes=1000, upload_files=2)
+    assert refused(paths, part(PDF + bytes(2000)) + END, limits=small)[0] == 413
+    assert refused(paths, (part(PDF + b"1") + part(PDF + b"2") + part(PDF + b"3")) + END, limits=small)[0] == 413
+    assert refused(paths, part(b"", None, "x") * 30 + END, limits=Limits(upload_files=2))[0] == 413
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["multipart/form-data", "multipart/form-data; boundary=", "multipart/mixed; boundary=x", "", "ÿ; boundary=x",
+     f"multipart/form-data; boundary={'x' * 300}", 'multipart/form-data; boundary="'],
+)  # fmt: skip
+def test_content_types_without_a_boundary_are_refused(paths: IndexPaths, content_type: str) -> None:
+    try:
+        receiver = Receiver(paths, content_type, Limits())
+        receiver.feed(part(PDF) + END)
+        receiver.finish()
+    except ProblemError as error:
+        assert error.problem.status == 400
+    else:
+        raise AssertionError(content_type)
+
+
+@hypothesis.settings(deadline=None)
+@given(st.binary(max_size=400), st.integers(1, 50))
+def test_any_bytes_at_all_are_an_upload_or_a_clear_refusal(body: bytes, step: int) -> None:
+    for whole in (body, part(body) + END, part(PDF)[: len(body)] + body):
+        receiver = Receiver(IndexPaths(Path(os.environ["HOME"]) / "fuzzed"), TYPE, Limits())
+        try:
+            for start in range(0, len(whole), step):
+                receiver.feed(whole[start : start + step])
+            receiver.finish()
+        except ProblemError as error:
+            assert error.problem.status in (400, 413, 415, 422)
+        finally:
+            receiver.drop()
+
+
+def test_memory_holds_no_more_than_a_piece(paths: IndexPaths) -> None:
+    piece = random.Random(7).randbytes(1 << 18)
+    receiver = Receiver(paths, TYPE, Limits())
+    receiver.feed(part(PDF)[:-2])
+    tracemalloc.start()
+    try:
+        for _ in range(200):
+            receiver.feed(piece)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    receiver.feed(b"\r\n" + END)
+    [upload] = receiver.finish()
+    assert upload.size == len(PDF) + 200 * len(piece)
+    assert peak < 4 * len(piece)
+
+
+def test_what_is_dropped_while_a_piece_is_written_stays_dropped(paths: IndexPaths) -> None:
+    receiver = Receiver(paths, TYPE, Limits())
+    receiver.feed(part(PDF))
+    receiver.drop()
+    receiver.feed(part(PDF) + END)
+    assert receiver.finish() == []
+    assert list(paths.uploads.iterdir()) == []
+
+
+_FULL = """
+import sys
+from pathlib import Path
+from research.service.multipart import Receiver
+from research.service.options import Limits
+from research.service.problems import ProblemError
+from research.store.files.paths import IndexPaths
+sys.path.insert(0, sys.argv[2])
+from test_service_uploads import END, PDF, TYPE, part
+paths = IndexPaths(Path(sys.argv[1]))
+receiver = Receiver(paths, TYPE, Limits())
+receiver.feed(part(PDF, "small.pdf"))
+for piece in (part(PDF + bytes(200_000), "large.pdf"), part(PDF), END):
+    receiver.feed(piece)
+try:
+    receiver.finish()
+except ProblemError as error:
+    print(error.problem.status, error.problem.title, bool(error.problem.hint), list(paths.uploads.iterdir()))
+"""
+
+
+def test_a_full_disk(paths: IndexPaths) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _FULL, str(paths.root), str(Path(__file__).parent)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+    assert done.stdout == "507 The disk is full True []\n", done.stderr
+
+
+class Served:
+    """What a server holds: uploads and their jobs."""
+
+    def __init__(self, paths: IndexPaths, start: Any = None) -> None:
+        self.paths = paths
+        self.uploads = Uploads(paths)
+        self.jobs = JobRunner(start or partial(start_job, paths.root, Settings(ocr="off", images=False)))
+
+    def send(self, *contents: tuple[str, bytes]) -> Job:
+        body = b"".join(part(content, name) for name, content in contents) + END
+        with self.jobs.reserved():
+            return self.uploads.submit(self.jobs, receive(self.paths, body))
+
+    def ended(self, job: Job) -> dict[str, Any]:
+        assert self.jobs.wait(job.id, PATIENCE)
+        return self.jobs.document(job)
+
+    def stop(self) -> None:
+        self.jobs.stop(PATIENCE)
+        self.uploads.close()
+
+
+def names(paths: IndexPaths) -> list[str]:
+    with Catalog(paths) as catalog:
+        return sorted(document.filename for document in all_documents(catalog))
+
+
+@pytest.fixture
+def served(paths: IndexPaths) -> Iterator[Served]:
+    made = Served(paths)
+    yield made
+    made.stop()
+
+
+def real_pdf(folder: Path, text: str) -> bytes:
+    return write_pdf(folder / "sent.pdf", [text]).read_bytes()
+
+
+def test_uploads_become_documents_and_what_fails_is_told(served: Served, tmp_path: Path) -> None:
+    paths = served.paths
+    walrus = real_pdf(tmp_path, "The walrus has tusks.")
+    document = served.ended(served.send(("walrus.pdf", walrus), ("broken.pdf", PDF), ("again.pdf", walrus)))
+    assert [(file["name"], file["result"]) for file in document["files"]] == [
+        ("walrus.pdf", "added"),
+        ("broken.pdf", "failed"),
+    ]
+    assert document["files"][1]["reason"]
+    assert names(paths) == ["walrus.pdf"]
+    assert stored.waiting_uploads(paths) == []
+    assert [upload.name for upload in stored.all_uploads(paths)] == ["walrus.pdf"], "nobody can read the other"
+    again = served.ended(served.send(("walrus.pdf", walrus)))
+    assert again["files"][0]["result"] == "unchanged"
+    remove(paths, plan_removal(paths, ["walrus.pdf"]).documents)
+    assert stored.all_uploads(paths) == []
+
+
+def outcome_of(code: str) -> Callable[[Sequence[Path]], subprocess.Popen[bytes]]:
+    """Starts a real process that says of every file that it failed, and why."""
+    script = (
+        "import json, sys\nfor path in sys.argv[2:]:\n"
+        "    said = {'source_path': path, 'result': 'failed', 'code': sys.argv[1], 'reason': 'because'}\n"
+        "    print(json.dumps({'event': 'file', **said}))\n"
+        "print(json.dumps({'event': 'done', 'summary': {'interrupted': False}}))"
+    )
+
+    def start(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-S", "-c", script, code, *map(str, paths)], stdout=subprocess.PIPE)
+
+    return start
+
+
+@pytest.mark.parametrize(
+    ("code", "kept", "waits"),
+    [("damaged", False, False), ("timeout", True, False), ("internal", True, False), ("killed", True, True)],
+)
+def test_what_becomes_of_a_file_that_fails_depends_on_why(
+    paths: IndexPaths, code: str, kept: bool, waits: bool
+) -> None:
+    served = Served(paths, outcome_of(code))
+    assert served.ended(served.send(("a.pdf", PDF)))["files"][0]["reason"] == "because"
+    left = stored.left_uploads(paths, set())
+    assert [(each.waiting, each.reason) for each in left] == ([(waits, "" if waits else "because")] if kept else [])
+    served.stop()
+
+
+def never(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
+    """A process that works on and on, and hears a signal as a real one does that has not begun."""
+    return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], stdout=subprocess.PIPE)
+
+
+def test_what_was_accepted_outlasts_a_server_that_is_stopped(paths: IndexPaths, tmp_path: Path) -> None:
+    before = Served(paths, never)
+    before.send(("a.pdf", real_pdf(tmp_path, "The walrus has tusks.")))
+    before.send(("b.pdf", real_pdf(tmp_path, "The seal has none.")))
+    before.stop()
+    assert [document["state"] for document in before.jobs.documents()] == ["interrupted", "interrupted"]
+    after = Served(paths)
+    job = after.uploads.resume(after.jobs)
+    assert job is not None
+    assert after.ended(job)["state"] == "done"
+    assert names(paths) == ["a.pdf", "b.pdf"]
+    assert after.uploads.resume(after.jobs) is None
+    after.stop()
+
+
+_KILLED = """
+import sys, time
+sys.path.insert(0, sys.argv[2])
+from test_service_uploads import IndexPaths, Path, Served
+served = Served(IndexPaths(Path(sys.argv[1])))
+served.send(*((f"{number}.pdf", Path(name).read_bytes()) for number, name in enumerate(sys.argv[3:])))
+print("accepted", flush=True)
+time.sleep(600)
+"""
+
+
+def test_what_was_accepted_outlasts_a_server_that_is_killed(paths: IndexPaths, tmp_path: Path) -> None:
+    pdfs = [write_pdf(tmp_path / f"{number}.pdf", [f"Walrus number {number}"]) for number in range(3)]
+    command = [sys.executable, "-c", _KILLED, str(paths.root), str(Path(__file__).parent), *map(str, pdfs)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"accepted\n"
+        server.kill()
+    after = Served(paths)
+    job = after.uploads.resume(after.jobs)
+    assert job is not None
+    assert after.ended(job)["state"] == "done"
+    assert names(paths) == ["0.pdf", "1.pdf", "2.pdf"]
+    assert stored.waiting_uploads(paths) == []
+    after.stop()
+
+
+def broken_off(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
+    script = "import os; os.kill(os.getpid(), 9)"
+    return subprocess.Popen([sys.executable, "-S", "-c", script], stdout=subprocess.PIPE)
+
+
+def test_a_file_that_ends_every_ingest_is_given_up_in_the_end(paths: IndexPaths) -> None:
+    served = Served(paths, broken_off)
+    assert served.ended(served.send(("bad.pdf", PDF)))["state"] == "failed"
+    for _ in range(4):
+        job = served.uploads.resume(served.jobs)
+        assert job is not None, "it is tried again"
+        served.ended(job)
+    assert served.uploads.resume(served.jobs) is None
+    [left] = stored.left_uploads(paths, set())
+    assert "did not come to any end" in left.reason
+    served.stop()
+
+
+def test_stopping_in_good_order_counts_for_nothing(paths: IndexPaths) -> None:
+    for turn in range(7):
+        served = Served(paths, never)
+        job = served.send(("a.pdf", PDF)) if turn == 0 else served.uploads.resume(served.jobs)
+        assert job is not None
+        served.stop()
+
+
+def test_a_cancelled_upload_is_gone_unless_it_is_in_the_index_or_in_another_job(
+    paths: IndexPaths, tmp_path: Path
+) -> None:
+    known = real_pdf(tmp_path, "The walrus has tusks.")
+    first = Served(paths)
+    first.ended(first.send(("known.pdf", known)))
+    first.stop()
+    served = Served(paths, never)
+    running = served.send(("one.pdf", PDF), ("known.pdf", known))
+    queued, twice = served.send(("two.pdf", PDF + b"2")), served.send(("one.pdf", PDF))
+    served.jobs.cancel(queued.id)
+    assert [upload.name for upload in stored.all_uploads(paths)].count("two.pdf") == 0
+    served.jobs.cancel(running.id)
+    assert served.ended(running)["state"] == "cancelled"
+    assert {upload.name for upload in stored.waiting_uploads(paths)} == {"one.pdf"}
+    served.jobs.cancel(twice.id)
+    served.ended(twice)
+    assert [upload.name for upload in stored.all_uploads(paths)] == ["known.pdf"]
+    assert stored.waiting_uploads(paths) == []
+    served.stop()
+
+
+def test_cancelling_the_first_upload_of_all(paths: IndexPaths) -> None:
+    served = Served(paths, never)
+    job = served.send(("one.pdf", PDF))
+    served.jobs.cancel(job.id)
+    served.ended(job)
+    assert stored.all_uploads(paths) == []
+    served.stop()
+
+
+def test_a_server_that_stops_takes_nothing_more(served: Served) -> None:
+    received = receive(served.paths, part(PDF) + END)
+    served.jobs.begin_stop()
+    with pytest.raises(ProblemError) as refusal:
+        served.uploads.submit(served.jobs, received)
+    assert refusal.value.problem.status == 503
+    assert stored.all_uploads(served.paths) == []
+
+
+def test_resuming_where_there_is_no_index_or_it_cannot_be_read(tmp_path: Path) -> None:
+    served = Served(IndexPaths(tmp_path / "nowhere"))
+    assert served.uploads.resume(served.jobs) is None
+    (tmp_path / "file").touch()
+    odd = Served(IndexPaths(tmp_path / "file" / "below"))
+    assert odd.uploads.resume(odd.jobs) is None
+    served.stop()
+    odd.stop()

@@ -1,0 +1,298 @@
+"""The web page in a real browser: a question, its quotes and sources, the page where the answer stands."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pymupdf
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.conftest import SAMPLES
+from tests.loopback import Call, Serving
+from tests.research.service.web.browsing import ANSWER, ANSWER_PAGE, HANDBOOK, QUESTION, served, visit
+from tests.research.service.web.conftest import Visiting
+
+
+def place_of_answer() -> tuple[float, float, float, float]:
+    """Where the answer stands, as parts of its page, by the PDF itself."""
+    with pymupdf.open(SAMPLES / HANDBOOK) as document:
+        page = document[ANSWER_PAGE - 1]
+        found = page.search_for("The parent who gives birth")[0] | page.search_for("has 18 weeks of leave")[0]
+        return (
+            found.x0 / page.rect.width,
+            found.y0 / page.rect.height,
+            found.x1 / page.rect.width,
+            found.y1 / page.rect.height,
+        )
+
+
+def place_of_box(page: Page) -> tuple[float, float, float, float]:
+    """Where the first box is drawn, as parts of the picture as it is on the screen."""
+    sheet, box = page.locator(".sheet img").bounding_box(), page.locator(".sheet .box").first.bounding_box()
+    assert sheet
+    assert box
+    left, top = (box["x"] - sheet["x"]) / sheet["width"], (box["y"] - sheet["y"]) / sheet["height"]
+    return left, top, left + box["width"] / sheet["width"], top + box["height"] / sheet["height"]
+
+
+def wait_for_picture(page: Page) -> None:
+    page.wait_for_selector("#viewer[aria-busy='false'] .sheet .box")
+    page.wait_for_function("document.querySelector('.sheet img').naturalWidth > 0")
+
+
+def test_a_question_is_answered_and_the_page_shows_where(visiting: Visiting) -> None:
+    visitor = visiting()
+    page = visitor.open("/")
+    expect(page.locator("#scope")).to_contain_text("6 documents, 48 pages")
+    visitor.ask()
+    expect(page.locator("#answer h2.level")).to_have_text("High confidence")
+    expect(page.locator("blockquote").first).to_contain_text(ANSWER)
+    assert "parent" in page.locator("blockquote mark").all_inner_texts()
+    expect(page.locator("#said")).to_contain_text("High confidence. 3 quotes, 10 sources.")
+    assert page.url == visitor.server.asking().replace("%20", "+")
+    assert page.title() == f"{QUESTION} · ctx"
+
+    page.locator("figcaption .cite").first.click()  # jumps to the source
+    card = page.locator("#source-1")
+    expect(card).to_be_focused()
+    expect(card).to_be_in_viewport()
+    expect(card.locator("h3")).to_contain_text(f"{HANDBOOK}page {ANSWER_PAGE} (printed 5)")
+    assert card.locator("mark").count() > 3
+    assert card.locator(".thumbnail img").evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+
+    card.locator(".source-name").click()
+    wait_for_picture(page)
+    expect(page.locator("#viewer-title")).to_contain_text(f"{HANDBOOK} page {ANSWER_PAGE} (printed 5)")
+    left, top, right, bottom = place_of_box(page)
+    x0, y0, x1, y1 = place_of_answer()
+    assert left <= x0 + 0.005 <= x1 - 0.005 <= right, "the box covers the answer"
+    assert top <= y0 + 0.005 <= y1 - 0.005 <= bottom
+    assert bottom - top < 0.12, "and not half of the page"
+    expect(page.locator(".sheet .box").first).to_be_in_viewport()
+    expect(page.locator(".text-pane .fits").first).to_contain_text(ANSWER)
+    assert page.locator(".viewer-tools a").get_attribute("href", timeout=1000).endswith(f"/file#page={ANSWER_PAGE}")  # type: ignore[union-attr]
+
+
+def test_the_keyboard_alone_from_load_to_an_opened_page(visiting: Visiting) -> None:
+    visitor = visiting()
+    page = visitor.open("/")
+    press = page.keyboard.press
+    press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type(QUESTION)
+    press("Enter")
+    page.wait_for_selector("#answer[aria-busy='false'] .source")
+    for _ in range(40):
+        press("Tab")
+        if page.evaluate("document.activeElement.className") == "source-name":
+            break
+    first = page.locator(".source-name").first
+    expect(first).to_be_focused()
+    outline = first.evaluate("link => getComputedStyle(link).outlineStyle + getComputedStyle(link).outlineWidth")
+    assert outline == "solid2px", "one sees where one is"
+    press("Enter")
+    wait_for_picture(page)
+    expect(page.locator(".sheet-pane")).to_be_focused()
+    press("ArrowRight")
+    expect(page.locator("#viewer-title")).to_contain_text("page 8")
+    press("ArrowLeft")
+    press("ArrowLeft")
+    expect(page.locator("#viewer-title")).to_contain_text("page 6")
+    width = page.locator(".sheet").bounding_box()["width"]  # type: ignore[index]
+    press("+")
+    press("+")
+    assert page.locator(".sheet").bounding_box()["width"] > 1.5 * width  # type: ignore[index]
+    press("0")
+    press("t")
+    expect(page.locator(".text-pane")).to_be_hidden()
+    for _ in range(12):  # Tab stays inside
+        press("Tab")
+        assert page.evaluate("document.activeElement === document.body || !!document.activeElement.closest('#viewer')")
+    press("Escape")
+    expect(page.locator("#viewer")).to_be_hidden()
+    expect(first).to_be_focused()
+    press("2")
+    wait_for_picture(page)
+    expect(page.locator("#viewer-title")).to_contain_text("saltmarsh-handbook-2024.pdf")
+    press("1")
+    expect(page.locator("#viewer-title")).to_contain_text(HANDBOOK)
+    press("Escape")
+    expect(page.locator("#viewer")).to_be_hidden()
+    press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    press("Escape")
+    expect(page.locator("#keys")).to_be_hidden()
+
+
+def test_the_address_holds_what_is_shown(visiting: Visiting) -> None:
+    visitor = visiting()
+    page = visitor.open("/")
+    visitor.ask()
+    visitor.ask("How warm should it be at night for lettuce?")
+    page.locator(".source-name").first.click()
+    wait_for_picture(page)
+    address = page.url
+    assert "#page=" in address
+    page.reload()
+    wait_for_picture(page)
+    page.keyboard.press("Escape")  # nothing lies behind it: the page it was opened from was loaded anew
+    expect(page.locator("#viewer")).to_be_hidden()
+    expect(page.locator("#q")).to_have_value("How warm should it be at night for lettuce?")
+    page.goto(visitor.server.asking())
+    page.wait_for_selector(".source")
+    page.locator(".source-name").nth(1).click()
+    wait_for_picture(page)
+    page.go_back()
+    expect(page.locator("#viewer")).to_be_hidden()
+    expect(page.locator("#q")).to_have_value(QUESTION)
+    page.go_forward()
+    expect(page.locator("#viewer")).to_be_visible()
+    page.go_back()
+    page.locator("#home").click()
+    expect(page.locator("h1:visible")).to_have_text("Ask your documents")
+    page.go_back()
+    expect(page.locator("blockquote").first).to_contain_text(ANSWER)
+
+
+def test_questions_are_remembered_until_they_are_cleared(visiting: Visiting) -> None:
+    visitor = visiting()
+    page = visitor.open("/")
+    for question in ("What is new?", "When is the yard open?"):
+        visitor.ask(question)
+    page.locator("#home").click()
+    expect(page.locator("#latest li")).to_have_text(["When is the yard open?", "What is new?"])
+    page.locator("#q").press("ArrowUp")
+    expect(page.locator("#q")).to_have_value("When is the yard open?")
+    page.locator("#q").press("ArrowUp")
+    expect(page.locator("#q")).to_have_value("What is new?")
+    page.locator("#q").press("ArrowDown")
+    expect(page.locator("#q")).to_have_value("When is the yard open?")
+    page.reload()
+    page.locator("#show-recent").click()
+    expect(page.locator("#recent li")).to_have_text(["When is the yard open?", "What is new?"])
+    page.get_by_text("Clear the history").click()
+    page.locator("#show-recent").click()
+    expect(page.locator("#recent")).to_contain_text("kept here, in this browser only")
+    assert page.evaluate("localStorage.getItem('ctx.history')") == "[]"
+
+
+def test_filters_restrict_a_question(visiting: Visiting) -> None:
+    visitor = visiting()
+    page = visitor.open("/")
+    page.locator("#filters > summary").click()
+    page.fill("#doc", "saltmarsh-handbook-2024.pdf")
+    page.press("#doc", "Enter")
+    page.fill("#pages", "6-8")
+    page.fill("#sources", "2")
+    visitor.ask()
+    assert set(page.locator(".source-name").all_inner_texts()) == {"saltmarsh-handbook-2024.pdf"}
+    assert page.locator(".source").count() <= 2
+    expect(page.locator("#filters-set")).to_have_text("saltmarsh-handbook-2024.pdf · pages 6-8 · 2 sources at most")
+    assert "doc=saltmarsh-handbook-2024.pdf&pages=6-8&sources=2" in page.url
+    page.reload()
+    page.locator("#filters > summary").click()
+    expect(page.locator("#doc-entries .entry")).to_have_text("saltmarsh-handbook-2024.pdf")
+    page.fill("#pages", "ninety")
+    page.press("#q", "Enter")
+    expect(page.locator(".problem")).to_contain_text("pages count from 1")
+    page.locator("#clear-filters").click()
+    visitor.ask()
+    assert "doc=" not in page.url
+    visitor.watch.statuses.clear()  # the one that says what is wrong with the pages
+
+
+def test_where_nothing_fits_it_says_so(visiting: Visiting) -> None:
+    visitor = visiting()
+    page = visitor.open("/?q=quantum+chromodynamics+of+penguins")
+    expect(page.locator("#answer h2.level")).to_have_text("Nothing seems to answer this")
+    expect(page.locator("#answer")).to_contain_text("48 pages searched; these are the nearest.")
+    expect(page.locator("blockquote")).to_have_count(0)
+
+
+@pytest.mark.parametrize("size", [(360, 740), (768, 1024)])
+def test_a_narrow_screen_never_scrolls_sideways(visiting: Visiting, size: tuple[int, int]) -> None:
+    visitor = visiting(size=size)
+
+    def check(what: str) -> None:
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, what
+
+    page = visitor.open("/")
+    check("start")
+    page.locator("#filters > summary").click()
+    check("filters")
+    visitor.ask("What did a shipwright earn per hour at Saltmarsh in 2024?")
+    check("answer")
+    page.locator(".source .thumbnail").first.click()
+    wait_for_picture(page)
+    check("page")
+    inside = page.evaluate("document.querySelector('#viewer').scrollWidth <= innerWidth")
+    assert inside
+    for button in page.locator(".viewer-tools button:visible").all():
+        expect(button).to_be_in_viewport()
+    page.keyboard.press("t")
+    expect(page.locator(".text-pane")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.locator("#to-documents").click()
+    page.locator(".document [aria-expanded]").nth(4).click()
+    page.wait_for_selector(".outline li")
+    check("documents")
+
+
+def test_light_and_dark_by_the_system_and_by_the_switch(visiting: Visiting) -> None:
+    visitor = visiting(color_scheme="dark")
+    page = visitor.open("/")
+
+    def ground() -> int:
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return int(colour.removeprefix("rgb(").split(",")[0])
+
+    assert ground() < 60
+    page.locator("#theme").click()
+    assert ground() > 200
+    page.reload()
+    assert ground() > 200, "the choice is kept"
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    assert ground() > 200
+
+
+def test_an_answer_that_a_model_writes_is_checked_before_the_eyes(
+    browser: Browser, own_index: Path, serving: Serving
+) -> None:
+    def write(call: Call) -> None:
+        if call.path.endswith("/models"):
+            call.answer(json.dumps({"data": [{"id": "small"}]}))
+            return
+        call.begin()
+        for word in f"{ANSWER[:-1]} [1]. There are 99 boats [1].".split(" "):
+            call.say(f"{word} ")
+            time.sleep(0.02)
+        call.finish()
+
+    model = serving(write)
+    settings = {"CTX_MODEL": "small", "CTX_MODEL_URL": f"{model.url}/v1"}
+    with served(own_index, env=settings) as server:
+        visitor = visit(browser, server)
+        page = visitor.open("/")
+        visitor.page.fill("#q", QUESTION)
+        page.press("#q", "Enter")
+        expect(page.locator(".written-head")).to_contain_text("small is writing from the sources")
+        expect(page.locator(".written-head")).to_contain_text("1 of 2 carried")
+        expect(page.locator(".sentence.carried .sign")).to_contain_text("✓")
+        expect(page.locator(".sentence.not-found .sign")).to_contain_text("✗")
+        expect(page.locator(".doubts")).to_contain_text("99")
+        page.locator(".written .cite").first.click()
+        expect(page.locator("#source-1")).to_be_focused()
+        page.locator("#filters > summary").click()
+        page.locator("#write").uncheck()
+        visitor.ask()
+        expect(page.locator(".written")).to_be_hidden()
+        assert "write=no" in page.url
+        visitor.close()
