@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
     from research.encoders.base import TextEncoder
+    from research.experiences.experiences import Experiences
+    from research.experiences.records import Experience, ExperienceResults, Imported
+    from research.experiences.records import Removed as RemovedExperiences
     from research.filters import Filters
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
@@ -576,6 +579,115 @@ class Index:
         still wait."""
         return self._memory().maintain(tenant, seconds=seconds) if self.exists else 0
 
+    def start_experience(
+        self,
+        goal: str,
+        hypothesis: str,
+        action: str,
+        prediction: str,
+        *,
+        domain: str = "other",
+        strategy: str = "other",
+        id: str = "",
+        **more: Any,
+    ) -> Experience:
+        """Begin an experience: what is wanted, what is believed, what is done about it, and what will then happen. With
+        an `outcome` and its `outcome_result` it is closed at once. `more` are further fields of `Experience`. A short
+        write: accepted within a second, also while an ingest runs, or BusyError; durable when it returns."""
+        told = {"goal": goal, "hypothesis": hypothesis, "action": action, "prediction": prediction}
+        return self._experience().start({**told, "domain": domain, "strategy": strategy, "id": id, **more})
+
+    def update_experience(self, experience_id: str, **fields: Any) -> Experience:
+        """Say more or something else of one that is open. Another hypothesis is another iteration."""
+        return self._experience().update(experience_id, fields)
+
+    def close_experience(
+        self,
+        experience_id: str,
+        outcome: str,
+        outcome_result: str,
+        *,
+        surprise: str = "",
+        root_cause: str = "",
+        lesson: str = "",
+        confidence_tier: str = "",
+        **more: Any,
+    ) -> Experience:
+        """Tell the outcome of one that is open: confirmed, falsified or abandoned. From then on it is found. Raises
+        UsageError if it is closed already."""
+        told = {"surprise": surprise, "root_cause": root_cause, "lesson": lesson, "confidence_tier": confidence_tier}
+        return self._experience().close(
+            experience_id, {"outcome": outcome, "outcome_result": outcome_result, **told, **more}
+        )
+
+    def import_experiences(self, records: Iterable[Mapping[str, Any]]) -> Imported:
+        """Take over records as `Experience.to_dict` gives them. The same again changes nothing."""
+        return self._experience().put(records)
+
+    def experience(self, experience_id: str) -> Experience:
+        """By its id, or the beginning of it where that means one alone. Raises NothingFoundError."""
+        return self._experience().get(experience_id)
+
+    def experiences(
+        self,
+        *,
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int | None = None,
+    ) -> list[Experience]:
+        """Those that a restriction leaves, the newest first; `outcome` may also be "open"."""
+        if not self.exists:
+            return []
+        return self._experience().listed(domain=domain, strategy=strategy, outcome=outcome, limit=limit)
+
+    def remove_experience(self, *experience_ids: str) -> RemovedExperiences:
+        """Remove experiences, from the values that were made of them, too."""
+        return self._experience().remove(experience_ids)
+
+    def search_experiences(
+        self,
+        query: str,
+        *,
+        axis: str = "full",
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int = 10,
+    ) -> ExperienceResults:
+        """Experiences that fit, on one axis: full, strategy, surprise or root_cause. What there is not raises
+        UsageError with the choices."""
+        from research.experiences.records import ExperienceResults
+        from research.sources.experiences import ExperiencesSource
+
+        choices, source = self._experience().choices, self.item_source(ExperiencesSource)
+        if not self.exists:
+            where = source.restriction(None, choices, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
+            return ExperienceResults(query, str(where["axis"]))
+        with self.catalog.snapshot() as reader:
+            where = source.restriction(reader, choices, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
+            found = source.find(reader, query, limit, where=where)
+            results = source.experiences(reader, found)
+        self.store_item_vectors(found)
+        return ExperienceResults(query, str(where["axis"]), results, found.searched, found.without_vectors, found.notes)
+
+    def embed_experiences(self, *, seconds: float = 10.0) -> int:
+        """Make vectors for experiences that have none, for about so long. How many items still wait; a question embeds
+        what it can in a second."""
+        from research.search.items import FoundItems
+        from research.sources.experiences import ExperiencesSource
+        from research.store.catalog.items import numbers_without_vectors
+
+        if not self.exists:
+            return 0
+        source = self.item_source(ExperiencesSource)
+        with self.catalog.snapshot() as reader:
+            fresh = source.search.embed(reader, seconds)
+        if fresh is not None:
+            self.store_item_vectors(FoundItems(fresh=fresh))
+        with self.catalog.snapshot() as reader:
+            return len(numbers_without_vectors(reader, source.kind, self._own_encoder(reader).name))
+
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
@@ -653,6 +765,12 @@ class Index:
             with self._opening:
                 self._memories = self._memories or made
         return self._memories
+
+    def _experience(self) -> Experiences:
+        from research.experiences.experiences import Experiences
+        from research.experiences.intake import Choices
+
+        return Experiences(lambda: self.catalog, self._create_catalog, Choices.of(self.settings))
 
     def _own_encoder(self, reader: Reader) -> TextEncoder:
         """The index's own; the embedded one where nothing was embedded yet."""

@@ -29,12 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ParentItems:
-    """A parent with all of its items, to be put in place of those it had."""
+    """A parent with all of its items, to be put in place of those it had. `before`: only if its stamp is still this,
+    or, if empty, if it is not there. `needs`: only if these parents are there, by their kind. Else it stays as it is,
+    and `Written.outdated` counts it."""
 
     parent: str
     stamp: str
     items: Sequence[NewItem]
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    before: str | None = None
+    needs: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Written:
     kept: int = 0
     removed: int = 0
     elsewhere: int = 0  # left out: another parent has an item of that key
+    outdated: int = 0  # parents that were left as they are, because something had changed
 
     def __add__(self, other: Written) -> Written:
         return Written(
@@ -54,6 +59,7 @@ class Written:
             self.kept + other.kept,
             self.removed + other.removed,
             self.elsewhere + other.elsewhere,
+            self.outdated + other.outdated,
         )
 
 
@@ -132,7 +138,7 @@ def remove_items(catalog: Catalog, kind: str, keys: Sequence[str], *, short: boo
     with _transaction(catalog, short=short, erase=erase) as connection:
         for part in batched(list(dict.fromkeys(keys))):
             query = f"SELECT item_no FROM items WHERE kind = ? AND key IN ({placeholders(part)})"
-            gone += _remove(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
+            gone += remove_numbers(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
     return gone
 
 
@@ -145,7 +151,7 @@ def remove_parents(
         for part in batched(list(dict.fromkeys(parents))):
             marks = placeholders(part)
             query = f"SELECT item_no FROM items WHERE kind = ? AND parent IN ({marks})"
-            gone += _remove(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
+            gone += remove_numbers(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
             connection.execute(f"DELETE FROM item_parents WHERE kind = ? AND parent IN ({marks})", (kind, *part))
     return gone
 
@@ -187,6 +193,9 @@ def _write(catalog: Catalog, kind: str, parents: Sequence[ParentItems], *, short
     total = Written()
     with _transaction(catalog, short=short) as connection:
         for given, rows in prepared:
+            if not _is_as_expected(connection, kind, given):
+                total += Written(outdated=1)
+                continue
             connection.execute(
                 "INSERT INTO item_parents (kind, parent, stamp, read_at, metadata) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT (kind, parent) DO UPDATE SET stamp = excluded.stamp, read_at = excluded.read_at,"
@@ -195,6 +204,20 @@ def _write(catalog: Catalog, kind: str, parents: Sequence[ParentItems], *, short
             )
             total += _put(connection, kind, given.parent, rows, replace=replace)
     return total
+
+
+def _is_as_expected(connection: sqlite3.Connection, kind: str, given: ParentItems) -> bool:
+    if given.before is not None:
+        query = "SELECT stamp FROM item_parents WHERE kind = ? AND parent = ?"
+        row = connection.execute(query, (kind, given.parent)).fetchone()
+        if (str(row[0]) if row else "") != given.before:
+            return False
+    for other, parents in given.needs.items():
+        for part in batched(list(dict.fromkeys(parents))):
+            query = f"SELECT COUNT(*) FROM item_parents WHERE kind = ? AND parent IN ({placeholders(part)})"
+            if int(connection.execute(query, (other, *part)).fetchone()[0]) < len(part):
+                return False
+    return True
 
 
 def _rows(given: ParentItems, kind: str) -> list[_Row]:
@@ -218,7 +241,7 @@ def _put(connection: sqlite3.Connection, kind: str, parent: str, rows: Sequence[
     before = _before(connection, kind, parent, None if replace else [row.key for row in rows])
     held = _held_elsewhere(connection, kind, parent, [row.key for row in rows if row.key not in before])
     wanted = {row.key: row for row in rows if row.key not in held}
-    removed = _remove(connection, [old.item_no for key, old in before.items() if key not in wanted])
+    removed = remove_numbers(connection, [old.item_no for key, old in before.items() if key not in wanted])
     changed = [(before[key], row) for key, row in wanted.items() if key in before and not _same(before[key], row)]
     added = [row for key, row in wanted.items() if key not in before]
     first = reserve_sequence(connection, "items", len(changed) + len(added)) if changed or added else 0
@@ -289,7 +312,8 @@ def _held_elsewhere(connection: sqlite3.Connection, kind: str, parent: str, keys
     return found
 
 
-def _remove(connection: sqlite3.Connection, numbers: Sequence[int]) -> int:
+def remove_numbers(connection: sqlite3.Connection, numbers: Sequence[int]) -> int:
+    """Items with their words and vectors; part of the caller's transaction."""
     forget_items(connection, numbers)
     for part in batched(numbers):
         connection.execute(f"DELETE FROM items WHERE item_no IN ({placeholders(part)})", tuple(part))

@@ -29,6 +29,7 @@ _LONGEST_WHOLE = 60
 _BM25_MAXIMUM = 2.2
 _TERMS_A_STATEMENT = 12
 _A_BATCH = 500
+_MERGED_PAGES = 256  # of FTS5, at once: others wait to write meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,15 @@ def index_items(connection: sqlite3.Connection, kind: str, items: Iterable[tuple
 
 def forget_items(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
     connection.executemany("DELETE FROM item_words WHERE rowid = ?", ((number,) for number in numbers))
+
+
+def merge_some(connection: sqlite3.Connection, *, first: bool) -> bool:
+    """Deleted words stay in FTS5's segments until those are merged. Merge for a few milliseconds; the `first` time it
+    begins anew. False once there is nothing left of them."""
+    before = connection.total_changes
+    pages = -_MERGED_PAGES if first else _MERGED_PAGES
+    connection.execute("INSERT INTO item_words (item_words, rank) VALUES ('merge', ?)", (pages,))
+    return connection.total_changes - before >= 2
 
 
 def outdated_items(connection: Connection) -> Iterator[tuple[int, str, ItemWords]]:
