@@ -119,6 +119,9 @@ class BarObserver(SilentObserver):
     def on_visual(self, done: int, total: int) -> None:
         self._step("look", done, total, "pages")
 
+    def on_commits(self, done: int, total: int) -> None:
+        self._step("history", done, total, "commits")
+
     def on_note(self, message: str) -> None:
         from research.visible_text import one_line
 

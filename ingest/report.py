@@ -150,6 +150,9 @@ class Observer(Protocol):
     def on_publish(self) -> None:
         """The collections are being brought up to date."""
 
+    def on_commits(self, done: int, total: int) -> None:
+        """New commits of a repository that were read."""
+
 
 class SilentObserver:
     """Hears everything and says nothing."""
@@ -175,3 +178,5 @@ class SilentObserver:
     def on_note(self, message: str) -> None: ...
 
     def on_publish(self) -> None: ...
+
+    def on_commits(self, done: int, total: int) -> None: ...
