@@ -53,8 +53,9 @@ if TYPE_CHECKING:
     from research.conversation.memory import Memories
     from research.encoders.base import TextEncoder
     from research.experiences.experiences import Experiences
-    from research.experiences.records import Experience, ExperienceResults, Imported
+    from research.experiences.records import Experience, ExperienceResults, Imported, Rebuilt, Value, ValueResults
     from research.experiences.records import Removed as RemovedExperiences
+    from research.experiences.values import Values
     from research.filters import Filters
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
@@ -671,6 +672,41 @@ class Index:
         self.store_item_vectors(found)
         return ExperienceResults(query, str(where["axis"]), results, found.searched, found.without_vectors, found.notes)
 
+    def values(self, *, axis: str | None = None) -> list[Value]:
+        """What experiences have in common, of an axis or of all; the largest clusters first."""
+        return self._values().listed(axis) if self.exists else []
+
+    def value(self, value_id: str) -> Value:
+        """Raises NothingFoundError."""
+        return self._values().get(value_id)
+
+    def rebuild_values(self, *, force: bool = True, seconds: float = 60.0) -> Rebuilt:
+        """Look for values anew; without `force` only where the setting `values_after` says that it is due and
+        scikit-learn is there. Takes seconds, for thousands of experiences more; experiences may be told meanwhile."""
+        from research.experiences.clusters import is_installed
+        from research.experiences.records import Rebuilt
+
+        due = force or (self.exists and is_installed() and self._values().is_due(self.settings.values_after))
+        if not due:
+            return Rebuilt(False)
+        self._create_catalog()
+        return self._values().rebuild(seconds=seconds)
+
+    def search_values(self, query: str, *, axis: str | None = None, limit: int = 10) -> ValueResults:
+        """Values that fit, of one axis or of all."""
+        from research.experiences.intake import axis_of
+        from research.experiences.records import ValueResults
+        from research.sources.values import ValuesSource
+
+        where = None if axis is None else {"axis": axis_of(axis)}
+        if not self.exists:
+            return ValueResults(query)
+        source = self.item_source(ValuesSource)
+        with self.catalog.snapshot() as reader:
+            found = source.find(reader, query, limit, where=where)
+        self.store_item_vectors(found)
+        return ValueResults(query, source.values(found), found.searched, found.notes)
+
     def embed_experiences(self, *, seconds: float = 10.0) -> int:
         """Make vectors for experiences that have none, for about so long. How many items still wait; a question embeds
         what it can in a second."""
@@ -771,6 +807,13 @@ class Index:
         from research.experiences.intake import Choices
 
         return Experiences(lambda: self.catalog, self._create_catalog, Choices.of(self.settings))
+
+    def _values(self) -> Values:
+        from research.experiences.values import Values
+        from research.sources.experiences import ExperiencesSource
+
+        search = self.item_source(ExperiencesSource).search
+        return Values(lambda: self.catalog, search, self._own_encoder)
 
     def _own_encoder(self, reader: Reader) -> TextEncoder:
         """The index's own; the embedded one where nothing was embedded yet."""

@@ -15,7 +15,7 @@ PACKAGES = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 
 
 # Modules that do not bear the name of their distribution.
-OTHER_NAMES = {"PIL": "pillow", "Stemmer": "PyStemmer", "chromadb_rust_bindings": "chromadb"}
+OTHER_NAMES = {"PIL": "pillow", "Stemmer": "PyStemmer", "chromadb_rust_bindings": "chromadb", "sklearn": "scikit-learn"}
 
 
 def _name(requirement: str) -> str:

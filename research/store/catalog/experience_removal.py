@@ -11,6 +11,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_writes import remove_numbers
 from research.store.catalog.meta import reserve_sequence
 from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.reader import Connection
 from research.store.fulltext.item_words import merge_some
 
 LEAST_MEMBERS = 3
@@ -71,8 +72,15 @@ def drop_from_values(connection: sqlite3.Connection, gone: Collection[str]) -> l
     return [key for _, key in removed]
 
 
-def values_of_nobody(connection: sqlite3.Connection) -> list[int]:
+def values_of_nobody(connection: Connection) -> list[int]:
     """The numbers of values that quote an experience which is not there."""
     there = {str(row[0]) for row in connection.execute("SELECT parent FROM item_parents WHERE kind = 'experience'")}
     rows = connection.execute("SELECT item_no, metadata FROM items WHERE kind = 'value'").fetchall()
-    return [int(number) for number, written in rows if json.loads(written).get("experience") not in there]
+    return [int(number) for number, written in rows if _quoted(written) not in there]
+
+
+def _quoted(metadata: str) -> str:
+    try:
+        return str(json.loads(metadata)["experience"])
+    except (ValueError, KeyError, TypeError):  # of a damaged catalog
+        return ""

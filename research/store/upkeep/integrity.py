@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from research.store.catalog import failures
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.experience_removal import values_of_nobody
+from research.store.catalog.item_writes import remove_numbers
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
 from research.store.catalog.vectors import dim_of
 from research.store.files import images, uploads
@@ -126,6 +128,14 @@ def check_item_vectors(catalog: Catalog) -> Iterator[Problem]:
         yield Problem("items", message, lambda opened: _drop_item_vectors(opened, bad))
 
 
+def check_values_of_experiences(catalog: Catalog) -> Iterator[Problem]:
+    """A value is a sentence of an experience, and is removed with it."""
+    strangers = values_of_nobody(catalog.connection)
+    if strangers:
+        message = f"{len(strangers)} values quote experiences that are gone"
+        yield Problem("items", message, lambda opened: _drop_items(opened, strangers))
+
+
 def check_values(catalog: Catalog) -> Iterator[Problem]:
     """Every value looked at as restore does: what is found here keeps a backup from being made."""
     problem = next(validate_catalog(catalog.connection), None)
@@ -207,6 +217,7 @@ QUICK: tuple[IntegrityCheck, ...] = (
     check_given_up,
     check_images,
     check_memories,
+    check_values_of_experiences,
     check_fulltext,
     check_leftovers,
 )
@@ -220,6 +231,7 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_memories,
     check_memory_vectors,
     check_item_vectors,
+    check_values_of_experiences,
     check_values,
     check_ledger,
     check_given_up,
@@ -287,6 +299,11 @@ def _drop_memory_vectors(catalog: Catalog, rows: list[tuple[str, int]]) -> None:
     with catalog.transaction() as connection:
         connection.executemany("DELETE FROM memory_vectors WHERE tenant = ? AND memory_no = ?", rows)
         _read_again(connection, rows)
+
+
+def _drop_items(catalog: Catalog, numbers: list[int]) -> None:
+    with catalog.transaction() as connection:
+        remove_numbers(connection, numbers)
 
 
 def _drop_item_vectors(catalog: Catalog, numbers: list[int]) -> None:
