@@ -18,6 +18,7 @@ _BEGUN = re.compile(
     rb"(?:def|class|func|fn|function|struct|interface|enum|trait)[ \t]+([A-Za-z_]\w{0,79})",
     re.M,
 )
+_RECEIVER = re.compile(r"^func \([^)]*\) ")  # of a method in Go
 _CALLED = re.compile(r"([A-Za-z_$~][\w$]*)\s*[(<]")
 _NAMED = re.compile(
     r"\b(?:def|class|func|fn|function|struct|interface|enum|trait|impl|module|type)\s+([A-Za-z_$][\w$]*)"
@@ -56,5 +57,6 @@ def _name(header: str) -> str:
     """`parse_date` of `static int parse_date(const char *text)`, `Store` of `class Store(Base):`; a heading whole."""
     if header.startswith("#"):
         return header.strip("# ")
+    header = _RECEIVER.sub("func ", header)
     found = _NAMED.search(header) or _CALLED.search(header) or _IDENTIFIER.search(header)
     return found[found.lastindex or 0] if found else ""
