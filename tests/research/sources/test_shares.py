@@ -28,7 +28,7 @@ WORDS = """
     retry upload queue timeout socket server client proxy buffer cache token error branch merge table index vector
     cursor window thread signal memory stream packet header folder module parser schema field record budget worker
     ledger policy secret commit author review release deploy config option default margin widget layout render
-""".split()
+""".split()  # noqa: SIM905
 
 
 def test_the_seeds_weights() -> None:
