@@ -63,8 +63,10 @@ if TYPE_CHECKING:
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
     from research.search.items import FoundItems
     from research.search.legs import SearchOutcome
+    from research.sources.assembler import ContextAssembler, Options
     from research.sources.documents import DocumentsSource
     from research.sources.items import ItemsSource
+    from research.sources.records import FormattedContext
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
 
@@ -322,6 +324,56 @@ class Index:
         coverage = coverage.noting(asked.notes)
         return SearchResults(
             question, results, coverage, found.timings, found.searched, found.rewrites, found.answered_by, confidence
+        )
+
+    def context(
+        self,
+        query: str,
+        types: Sequence[str],
+        *,
+        limit: int = 20,
+        max_tokens: int = 2000,
+        tenant: str = "",
+        options: Options | None = None,
+        counter: TokenCounter | None = None,
+    ) -> FormattedContext:
+        """Context for a question from several sources, as markdown within the token budget: memories (of a tenant),
+        code, experiences, values, commits, documents. `limit` items of each are looked at. Not to be called where an
+        event loop runs: await `assembler().assemble_context` there."""
+        import asyncio
+
+        made = self.assembler(tenant=tenant, options=options, counter=counter)
+        with self._timed("context"):
+            return asyncio.run(made.assemble_context(query, types, limit, max_tokens))
+
+    def premortem(
+        self,
+        domain: str,
+        strategy: str | None = None,
+        *,
+        limit: int = 10,
+        max_tokens: int = 1500,
+        options: Options | None = None,
+        counter: TokenCounter | None = None,
+    ) -> FormattedContext:
+        """What went wrong before in a domain, and with a strategy. A domain or strategy that there is not raises
+        UsageError with those there are."""
+        import asyncio
+
+        made = self.assembler(options=options, counter=counter)
+        with self._timed("context"):
+            return asyncio.run(made.get_premortem_context(domain, strategy, limit, max_tokens))
+
+    def assembler(
+        self, *, tenant: str = "", options: Options | None = None, counter: TokenCounter | None = None
+    ) -> ContextAssembler:
+        """What assembles context of this index, for any number of questions at once (seed 002)."""
+        from research.sources.assembler import ContextAssembler
+        from research.sources.searcher import IndexSearcher
+
+        searcher = IndexSearcher(self, tenant=tenant)
+        return ContextAssembler(
+            searcher, options=options, counter=counter or self._own_counter(), recorder=self.recorder
         )
 
     def rank(

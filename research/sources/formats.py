@@ -72,12 +72,12 @@ def code(found: CodeResult) -> Candidate:
         head + code_block(body, found.language),
         found.score,
         metadata,
-        found.ref.removeprefix("code:") or f"{found.file_path}#{found.qualified_name}",
+        (found.ref or f"code:{found.file_path}#{found.qualified_name}").removeprefix("code:"),
         text=body,
         head=len(head) + len(f"```{found.language}\n"),
     )
     note = f"\n\n*(truncated, see full at {in_line(place)})*"
-    return replace(candidate, note=note, files=frozenset({found.file_path}))
+    return replace(candidate, note=note, files=frozenset({found.file_path, found.path} - {""}))
 
 
 def experience(found: ExperienceResult, *, with_cause: bool = False) -> Candidate:

@@ -58,6 +58,7 @@ class CodeResult:
     language: str = "python"
     signature: str = ""
     docstring: str = ""
+    path: str = ""  # the whole one of its file, where it is known
     ref: str = ""
 
 

@@ -104,13 +104,10 @@ class IndexSearcher:
         return Results(map(_memory, found.memories), found.notes)
 
     def _values(self, query: str, limit: int) -> Results[ValueResult]:
-        search = getattr(self.index, "search_values", None)
-        if search is None:
-            return Results(off="this ctx has no values")
-        found = search(query, limit=limit)
+        found = self.index.search_values(query, limit=limit)
         return Results(map(_value, found.results), found.notes)
 
-    def _items(self, name: str, query: str, limit: int, result: Callable[[FoundItem], R]) -> Results[R]:
+    def _items(self, name: str, query: str, limit: int, result: Callable[[FoundItem, str], R]) -> Results[R]:
         kind = _source_class(name)
         if kind is None:
             return Results(off=f"this ctx does not search {name}")
@@ -120,7 +117,7 @@ class IndexSearcher:
         with self.index.catalog.snapshot() as reader:
             found = source.find(reader, query, limit)
         self.index.store_item_vectors(found)
-        return Results(map(result, found.items), found.notes)
+        return Results((result(each, str(source.ref(each))) for each in found.items), found.notes)
 
     def _documents(self, query: str, limit: int) -> Results[DocumentResult]:
         from research.models import Question
@@ -160,7 +157,7 @@ def _memory(found: Recalled) -> MemoryResult:
     )
 
 
-def _code(found: FoundItem) -> CodeResult:
+def _code(found: FoundItem, ref: str) -> CodeResult:
     stored, facts = found.item, found.item.metadata
     return CodeResult(
         qualified_name=_text(facts, "qualified_name") or stored.title,
@@ -173,11 +170,12 @@ def _code(found: FoundItem) -> CodeResult:
         language=_text(facts, "language"),
         signature=_text(facts, "signature") or ("" if _text(facts, "docstring") else stored.text),
         docstring=_text(facts, "docstring"),
-        ref=f"code:{stored.key}",
+        path=stored.parent,
+        ref=ref,
     )
 
 
-def _commit(found: FoundItem) -> CommitResult:
+def _commit(found: FoundItem, ref: str) -> CommitResult:
     stored, facts = found.item, found.item.metadata
     files = facts.get("files_changed")
     return CommitResult(
