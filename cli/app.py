@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # The short help stands here so that `ctx --help` and `ctx ask` need not load every command.
 COMMANDS = {
-    "ask": "Quote what answers a question and cite its pages, within a budget.",
+    "ask": "Quote what answers a question, cite its pages, within a budget.",
     "ingest": "Add PDF files or folders of them to the index.",
     "watch": "Keep the index in step with folders as their files change.",
     "search": "Rank pages for a question, with snippets.",
@@ -45,6 +45,7 @@ COMMANDS = {
     "serve": "Open the index to programs, agents and browsers of this machine.",
     "mcp": "Offer the index to an agent as tools, over stdin and stdout.",
     "token": "Make tokens for others to ask a server, list and revoke them.",
+    "experience": "Tell what was tried and what came of it, and find it again.",
     "list": "List the documents in the index.",
     "tag": "Give documents tags, to ask only those, and list them.",
     "remove": "Take documents out of the index.",
@@ -98,6 +99,9 @@ MEANT = {
     "rebuild": ("reindex",),
     "export": ("backup",),
     "bench": ("eval",),
+    "experiences": ("experience",),
+    "values": ("experience",),
+    "lesson": ("experience",),
 }
 
 HELP = "Ask a folder of documents a question and get the right pages back: cited, numbered, within a token budget."

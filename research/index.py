@@ -41,7 +41,7 @@ from research.store.vectors.index import ChromaIndex, VectorIndex
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
-    from typing import Any
+    from typing import Any, BinaryIO
 
     import numpy as np
     from numpy.typing import NDArray
@@ -53,7 +53,15 @@ if TYPE_CHECKING:
     from research.conversation.memory import Memories
     from research.encoders.base import TextEncoder
     from research.experiences.experiences import Experiences
-    from research.experiences.records import Experience, ExperienceResults, Imported, Rebuilt, Value, ValueResults
+    from research.experiences.records import (
+        Experience,
+        ExperienceResults,
+        Imported,
+        ImportedLines,
+        Rebuilt,
+        Value,
+        ValueResults,
+    )
     from research.experiences.records import Removed as RemovedExperiences
     from research.experiences.values import Values
     from research.filters import Filters
@@ -677,6 +685,12 @@ class Index:
         """Take over records as `Experience.to_dict` gives them. The same again changes nothing."""
         return self._experience().put(records)
 
+    def import_experience_lines(self, stream: BinaryIO) -> ImportedLines:
+        """The same from JSON Lines. A line that cannot be read costs itself alone."""
+        from research.experiences.lines import import_lines, lines_of
+
+        return import_lines(self._experience(), lines_of(stream))
+
     def experience(self, experience_id: str) -> Experience:
         """By its id, or the beginning of it where that means one alone. Raises NothingFoundError."""
         return self._experience().get(experience_id)
@@ -690,8 +704,6 @@ class Index:
         limit: int | None = None,
     ) -> list[Experience]:
         """Those that a restriction leaves, the newest first; `outcome` may also be "open"."""
-        if not self.exists:
-            return []
         return self._experience().listed(domain=domain, strategy=strategy, outcome=outcome, limit=limit)
 
     def remove_experience(self, *experience_ids: str) -> RemovedExperiences:
@@ -726,7 +738,10 @@ class Index:
 
     def values(self, *, axis: str | None = None) -> list[Value]:
         """What experiences have in common, of an axis or of all; the largest clusters first."""
-        return self._values().listed(axis) if self.exists else []
+        from research.experiences.intake import axis_of
+
+        wanted = None if axis is None else axis_of(axis)
+        return self._values().listed(wanted) if self.exists else []
 
     def value(self, value_id: str) -> Value:
         """Raises NothingFoundError."""
@@ -738,9 +753,11 @@ class Index:
         from research.experiences.clusters import is_installed
         from research.experiences.records import Rebuilt
 
-        due = force or (self.exists and is_installed() and self._values().is_due(self.settings.values_after))
-        if not due:
-            return Rebuilt(False)
+        if not force:
+            if not self.exists:
+                return Rebuilt(False, "there are no experiences")
+            if not is_installed() or not self._values().is_due(self.settings.values_after):
+                return Rebuilt(False, self._values().why_none())
         self._create_catalog()
         return self._values().rebuild(seconds=seconds)
 
@@ -858,7 +875,8 @@ class Index:
         from research.experiences.experiences import Experiences
         from research.experiences.intake import Choices
 
-        return Experiences(lambda: self.catalog, self._create_catalog, Choices.of(self.settings))
+        choices = Choices.of(self.settings)
+        return Experiences(lambda: self.catalog, lambda: self.exists, self._create_catalog, choices)
 
     def _values(self) -> Values:
         from research.experiences.values import Values

@@ -44,9 +44,16 @@ _BECAME = ("added", "changed", "known")
 class Experiences:
     """What an index has experienced. May be used by many threads."""
 
-    def __init__(self, catalog: Callable[[], Catalog], create: Callable[[], None], choices: Choices) -> None:
+    def __init__(
+        self,
+        catalog: Callable[[], Catalog],
+        exists: Callable[[], bool],
+        create: Callable[[], None],
+        choices: Choices,
+    ) -> None:
         """`create` makes the index where there is none: something may be tried before any document is added."""
         self._catalog = catalog
+        self._exists = exists
         self._create = create
         self.choices = choices
 
@@ -135,8 +142,7 @@ class Experiences:
         wanted = {"domain": domain, "strategy": strategy, "state": outcome}
         if outcome is not None:
             wanted["state"] = choose("outcome", outcome, (*OUTCOMES, OPEN))
-        with self._catalog().snapshot() as reader:
-            found = [_of(parent) for parent in item_parents(reader, KIND)]
+        found = [_of(parent) for parent in self._all()]
         for name, choices in (("domain", self.choices.domains), ("strategy", self.choices.strategies)):
             given = wanted[name]
             if given is not None:  # what is in use is a choice, though the settings no longer name it
@@ -202,13 +208,20 @@ class Experiences:
                 became[id] = "known"
         return news
 
+    def _all(self) -> list[ItemParent]:
+        if not self._exists():
+            return []
+        with self._catalog().snapshot() as reader:
+            return item_parents(reader, KIND)
+
     def _find(self, id: str) -> ItemParent:
         given = id.strip() if isinstance(id, str) else ""
-        with self._catalog().snapshot() as reader:
-            found = get_parent(reader, KIND, given) if given else None
+        if given and self._exists():
+            with self._catalog().snapshot() as reader:
+                found = get_parent(reader, KIND, given)
             if found is not None:
                 return found
-            alike = [each for each in item_parents(reader, KIND) if each.parent.startswith(given)]
+        alike = [each for each in self._all() if each.parent.startswith(given)]
         if len(given) < _LEAST_PREFIX or not alike:
             raise NothingFoundError(f"there is no experience {given[:80]!r}", hint="see them with: ctx experience list")
         if len(alike) > 1:

@@ -104,6 +104,7 @@ class FoundExperience:
 
     experience: Experience
     axis: str
+    text: str  # what it says on this axis
     score: float
     raw_score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)  # words, vectors
@@ -177,6 +178,23 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
+class LineProblem:
+    line: int  # from 1
+    error: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedLines:
+    """What became of a file's lines."""
+
+    imported: Imported = field(default_factory=Imported)
+    failed: int = 0
+    problems: tuple[LineProblem, ...] = ()  # the first of those that failed
+    still_open: int = 0  # of those that were read: without an outcome, so not found by any question yet
+
+
+@dataclass(frozen=True, slots=True)
 class Removed:
     """Experiences that were removed, and the values that quoted them or were made of little else."""
 
@@ -196,9 +214,10 @@ class AxisValues:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What came of looking for values. `done` is false where nothing was due."""
+    """What came of looking for values. `done` is false where nothing was due, and `note` says why there are none."""
 
     done: bool
+    note: str = ""
     axes: Sequence[AxisValues] = ()
     without_vectors: int = 0  # items that no encoder has seen, for want of time
     seconds: float = 0.0

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import BusyError, NothingFoundError
 from research.experiences.axes import KIND
-from research.experiences.clusters import LEAST_EXPERIENCES, MOST_EXPERIENCES, centroid_of, find_clusters
+from research.experiences.clusters import (
+    INSTALL,
+    LEAST_EXPERIENCES,
+    MOST_EXPERIENCES,
+    centroid_of,
+    find_clusters,
+    is_installed,
+)
 from research.experiences.intake import axis_of, stored_time
 from research.experiences.naming import NamedCluster, name_clusters
 from research.experiences.records import AXES, AxisValues, Rebuilt, Value
@@ -95,6 +102,18 @@ class Values:
         with self._catalog().snapshot() as reader:
             return changes >= LEAST_EXPERIENCES and get_parent(reader, VALUES, "full") is None
 
+    def why_none(self) -> str:
+        """Where nobody has looked for values yet; empty where somebody has."""
+        with self._catalog().snapshot() as reader:
+            if get_parent(reader, VALUES, "full") is not None:
+                return ""
+            closed = sum(metadata.get("axis") == "full" for _, metadata in item_metadata(reader, KIND))
+        if closed < LEAST_EXPERIENCES:
+            return f"too few: {closed} experiences are closed, and {LEAST_EXPERIENCES} are needed"
+        if not is_installed():
+            return f"values are found by scikit-learn, which is not installed; {INSTALL}"
+        return "nobody has looked for values yet; ctx experience values --rebuild does"
+
     def rebuild(self, *, seconds: float = 60.0) -> Rebuilt:
         """Look for values anew, of every axis. For about `seconds` what has no vector yet is embedded first; the rest
         is left out."""
@@ -104,7 +123,7 @@ class Values:
             with self._catalog().snapshot() as reader:
                 built, reports = self._build(reader)
             if self._write(built):
-                return Rebuilt(True, reports, waiting, time.monotonic() - started)
+                return Rebuilt(True, "", reports, waiting, time.monotonic() - started)
         raise BusyError("experiences are being removed meanwhile", hint="run the same command again")
 
     def _embed(self, until: float) -> int:

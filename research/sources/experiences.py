@@ -63,7 +63,7 @@ class ExperiencesSource(ItemsSource):
             if parent is not None:
                 experience = Experience.of_stored(parent.parent, parent.metadata)
                 axis = str(each.item.metadata.get("axis"))
-                told.append(FoundExperience(experience, axis, each.score, each.total, each.parts))
+                told.append(FoundExperience(experience, axis, each.item.text, each.score, each.total, each.parts))
         return told
 
     def ref(self, found: FoundItem) -> Ref:

@@ -103,6 +103,10 @@ def test_the_fields_that_may_be_missing_are_texts_and_the_batchs() -> None:
     assert {name: fields for name, fields in optional.items() if fields} == {
         "ask": {"formatted_text", "id", "line"},
         "doctor": {"repairs"},
+        "experience": {
+            "experience", "experiences", "query", "results", "notes", "removed", "removed_values", "imported",
+            "problems", "values", "rebuilt",
+        },
         "error": {"id", "line"},
         "remove": {"would_remove"},
         "tag": {"tags", "documents"},

@@ -41,6 +41,7 @@ MAY_IMPORT = {
         "research.answer.answering",
         "research.errors",
         "research.evaluation",
+        "research.experiences.records",
         "research.filters",
         "research.folders",
         "research.index",
