@@ -342,14 +342,22 @@ class Index:
         limit: int = 20,
         max_tokens: int = 2000,
         tenant: str = "",
-        options: Options | None = None,
+        soft: bool = False,
+        same_file: bool = True,
+        min_score: float | None = None,
         counter: TokenCounter | None = None,
     ) -> FormattedContext:
         """Context for a question from several sources, as markdown within the token budget: memories (of a tenant),
-        code, experiences, values, commits, documents. `limit` items of each are looked at. Not to be called where an
-        event loop runs: await `assembler().assemble_context` there."""
+        code, experiences, values, commits, documents. `limit` items of each are looked at; those below `min_score` are
+        left out. `soft`: what is chosen by shares may exceed the budget. `same_file`: of code and a commit of one file,
+        the better one is shown. Not to be called where an event loop runs: await `assembler().assemble_context` there.
+        """
         import asyncio
 
+        from research.sources.assembler import Options
+
+        least = check("min_score", self.settings.min_score if min_score is None else min_score, "min_score")
+        options = Options(soft=soft, same_file=same_file, min_score=least)
         made = self.assembler(tenant=tenant, options=options, counter=counter)
         with self._timed("context"):
             return asyncio.run(made.assemble_context(query, types, limit, max_tokens))
@@ -361,14 +369,16 @@ class Index:
         *,
         limit: int = 10,
         max_tokens: int = 1500,
-        options: Options | None = None,
+        soft: bool = False,
         counter: TokenCounter | None = None,
     ) -> FormattedContext:
         """What went wrong before in a domain, and with a strategy. A domain or strategy that there is not raises
         UsageError with those there are."""
         import asyncio
 
-        made = self.assembler(options=options, counter=counter)
+        from research.sources.assembler import Options
+
+        made = self.assembler(options=Options(soft=soft), counter=counter)
         with self._timed("context"):
             return asyncio.run(made.get_premortem_context(domain, strategy, limit, max_tokens))
 
