@@ -38,6 +38,8 @@ COMMANDS = {
     "ingest": "Add PDF files or folders of them to the index.",
     "watch": "Keep the index in step with folders as their files change.",
     "search": "Rank pages for a question, with snippets.",
+    "context": "Gather what memories, code, commits, experiences and documents say.",
+    "premortem": "Tell what went wrong before in a domain.",
     "eval": "Measure the search on questions with known pages.",
     "outline": "Print a document's table of contents.",
     "show": "Print pages of a document.",
@@ -102,6 +104,8 @@ MEANT = {
     "experiences": ("experience",),
     "values": ("experience",),
     "lesson": ("experience",),
+    "assemble": ("context",),
+    "warnings": ("premortem",),
 }
 
 HELP = "Ask a folder of documents a question and get the right pages back: cited, numbered, within a token budget."

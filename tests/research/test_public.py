@@ -53,6 +53,7 @@ MAY_IMPORT = {
         "research.reports",
         "research.service",
         "research.settings",
+        "research.sources.records",
         "research.telemetry",
         "research.visible_text",
     },
