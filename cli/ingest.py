@@ -133,7 +133,7 @@ def command(
     given = common(ctx)
     paths, repositories = _files(path or ()), [Path(each) for each in commits or ()]
     if not paths and not repositories:
-        raise UsageError("Missing argument 'PATH...'", hint="name files or folders: ctx ingest PATH")
+        raise UsageError("missing argument 'PATH...'", hint="name files or folders: ctx ingest PATH")
     settings = settings_for(
         given,
         ocr=ocr.value if ocr else None,

@@ -41,7 +41,7 @@ def changed_words(patch: bytes) -> list[str]:
     """The words of lines that came or went, the most frequent first. No line that might tell a secret is among them."""
     counts: Counter[bytes] = Counter()
     for line in _lines(patch):
-        counts.update({word.lower() for word in _WORD.findall(line)})
+        counts.update(list(dict.fromkeys(word.lower() for word in _WORD.findall(line))))  # in order: no set
     return [word.decode() for word, _ in counts.most_common(MOST_WORDS)]
 
 

@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [beside] [--eval FOLDER]
+                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [commits] [beside] [--eval FOLDER]
                       [--beside CHECKOUT]
 """
 
@@ -19,6 +19,7 @@ from tests.bench import (
     calibration,
     check,
     cold,
+    commits,
     confidence,
     growth,
     half_sentences,
@@ -70,6 +71,7 @@ def main() -> int:
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
         "serve": serve.run,
+        "commits": commits.run,
         "beside": lambda: beside.run(chosen.beside),
     }
     if unknown := set(chosen.sections) - sections.keys():

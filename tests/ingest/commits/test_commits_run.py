@@ -211,6 +211,8 @@ def test_a_repository_that_is_gone_keeps_its_commits_until_told(index: IndexPath
     with pytest.raises(CtxError) as raised:
         take(index, made.folder)
     assert "--prune" in raised.value.hint
+    with Index(index.root) as opened:
+        assert [check.severity for check in opened.check() if check.name == "commits"] == ["warning"]
     assert len(stored(index)) == 2
     assert (take(index, made.folder, prune=True).removed, len(stored(index))) == (2, 0)
 
@@ -241,7 +243,10 @@ def test_the_command_tells_counts_and_removes_them(index: IndexPaths, made: Made
     told = run_in_process("ingest", "--commits", str(made.folder), "--json", *at).document
     assert told["commits"]["repositories"][0]["commits"] == 2
     assert run_in_process("status", "--json", *at).document["items"] == {"commit": 2}
-    assert run_in_process("doctor", *at).code == 0
+    assert "commits\t2 of 1 repository, all where they were" in run_in_process("doctor", *at).out
+    listed = run_in_process("list", "--json", *at).document
+    assert listed["repositories"] == [{"repository": str(made.folder / ".git"), "commits": 2}]
+    assert "2 commits of" in run_in_process("list", *at).err
     assert run_in_process("remove", "--commits", str(made.folder), "--dry-run", *at).code == 2
     gone = run_in_process("remove", "--commits", str(made.folder), "--json", *at).document
     assert [each["commits"] for each in gone["removed_commits"]] == [2]
