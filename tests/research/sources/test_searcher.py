@@ -6,7 +6,6 @@ import asyncio
 import shutil
 import sqlite3
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from research.errors import CtxError, UsageError
 from research.index import Index
 from research.sources import CONTEXT_TYPES, ContextAssembler, IndexSearcher
 from research.store.files.paths import IndexPaths
-from tests.research.sources.conftest import EXPERIENCES
+from tests.research.sources.everything import EXPERIENCES
 
 ASKED = "why do uploads stop and are parts sent again"
 
@@ -36,7 +35,7 @@ def test_end_to_end_every_source_is_there(everything: Index) -> None:
 
 
 def test_what_each_source_gives_is_the_seeds(everything: Index) -> None:
-    context = everything.context(ASKED, CONTEXT_TYPES, max_tokens=4000, options=None)
+    context = everything.context(ASKED, CONTEXT_TYPES, max_tokens=4000)
     first = {item.source: item for item in reversed(context.items)}
     assert first["memory"].content == (
         "**Memory**: The staging server drops every tenth part of an upload on purpose.\n"
@@ -155,10 +154,7 @@ def test_without_an_encoder_words_answer_and_coverage_tells(everything: Index) -
     assert len(context.coverage.notes) >= 2
 
 
-def test_options_reach_the_assembler(everything: Index) -> None:
-    from research.sources import Options
-
-    all_of_it = everything.context(ASKED, CONTEXT_TYPES, max_tokens=60, options=Options(soft=True))
-    assert all_of_it.limit_exceeded
-    none_of_it = everything.context(ASKED, CONTEXT_TYPES, options=replace(Options(), min_score=1.0))
-    assert none_of_it.markdown == ""
+def test_switches_reach_the_assembler(everything: Index) -> None:
+    assert everything.context(ASKED, CONTEXT_TYPES, max_tokens=60, soft=True).limit_exceeded
+    assert everything.context(ASKED, CONTEXT_TYPES, min_score=1.0).markdown == ""
+    assert everything.premortem("debugging", max_tokens=60, soft=True).limit_exceeded
