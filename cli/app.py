@@ -38,7 +38,7 @@ COMMANDS = {
     "ingest": "Add PDF files or folders of them to the index.",
     "watch": "Keep the index in step with folders as their files change.",
     "search": "Rank pages for a question, with snippets.",
-    "context": "Gather what memories, code, commits, experiences and documents say.",
+    "context": "Gather what code, history, memories and documents say.",
     "premortem": "Tell what went wrong before in a domain.",
     "eval": "Measure the search on questions with known pages.",
     "outline": "Print a document's table of contents.",

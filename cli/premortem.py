@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.context import BudgetOption, LimitOption, SoftOption, show
+from cli.context_view import BudgetOption, LimitOption, SoftOption, show
 from cli.options import common, settings_for
 
 DETAILS = """
