@@ -74,6 +74,7 @@ class _Row:
     embedded: str
     created_at: str
     metadata: str
+    prior: float
     analysed: ItemWords
 
     @property
@@ -92,7 +93,7 @@ class _Before:
     item_no: int
     searched: tuple[str, str, str]
     parts: tuple[str, ...]
-    rest: tuple[str, str, str]  # created_at, metadata, embedded
+    rest: tuple[str, str, str, float]  # created_at, metadata, embedded, prior
 
 
 def put_items(
@@ -232,7 +233,8 @@ def _rows(given: ParentItems, kind: str) -> list[_Row]:
         created_at = item.created_at or datetime.now(UTC).isoformat()
         analysed = ItemWords.of(item.title, item.text, item.words)
         rows[item.key] = _Row(
-            item.key, item.title, item.text, item.words, item.embedded, created_at, metadata, analysed
+            *(item.key, item.title, item.text, item.words, item.embedded),
+            *(created_at, metadata, min(1.0, max(-1.0, item.prior)), analysed),
         )
     return list(rows.values())
 
@@ -249,11 +251,12 @@ def _put(connection: sqlite3.Connection, kind: str, parent: str, rows: Sequence[
         _update(connection, kind, seq, old, row)
     numbered = list(enumerate(added, start=first + len(changed)))
     connection.executemany(
-        "INSERT INTO items (item_no, kind, parent, key, seq, created_at, length, title, metadata, words, embedded,"
-        " text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO items (item_no, kind, parent, key, seq, created_at, length, title_length, prior, title, metadata,"
+        " words, embedded, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
-                *(number, kind, parent, row.key, number, row.created_at, row.analysed.length),
+                *(number, kind, parent, row.key, number, row.created_at),
+                *(row.analysed.length, row.analysed.title_length, row.prior),
                 *(row.title, row.metadata, row.words, row.embedded, row.text),
             )
             for number, row in numbered
@@ -265,10 +268,11 @@ def _put(connection: sqlite3.Connection, kind: str, parent: str, rows: Sequence[
 
 def _update(connection: sqlite3.Connection, kind: str, seq: int, old: _Before, row: _Row) -> None:
     connection.execute(
-        "UPDATE items SET seq = ?, created_at = ?, length = ?, title = ?, metadata = ?, words = ?, embedded = ?,"
-        " text = ? WHERE item_no = ?",
+        "UPDATE items SET seq = ?, created_at = ?, length = ?, title_length = ?, prior = ?, title = ?, metadata = ?,"
+        " words = ?, embedded = ?, text = ? WHERE item_no = ?",
         (
-            *(seq, row.created_at, row.analysed.length, row.title, row.metadata, row.words, row.embedded, row.text),
+            *(seq, row.created_at, row.analysed.length, row.analysed.title_length, row.prior),
+            *(row.title, row.metadata, row.words, row.embedded, row.text),
             old.item_no,
         ),
     )
@@ -280,13 +284,13 @@ def _update(connection: sqlite3.Connection, kind: str, seq: int, old: _Before, r
 
 
 def _same(old: _Before, row: _Row) -> bool:
-    return old.searched == row.searched and old.rest == (row.created_at, row.metadata, row.embedded)
+    return old.searched == row.searched and old.rest == (row.created_at, row.metadata, row.embedded, row.prior)
 
 
 def _before(connection: sqlite3.Connection, kind: str, parent: str, keys: Sequence[str] | None) -> dict[str, _Before]:
     """What a parent has, all of it or under these keys."""
     query = (
-        "SELECT key, item_no, title, text, words, created_at, metadata, embedded FROM items"
+        "SELECT key, item_no, title, text, words, created_at, metadata, embedded, prior FROM items"
         " WHERE kind = ? AND parent = ?"
     )
     if keys is None:
@@ -298,8 +302,9 @@ def _before(connection: sqlite3.Connection, kind: str, parent: str, keys: Sequen
             for row in connection.execute(f"{query} AND key IN ({placeholders(part)})", (kind, parent, *part))
         ]
     return {
-        str(key): _Before(int(number), (title, text, words), parts_of(title, text, embedded), (created, meta, embedded))
-        for key, number, title, text, words, created, meta, embedded in rows
+        str(key): _Before(int(number), (title, text, words), parts_of(title, text, embedded), tuple(rest))
+        for key, number, title, text, words, *rest in rows
+        for embedded in [rest[2]]
     }
 
 

@@ -36,7 +36,8 @@ Scalar = str | int | float | bool | None
 @dataclass(frozen=True, slots=True)
 class NewItem:
     """An item to be written. `words`: what it is found by besides title and text. `embedded`: what an encoder sees,
-    its parts divided by form feeds; empty: title and text."""
+    its parts divided by form feeds; empty: title and text. `prior`: what is added to its score, -1 to 1, because such
+    items are wanted more or less often than others of their kind."""
 
     key: str
     title: str
@@ -45,6 +46,7 @@ class NewItem:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     words: str = ""
     embedded: str = ""
+    prior: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,10 @@ def kind_state(reader: Reader, kind: str) -> KindState:
     return found
 
 
-def item_lengths(reader: Reader, kind: str) -> list[tuple[int, int]]:
-    """(item_no, words) of all of a kind, by number."""
-    rows = reader.connection.execute("SELECT item_no, length FROM items WHERE kind = ? ORDER BY seq", (kind,))
-    return sorted((int(row[0]), int(row[1])) for row in rows)
+def item_measures(reader: Reader, kind: str) -> list[tuple[int, int, int, float]]:
+    """(item_no, words, words of the title, prior) of all of a kind, by number."""
+    query = "SELECT item_no, length, title_length, prior FROM items WHERE kind = ? ORDER BY seq"
+    return sorted(tuple(row) for row in reader.connection.execute(query, (kind,)))
 
 
 def changed_after(reader: Reader, kind: str, seq: int) -> list[int]:
@@ -142,6 +144,15 @@ def get_items(reader: Reader, numbers: Sequence[int]) -> dict[int, StoredItem]:
 def find_item(reader: Reader, kind: str, key: str) -> StoredItem | None:
     row = reader.connection.execute(f"SELECT {_COLUMNS} FROM items WHERE kind = ? AND key = ?", (kind, key)).fetchone()
     return None if row is None else _item(row)
+
+
+def find_items_ending(reader: Reader, kind: str, end: str, limit: int) -> list[StoredItem]:
+    """Those whose keys end with this."""
+    query = (
+        f"SELECT {_COLUMNS} FROM items WHERE kind = ? AND substr(key, length(key) - length(?) + 1) = ?"
+        " ORDER BY item_no LIMIT ?"
+    )
+    return [_item(row) for row in reader.connection.execute(query, (kind, end, end, limit))]
 
 
 def known_keys(reader: Reader, kind: str, keys: Iterable[str]) -> set[str]:

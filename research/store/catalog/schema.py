@@ -299,6 +299,8 @@ _STEPS: tuple[str, ...] = (
         seq INTEGER NOT NULL,  -- of its last change
         created_at TEXT NOT NULL,
         length INTEGER NOT NULL,  -- words, as full-text search counts them
+        title_length INTEGER NOT NULL,  -- different ones of its title
+        prior DOUBLE PRECISION NOT NULL,  -- is added to its score, whatever is asked
         title TEXT NOT NULL,
         metadata TEXT NOT NULL,  -- JSON
         words TEXT NOT NULL,  -- it is found by, besides its own
@@ -308,7 +310,7 @@ _STEPS: tuple[str, ...] = (
     );
     CREATE UNIQUE INDEX items_by_key ON items (kind, key);
     CREATE INDEX items_by_parent ON items (kind, parent);
-    CREATE INDEX items_by_kind ON items (kind, seq, length);  -- all that is read of every item
+    CREATE INDEX items_by_kind ON items (kind, seq, length, title_length, prior);  -- all that is read of every item
     CREATE UNIQUE INDEX items_by_seq ON items (seq);
 
     CREATE TABLE item_vectors (

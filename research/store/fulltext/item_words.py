@@ -50,6 +50,10 @@ class ItemWords:
     def length(self) -> int:
         return len(self.title) + len(self.body) + len(self.words)
 
+    @property
+    def title_length(self) -> int:
+        return len(set(self.title))
+
     def signed(self, kind: str) -> tuple[str, str, str]:
         """The three columns."""
         sign = KINDS[kind]
@@ -128,6 +132,17 @@ def score_words(
         yield from zip(part, found, strict=True)
 
 
+def titled(reader: Reader, kind: str, terms: Sequence[ItemTerm]) -> list[int]:
+    """The items that have a word in their titles, once for each of these words."""
+    found: list[int] = []
+    present = [f'title : "{KINDS[kind]}.{term.word}"' for term in terms if term.items]
+    for start in range(0, len(present), _TERMS_A_STATEMENT):
+        part = present[start : start + _TERMS_A_STATEMENT]
+        looks = " UNION ALL ".join("SELECT rowid FROM item_words WHERE item_words MATCH ?" for _ in part)
+        found += [int(row[0]) for row in reader.connection.execute(looks, part)]
+    return found
+
+
 def index_items(connection: sqlite3.Connection, kind: str, items: Iterable[tuple[int, ItemWords]]) -> None:
     """New items, by their numbers; part of the caller's transaction, as is the next."""
     connection.executemany(
@@ -173,7 +188,8 @@ def update_item_words(connection: sqlite3.Connection) -> int:
     forget_items(connection, (item_no for item_no, _, _ in changed))
     for item_no, kind, words in changed:
         index_items(connection, kind, [(item_no, words)])
-        connection.execute("UPDATE items SET length = ? WHERE item_no = ?", (words.length, item_no))
+        measures = (words.length, words.title_length, item_no)
+        connection.execute("UPDATE items SET length = ?, title_length = ? WHERE item_no = ?", measures)
     return len(changed) + len(strangers)
 
 

@@ -373,6 +373,8 @@ TABLES: dict[str, Table] = {
             "seq": columns.KEY,
             "created_at": columns.TIME,
             "length": columns.COUNT,
+            "title_length": columns.COUNT,
+            "prior": columns.ColumnCheck("a number from -1 to 1", lambda n: type(n) in (int, float) and -1 <= n <= 1),
             "title": columns.NOTE,
             "metadata": columns.METADATA,
             "words": columns.NOTE,
