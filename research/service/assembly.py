@@ -12,6 +12,7 @@ from research.observe.prometheus import PrometheusRecorder
 from research.observe.recorder import close_recorder, recorder_for
 from research.service.access import AccessRules
 from research.service.app import create_app
+from research.service.contexts import contexts_router
 from research.service.guard import Guard
 from research.service.ingest_routes import ingest_router
 from research.service.jobs import JobRunner
@@ -75,6 +76,7 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
     routers = [
         login_router(sessions),
         metrics_router(counts),
+        contexts_router(service),
         ingest_router(jobs, uploads, options),
         web_router(service),
     ]
