@@ -111,6 +111,7 @@ class Index:
         self._counter: TokenCounter | None = None
         self._memories: Memories | None = None
         self._first_encoder: TextEncoder | None = None
+        self._renewing = threading.Lock()
         self._item_sources: dict[type[ItemsSource], ItemsSource] = {}
 
     @classmethod
@@ -691,6 +692,11 @@ class Index:
             experience_id, {"outcome": outcome, "outcome_result": outcome_result, **told, **more}
         )
 
+    def record_experience(self, **fields: Any) -> Experience:
+        """Whatever is told of an experience in one call: a new one, open or closed at once; or, by the `id` of one that
+        is open, what changed, or its outcome."""
+        return self._experience().record(fields)
+
     def import_experiences(self, records: Iterable[Mapping[str, Any]]) -> Imported:
         """Take over records as `Experience.to_dict` gives them. The same again changes nothing."""
         return self._experience().put(records)
@@ -770,6 +776,23 @@ class Index:
                 return Rebuilt(False, self._values().why_none())
         self._create_catalog()
         return self._values().rebuild(seconds=seconds)
+
+    def renew_values(self) -> None:
+        """The same in the background, if it is due: for servers, which have no time to wait for it. What goes wrong is
+        logged."""
+
+        def renew() -> None:
+            from research.observe.log import log_failure
+
+            try:
+                self.rebuild_values(force=False)
+            except Exception as error:  # noqa: BLE001  nobody waits for it
+                log_failure("experiences", "looking for values", error)
+            finally:
+                self._renewing.release()
+
+        if self._renewing.acquire(blocking=False):  # one at a time
+            threading.Thread(target=renew, name="ctx-values", daemon=True).start()
 
     def search_values(self, query: str, *, axis: str | None = None, limit: int = 10) -> ValueResults:
         """Values that fit, of one axis or of all."""

@@ -48,11 +48,15 @@ def is_installed() -> bool:
 
 def find_clusters(vectors: NDArray[np.float32]) -> list[Cluster]:
     """The largest first. `vectors`: (n, dim), unit length. Raises CtxError where scikit-learn is missing."""
+    import numpy as np
+
     if len(vectors) < LEAST_EXPERIENCES:
         return []
-    labels = _labels(vectors)
-    found = [_tight(vectors, rows) for rows in _rows_by_label(labels)]
-    return sorted((each for each in found if each is not None), key=lambda each: (-len(each.rows), each.rows))
+    found = [each for rows in _rows_by_label(_labels(vectors)) if (each := _tight(vectors, rows)) is not None]
+    if not found:  # where all say the same, density tells nothing apart
+        whole = _tight(vectors, np.arange(len(vectors)))
+        found = [whole] if whole is not None and len(whole.rows) * 2 >= len(vectors) else []
+    return sorted(found, key=lambda each: (-len(each.rows), each.rows))
 
 
 def least_members(count: int) -> int:

@@ -105,6 +105,15 @@ class Experiences:
 
         return self._change(id, change)
 
+    def record(self, given: Mapping[str, Any]) -> Experience:
+        """Whatever is told of one: a new one, open or closed; or, by the id of one that is open, what changed, or how
+        it ended."""
+        fields = read_fields(given, self.choices)
+        id = fields.get("id")
+        if id is None or not any(each.parent == id for each in self._all()):
+            return self.start(fields)
+        return self.close(id, fields) if "outcome" in fields else self.update(id, fields)
+
     def put(self, given: Iterable[Mapping[str, Any]]) -> Imported:
         """Take over records, by their ids: what is there already and says the same, or was changed later, stays."""
         told = [self.read(each) for each in given]

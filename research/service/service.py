@@ -135,6 +135,11 @@ class Service:
         """Something that is a question to the index, though not `ask` or `search`."""
         return await self.turns.run(partial(self._present, partial(work, self.index)))
 
+    async def anyway(self, work: Callable[[Index], T], *, question: bool) -> T:
+        """Also where there is no index yet: something may be told before any document is added."""
+        turns = self.turns if question else self.looking
+        return await turns.run(partial(work, self.index))
+
     def begin_stop(self) -> None:
         if not self.stopping.is_set():
             self.stopping.set()

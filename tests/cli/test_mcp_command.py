@@ -69,9 +69,9 @@ def test_it_introduces_itself(agent: Driver) -> None:
 
 def test_its_tools_are_described_for_whoever_knows_nothing_else(agent: Driver) -> None:
     tools = agent.do("list_tools").tools
-    assert [tool.name for tool in tools] == READING
+    assert [tool.name for tool in tools] == [*READING, "record_experience"]
     for tool in tools:
-        assert tool.annotations.read_only_hint
+        assert tool.annotations.read_only_hint is (tool.name in READING)
         assert tool.annotations.open_world_hint is False
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         assert all(len(each["description"]) > 10 for each in tool.input_schema["properties"].values()), tool.name
@@ -79,7 +79,8 @@ def test_its_tools_are_described_for_whoever_knows_nothing_else(agent: Driver) -
             assert tool.output_schema is None, "clients that show structured content alone would drop the picture"
         else:
             jsonschema.Draft202012Validator.check_schema(tool.output_schema)
-            assert {"text", "note", "truncated"} <= set(tool.output_schema["properties"])
+            assert {"text", "note"} <= set(tool.output_schema["properties"])
+            assert ("truncated" in tool.output_schema["properties"]) is (tool.name in READING)
         if "max_tokens" in tool.input_schema["properties"]:
             assert tool.input_schema["properties"]["max_tokens"]["minimum"] == 300
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from research.service.mcp import listing, reading, tools
 from research.service.mcp.budget import LEAST_TOKENS, MOST_TOKENS, TEXT_IN, Reply
@@ -100,6 +100,7 @@ class Tool:
     output: Mapping[str, Any] | None = field(default=None, hash=False)
     is_question: bool = False
     read_only: bool = True
+    needs: Literal["documents", "experiences"] = "documents"
 
     @property
     def has_text_in(self) -> bool:

@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.observe.log import log_failure, logger_of
-from research.service.mcp import catalogue, resources
+from research.service.mcp import catalogue, experience, resources
 from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
 from research.service.mcp.catalogue import Tool
 from research.service.mcp.clients import product_of, text_in_for
@@ -66,7 +66,7 @@ class _Handlers:
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
-        tools = [*catalogue.READING, *([catalogue.INGEST] if toolbox.ingest else [])]
+        tools = [*catalogue.READING, *experience.EXPERIENCES, *([catalogue.INGEST] if toolbox.ingest else [])]
         self._tools = {tool.name: tool for tool in tools}
         self._schemas = {tool.name: input_schema(tool.parameters) for tool in tools}
 
@@ -146,7 +146,7 @@ class _Handlers:
         return types.ReadResourceResult(contents=[contents])
 
     def _tools_for(self, ctx: Context) -> dict[str, Tool]:
-        """Only the owner may add documents, whatever was allowed at the start."""
+        """Only the owner may add documents and experiences, whatever was allowed at the start."""
         return self._tools if _is_owner(ctx) else {tool.name: tool for tool in catalogue.READING}
 
     def _described(self, tool: Tool) -> types.Tool:
@@ -172,6 +172,8 @@ class _Handlers:
         if tool.run is None:
             return await self._ingest(values["paths"], values["text_in"], ctx)
         runner = self._toolbox.runner
+        if tool.needs != "documents":
+            return await runner.anyway(partial(_told, tool.run, values), question=tool.is_question)
         # A picture without a question is only looked up.
         asks = tool.is_question and values.get("question") is not None
         return await (runner.asked if asks else runner.look)(partial(_on_index, tool.run, values, words))
@@ -204,6 +206,10 @@ class _Handlers:
 def _on_index(run: Callable[..., Reply], values: dict[str, Any], words: Words, index: Index) -> Reply:
     if index.totals()[1] == 0:
         raise words.empty()
+    return run(index, **values)
+
+
+def _told(run: Callable[..., Reply], values: dict[str, Any], index: Index) -> Reply:
     return run(index, **values)
 
 

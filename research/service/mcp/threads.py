@@ -44,6 +44,10 @@ class Threads:
         """Something short about it."""
         return await self._run(partial(self._present, work))
 
+    async def anyway(self, work: Callable[[Index], T], *, question: bool) -> T:
+        """Also where there is no index yet: something may be told before any document is added."""
+        return await self._run(partial(self._warmed if question else self._at_once, work))
+
     async def _run(self, work: Callable[[], T]) -> T:
         from anyio import CapacityLimiter, to_thread
 
@@ -56,6 +60,13 @@ class Threads:
     def _question(self, work: Callable[[Index], T]) -> T:
         self._warm.wait()
         return self._present(work)
+
+    def _warmed(self, work: Callable[[Index], T]) -> T:
+        self._warm.wait()
+        return work(self.index)
+
+    def _at_once(self, work: Callable[[Index], T]) -> T:
+        return work(self.index)
 
     def _present(self, work: Callable[[Index], T]) -> T:
         """An index that was removed is gone, though its open file would go on answering."""

@@ -28,6 +28,10 @@ class Runner(Protocol):
 
     async def look(self, work: Callable[[Index], T]) -> T: ...
 
+    async def anyway(self, work: Callable[[Index], T], *, question: bool) -> T:
+        """Also where there is no index yet."""
+        ...
+
 
 @dataclass(eq=False)
 class Toolbox:
