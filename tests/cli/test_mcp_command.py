@@ -33,7 +33,7 @@ from tests.network_guard import guarded
 
 HANDBOOK = "saltmarsh-handbook-2025.pdf"
 LEAVE = "How long is parental leave under the 2025 handbook?"
-READING = ["ask", "search", "get_page", "page_image", "list_documents", "outline"]
+READING = ["ask", "search", "get_page", "page_image", "list_documents", "outline", "assemble_context", "premortem"]
 
 
 def command(*args: str) -> list[str]:
