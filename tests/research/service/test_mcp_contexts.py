@@ -39,7 +39,8 @@ def test_the_budget_holds_for_the_whole_result(everything: Index, most: int, tex
         assert Budget(most, text_in).cost(reply) <= most
         assert fields(reply)["items"]
         assert "\n\n# " in reply.text
-        assert reply.truncated is (most < 3000)
+        assert reply.truncated or most > 700
+        assert not reply.truncated or most < 8000
 
 
 def test_what_is_ours_stands_above_what_is_quoted(everything: Index) -> None:
