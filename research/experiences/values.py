@@ -77,37 +77,29 @@ class Values:
             raise NothingFoundError(f"there is no value {id[:80]!r}", hint="see them with: ctx experience values")
         return found
 
-    def changes(self) -> int:
-        """Experiences that came, changed or went since values were last looked for; all of them, if they never were or
-        another encoder was used."""
-        with self._catalog().snapshot() as reader:
-            built = get_parent(reader, VALUES, "full")
-            before = dict(built.metadata) if built else {}
-            state, encoder = kind_state(reader, KIND), self._encoder(reader).name
-            if [before.get(name) for name in ("seq", "items", "encoder")] == [state.last_seq, state.count, encoder]:
-                return 0
-            now = {number for number, metadata in item_metadata(reader, KIND) if metadata.get("axis") == "full"}
-            if before.get("encoder") != encoder:
-                return len(now)
-            new = len(now.intersection(changed_after(reader, KIND, int(before.get("seq") or 0))))
-        return new + max(0, int(before.get("experiences") or 0) + new - len(now))
-
     def is_due(self, after: int) -> bool:
-        """Whether so many changes have come together; 0 is never. For the first time, as soon as there are enough."""
+        """Whether so many experiences came, changed or went since values were last looked for; 0 is never. For the
+        first time, as soon as there are enough."""
         if not after:
             return False
-        changes = self.changes()
-        if changes >= after:
-            return True
         with self._catalog().snapshot() as reader:
-            return changes >= LEAST_EXPERIENCES and get_parent(reader, VALUES, "full") is None
+            built, state = get_parent(reader, VALUES, "full"), kind_state(reader, KIND)
+            if built is None:
+                return state.count >= LEAST_EXPERIENCES and len(_of_full(reader)) >= LEAST_EXPERIENCES
+            seq, items, experiences = (_number(built.metadata, name) for name in ("seq", "items", "experiences"))
+            changed = changed_after(reader, KIND, seq)
+            if len(changed) + max(0, items + len(changed) - state.count) < after:
+                return False  # an experience has two items and more: it cannot be, and need not be counted
+            now = _of_full(reader)
+        new = len(now.intersection(changed))
+        return new + max(0, experiences + new - len(now)) >= after
 
     def why_none(self) -> str:
         """Where nobody has looked for values yet; empty where somebody has."""
         with self._catalog().snapshot() as reader:
             if get_parent(reader, VALUES, "full") is not None:
                 return ""
-            closed = sum(metadata.get("axis") == "full" for _, metadata in item_metadata(reader, KIND))
+            closed = len(_of_full(reader))
         if closed < LEAST_EXPERIENCES:
             return f"too few: {closed} experiences are closed, and {LEAST_EXPERIENCES} are needed"
         if not is_installed():
@@ -149,7 +141,6 @@ class Values:
             "seq": state.last_seq,
             "items": state.count,
             "experiences": len(by_axis["full"][0]),
-            "encoder": encoder.name,
             "built_at": now,
         }
         built: list[tuple[ParentItems, list[NamedCluster]]] = []
@@ -177,6 +168,16 @@ class Values:
             stacked = np.stack([vectors[key] for key in numbers])
             write_item_vectors(self._catalog(), encoder, list(numbers.values()), stacked, short=True)
         return True
+
+
+def _of_full(reader: Reader) -> set[int]:
+    """The items of closed experiences, one of each."""
+    return {number for number, metadata in item_metadata(reader, KIND) if metadata.get("axis") == "full"}
+
+
+def _number(metadata: Mapping[str, Any], name: str) -> int:
+    value = metadata.get(name)
+    return value if type(value) is int else 0
 
 
 def value_of(item: StoredItem) -> Value:

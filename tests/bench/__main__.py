@@ -1,8 +1,8 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [commits] [beside] [--eval FOLDER]
-                      [--beside CHECKOUT]
+                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [commits] [experiences] [beside]
+                      [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tests.bench import (
     cold,
     commits,
     confidence,
+    experiences,
     growth,
     half_sentences,
     ingest,
@@ -72,6 +73,7 @@ def main() -> int:
         "parts": parts.run,
         "serve": serve.run,
         "commits": commits.run,
+        "experiences": experiences.run,
         "beside": lambda: beside.run(chosen.beside),
     }
     if unknown := set(chosen.sections) - sections.keys():
