@@ -13,6 +13,7 @@ from ingest.code.decoding import decode, unwanted
 from ingest.code.definitions import Parsed, parse
 from ingest.code.languages import LANGUAGES, language_of
 from ingest.code.masking import mask
+from ingest.code.recovery import recover
 from ingest.code.units import Unit, text_units, units_of
 from research.errors import DocumentError
 
@@ -58,13 +59,18 @@ def read_code(path: Path) -> ReadFile:
         masked, secrets = mask(text)
         return ReadFile(digest, language, text_units(masked, path.name), secrets=secrets)
     source = text.encode()
-    parsed = parse(source, language)
+    parsed = _parsed(source, language)
     masked, secrets = mask(text, _characters(source, parsed))
     if secrets:
         source = masked.encode()
-        parsed = parse(source, language)
+        parsed = _parsed(source, language)
     units = units_of(source, parsed, language, module)
     return ReadFile(digest, language, units, has_errors=parsed.has_errors, secrets=secrets, cut=parsed.cut)
+
+
+def _parsed(source: bytes, language: str) -> Parsed:
+    parsed = parse(source, language)
+    return recover(source, parsed, language, parse) if parsed.has_errors else parsed
 
 
 def _characters(source: bytes, parsed: Parsed) -> list[tuple[int, int]]:

@@ -31,7 +31,7 @@ from research.errors import unusable
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import KILLED
-from research.store.catalog.item_writes import ParentItems, put_parents
+from research.store.catalog.item_writes import ParentItems, put_parents, remove_parents
 from research.store.catalog.items import ItemParent, count_parents, item_parents, numbers_without_vectors
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
@@ -99,6 +99,23 @@ def ingest_code(
         run.counts.pending = len(numbers_without_vectors(catalog, KIND, run.encoder.name))
     run.summary.seconds = time.monotonic() - started
     return run.summary
+
+
+def remove_paths(
+    index: HasPaths | IndexPaths, paths: Sequence[Path], *, wait: float = 0.0
+) -> list[tuple[str, int, int]]:
+    """Take the code of files and folders out of an index, whether these are still there or not; they are not touched.
+    Of each path how many files and pieces were removed."""
+    where = index if isinstance(index, IndexPaths) else index.paths
+    if not where.exists:
+        raise where.nothing_found()
+    removed: list[tuple[str, int, int]] = []
+    with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
+        for path in paths:
+            parents = [parent.parent for parent in item_parents(catalog, KIND, below=_stored(path))]
+            parts = [parents[start : start + _FILES_AT_ONCE] for start in range(0, len(parents), _FILES_AT_ONCE)]
+            removed.append((_stored(path), len(parents), sum(remove_parents(catalog, KIND, part) for part in parts)))
+    return removed
 
 
 def _knows(paths: IndexPaths, given: Sequence[Path]) -> bool:
@@ -180,7 +197,8 @@ def _settled(run: _Run, file: SourceFile, before: ItemParent | None, *, retry: b
 
 def _take(run: _Run, file: SourceFile, event: CodeRead, before: ItemParent | None) -> None:
     """Keep what was read until enough is there for a transaction."""
-    name, metadata = to_utf8(file.path), {"sha256": event.sha256, "language": event.language}
+    name = to_utf8(file.path)
+    metadata = {"sha256": event.sha256, "language": event.language, "root": to_utf8(file.root)}
     if event.passed_over:
         _pass_over(run, event.passed_over)
         metadata["passed_over"] = event.passed_over

@@ -46,6 +46,7 @@ _GENERATED = re.compile(
 class SourceFile:
     path: str
     file_path: str  # as its project calls it
+    root: str  # of the project
     language: str
     stamp: str
 
@@ -193,7 +194,7 @@ class _Walk:
         else:
             self._files.add(identity)
             stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
-            self.found.files.append(SourceFile(path, os.path.relpath(path, root), language, stamp))
+            self.found.files.append(SourceFile(path, os.path.relpath(path, root), root, language, stamp))
         return True
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from research.models import Item, Ref
 from research.search.items import FoundItem, Ranking
 from research.sources.items import ItemsSource
-from research.store.catalog.items import StoredItem, find_item, find_items_ending
+from research.store.catalog.item_keys import count_of_parents
+from research.store.catalog.items import StoredItem, find_item, find_items_ending, item_parents
 from research.store.fulltext.item_words import WordWeights
 
 if TYPE_CHECKING:
@@ -26,6 +27,25 @@ RANKING = Ranking(
     hybrid=(4.0, 1.0, -5.0),
     lexical=(4.0, 1.0, -3.0),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTree:
+    """A folder whose source code is in the index."""
+
+    root: str  # the repository, else the folder that was given
+    files: int
+    units: int
+
+
+def trees_of(reader: Reader) -> list[CodeTree]:
+    """By name."""
+    counts = count_of_parents(reader, CodeSource.kind)
+    found: dict[str, list[int]] = {}
+    for parent in item_parents(reader, CodeSource.kind):
+        if counts[parent.parent]:
+            found.setdefault(str(parent.metadata.get("root", "")), []).append(counts[parent.parent])
+    return [CodeTree(root, len(units), sum(units)) for root, units in sorted(found.items())]
 
 
 class CodeSource(ItemsSource):

@@ -117,9 +117,9 @@ def test_the_fields_that_may_be_missing_are_texts_and_the_batchs() -> None:
             "rebuilt",
         },
         "error": {"id", "line"},
-        "ingest": {"commits"},
-        "list": {"repositories"},
-        "remove": {"would_remove", "removed_commits"},
+        "ingest": {"commits", "code"},
+        "list": {"repositories", "code"},
+        "remove": {"would_remove", "removed_commits", "removed_code"},
         "tag": {"tags", "documents"},
         "token": {"tokens", "token", "created", "revoked"},
     }
