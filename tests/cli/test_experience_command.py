@@ -13,6 +13,7 @@ from test_schemas import validate
 
 from research.index import Index
 from tests.in_process import Ran
+from tests.research.experiences.recurring import recurring
 
 Call = Callable[..., Ran]
 
@@ -172,11 +173,6 @@ def test_values(run: Call, tmp_path: Path) -> None:
     assert few.err == "ctx: note: no values: there are no experiences\n"
     run(*STARTED, *ENDED)
     assert "too few: 1 experiences are closed, and 10 are needed" in run("experience", "values").err
-    sys.path.insert(0, str(Path(__file__).parents[1] / "research" / "experiences"))
-    try:
-        from recurring import recurring
-    finally:
-        sys.path.pop(0)
     lines = tmp_path / "lines.jsonl"
     lines.write_text("\n".join(json.dumps(each) for each in recurring()))
     imported = run("experience", "import", str(lines))

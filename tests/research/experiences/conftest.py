@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from research.index import Index
 from tests.conftest import built_once
-
-DATA = Path(__file__).parents[3] / "data"
-
-
-def records() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / "experiences.jsonl").read_text().splitlines()]
+from tests.research.experiences.recurring import records
 
 
 def _make(root: Path) -> None:

@@ -1,8 +1,13 @@
-"""Experiences that say the same things again and again, each in other words: what values are found in."""
+"""Our own experiences, of many kinds; and some that say the same things again and again, each in other words: what
+values are found in."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
+
+DATA = Path(__file__).parents[3] / "data"
 
 THEMES: dict[str, tuple[str, ...]] = {
     "cache": (
@@ -51,6 +56,10 @@ THEMES: dict[str, tuple[str, ...]] = {
         "The connection hung because nobody had set a timeout.",
     ),
 }
+
+
+def records() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / "experiences.jsonl").read_text().splitlines()]
 
 
 def recurring() -> list[dict[str, Any]]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import DATA, records
 
 from research.experiences.axes import axis_items
 from research.experiences.records import AXES, Experience
 from research.index import Index
 from research.models import Question
 from research.sources.experiences import ExperiencesSource
+from tests.research.experiences.recurring import DATA, records
 
 QUESTIONS = [json.loads(line) for line in (DATA / "experience_questions.jsonl").read_text().splitlines()]
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recurring import THEMES, recurring
 
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.experiences import clusters
@@ -22,6 +21,7 @@ from research.store.catalog.item_writes import put_items
 from research.store.catalog.items import get_parent
 from research.store.upkeep import integrity
 from tests.conftest import built_once
+from tests.research.experiences.recurring import THEMES, recurring
 
 ROOT_CAUSES = {text: theme for theme, texts in THEMES.items() for text in texts}
 
