@@ -1,7 +1,7 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [commits] [experiences] [beside]
+                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [context] [commits] [experiences] [beside]
                       [--eval FOLDER] [--beside CHECKOUT]
 """
 
@@ -21,6 +21,7 @@ from tests.bench import (
     cold,
     commits,
     confidence,
+    context,
     experiences,
     growth,
     half_sentences,
@@ -72,6 +73,7 @@ def main() -> int:
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
         "serve": serve.run,
+        "context": lambda: context.run(chosen.keep),
         "commits": commits.run,
         "experiences": experiences.run,
         "beside": lambda: beside.run(chosen.beside),
