@@ -21,21 +21,24 @@ LEAST_MEMBERS = 3
 def remove_experiences(catalog: Catalog, ids: Sequence[str]) -> tuple[list[str], list[str]]:
     """The experiences that were there, and the values that went with them. A short write; what goes is overwritten in
     the file."""
-    gone: list[str] = []
     with catalog.short_write(erase=True) as connection:
-        for part in batched(list(dict.fromkeys(ids))):
-            marks = placeholders(part)
-            there = f"SELECT parent FROM item_parents WHERE kind = 'experience' AND parent IN ({marks})"
-            gone += [str(row[0]) for row in connection.execute(there, tuple(part))]
-            numbers = f"SELECT item_no FROM items WHERE kind = 'experience' AND parent IN ({marks})"
-            remove_numbers(connection, [int(row[0]) for row in connection.execute(numbers, tuple(part))])
-            connection.execute(
-                f"DELETE FROM item_parents WHERE kind = 'experience' AND parent IN ({marks})", tuple(part)
-            )
-        values = drop_from_values(connection, set(gone)) if gone else []
+        gone, values = drop_experiences(connection, ids)
     if gone:
         _erase(catalog)
     return gone, values
+
+
+def drop_experiences(connection: sqlite3.Connection, ids: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The same as part of the caller's transaction."""
+    gone: list[str] = []
+    for part in batched(list(dict.fromkeys(ids))):
+        marks = placeholders(part)
+        there = f"SELECT parent FROM item_parents WHERE kind = 'experience' AND parent IN ({marks})"
+        gone += [str(row[0]) for row in connection.execute(there, tuple(part))]
+        numbers = f"SELECT item_no FROM items WHERE kind = 'experience' AND parent IN ({marks})"
+        remove_numbers(connection, [int(row[0]) for row in connection.execute(numbers, tuple(part))])
+        connection.execute(f"DELETE FROM item_parents WHERE kind = 'experience' AND parent IN ({marks})", tuple(part))
+    return gone, drop_from_values(connection, set(gone)) if gone else []
 
 
 def _erase(catalog: Catalog) -> None:
