@@ -1,8 +1,8 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [context] [commits] [experiences] [beside]
-                      [--eval FOLDER] [--beside CHECKOUT]
+                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [context] [commits] [experiences]
+                      [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
