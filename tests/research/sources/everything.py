@@ -6,14 +6,12 @@ import os
 import subprocess
 from pathlib import Path
 
+from ingest.code.run import ingest_code
 from ingest.commits.run import ingest_commits
 from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.index import Index
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.item_writes import put_items
-from research.store.catalog.items import NewItem
 from research.store.files.paths import IndexPaths
 from tests.conftest import write_pdf
 
@@ -73,25 +71,15 @@ def fill(root: Path) -> None:
             index.remember(text, category=category, importance=importance)
         index.remember("Eva's secret upload key is under the mat.", tenant="eva")
         index.import_experiences(EXPERIENCES)
-    with Catalog(IndexPaths(root), writable=True) as catalog:
-        file = str(folder / "app" / "src" / "uploads.py")
-        put_items(catalog, "code", file, "1", [_unit(file, name, told) for name, told in FUNCTIONS.items()])
+    ingest_code(IndexPaths(root), folder / "app" / "src" / "uploads.py")
 
 
-def _unit(file: str, name: str, told: str) -> NewItem:
-    signature = f"def {name}(part: bytes) -> None:"
-    facts = {
-        "file_path": "src/uploads.py",
-        "start_line": 7,
-        "end_line": 19,
-        "language": "python",
-        "qualified_name": name,
-        "name": name,
-        "unit_type": "function",
-        "signature": signature,
-        "docstring": told,
-    }
-    return NewItem(f"{file}#{name}", name, f"{signature}\n    {told}", metadata=facts)
+def code() -> str:
+    """A module whose first function begins on line 3."""
+    made = [
+        f'def {name}(part: bytes) -> None:\n    """{told}"""\n    print(part)\n' for name, told in FUNCTIONS.items()
+    ]
+    return "\n\n".join(['"""Uploads in parts."""\n\n' + made[0], *made[1:]])
 
 
 def repository(folder: Path) -> Path:
@@ -114,4 +102,5 @@ def repository(folder: Path) -> Path:
         (folder / name).write_text(f"{message}\n")
         git("add", name)
         git("commit", "-q", "-m", message)
+    (folder / "src" / "uploads.py").write_text(code())
     return folder

@@ -42,7 +42,7 @@ def test_what_each_source_gives_is_the_seeds(everything: Index) -> None:
         "*Category: fact, Importance: 0.7*"
     )
     assert first["code"].content == (
-        "**function** `send_part` in `src/uploads.py:7`\n"
+        "**function** `send_part` in `src/uploads.py:3`\n"
         "```python\n"
         "def send_part(part: bytes) -> None:\n"
         "Send one part of an upload, again if the server closes the connection.\n"
