@@ -1,8 +1,8 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
-                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [context] [commits] [experiences]
-                      [beside] [--eval FOLDER] [--beside CHECKOUT]
+                      [quotes] [confidence] [check] [half] [parts] [batch] [serve] [context] [code] [commits]
+                      [experiences] [beside] [--eval FOLDER] [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.bench import (
     beside,
     calibration,
     check,
+    code,
     cold,
     commits,
     confidence,
@@ -74,6 +75,7 @@ def main() -> int:
         "parts": parts.run,
         "serve": serve.run,
         "context": lambda: context.run(chosen.keep),
+        "code": code.run,
         "commits": commits.run,
         "experiences": experiences.run,
         "beside": lambda: beside.run(chosen.beside),

@@ -52,6 +52,9 @@ def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
     assert not loaded & {"cli.written_answer", "research.answer.answering", "research.address", "research.secret"}
     # Nobody named a model at an address, or one that reranks.
     assert not loaded & {"research.addresses", "research.api_client", "research.search.reranker", "httpx"}
+    # Nobody asked for code, commits or anything else that is kept as items.
+    assert not loaded & {"tree_sitter", "pathspec", "research.search.items", "research.sources.items"}
+    assert not loaded & {"research.store.catalog.items", "research.store.fulltext.item_words"}
     others = {"cli.ingest", "cli.search", "cli.eval", "cli.show", "cli.list", "cli.remove", "cli.status", "cli.doctor"}
     assert not loaded & others
 
