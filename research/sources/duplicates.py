@@ -27,6 +27,7 @@ _SHARED = 0.5  # of the pairs of neighbouring words of one text that stand in th
 _MARKED = 120  # words from the beginning whose pairs are marked
 _BITS = 1024  # in which they are
 _A_SENTENCE = 4  # words; so many more may say something new
+_A_NAME = 4  # letters; a shorter one may be found in any text
 # Where words are not parted by spaces, each character counts as one.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _IN_NUMBERS = re.compile(r"(\d)[.,:](?=\d)")
@@ -183,9 +184,12 @@ def say_the_same(one: _Text, other: _Text) -> bool:
 
 
 def _lacks(one: _Text, other: _Text) -> bool:
-    """Whether it does not have what tells the other one apart. 3.5 and 3 5 are the same number to whoever changes
-    marks."""
+    """Whether it does not have what tells the other one apart. To whoever changes marks 3.5 and 3 5 are one number, and
+    max_tokens and maxtokens one name."""
     missing = other.telling - one.words
-    if any(not word.isdigit() for word in missing):
+    if not missing:
+        return False
+    together = one.plain.replace(" ", "")
+    if any(not word.isdigit() and (len(word) < _A_NAME or word not in together) for word in missing):
         return True
-    return bool(missing) and _DIGITS.findall(one.text) != _DIGITS.findall(other.text)
+    return any(word.isdigit() for word in missing) and _DIGITS.findall(one.text) != _DIGITS.findall(other.text)
