@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experience_history import experience
 from index_making import DIM, JPEG, WEBP, chunks_of, stamp
+from item_history import code
 from numpy.typing import NDArray
 from postgres import PostgresCatalog, running_server
 
@@ -64,7 +66,7 @@ def catalogs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Any]]:
 
 
 def test_they_agree_on_everything(catalogs: list[Any]) -> None:
-    for step in (_read, _embed, _recognise, _draw, _give_up, _move, _publish, _see, _look_after):
+    for step in (_read, _embed, _recognise, _draw, _give_up, _move, _publish, _see, code, experience, _look_after):
         told = [step(catalog) for catalog in catalogs]
         assert told[0] == told[1], step.__name__
         seen = [_everything(catalog) for catalog in catalogs]
