@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from research.context.pipeline import Least
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
+    from research.conversation.workers import Workers
     from research.encoders.base import TextEncoder
     from research.experiences.experiences import Experiences
     from research.experiences.records import (
@@ -110,6 +111,7 @@ class Index:
         self._source: DocumentsSource | None = None
         self._counter: TokenCounter | None = None
         self._memories: Memories | None = None
+        self._workers: dict[str, Workers] = {}
         self._first_encoder: TextEncoder | None = None
         self._renewing = threading.Lock()
         self._item_sources: dict[type[ItemsSource], ItemsSource] = {}
@@ -390,7 +392,7 @@ class Index:
         from research.sources.assembler import ContextAssembler
         from research.sources.searcher import IndexSearcher
 
-        searcher = IndexSearcher(self, tenant=tenant)
+        searcher = IndexSearcher(self, tenant=tenant, workers=self._workers)
         return ContextAssembler(
             searcher, options=options, counter=counter or self._own_counter(), recorder=self.recorder
         )

@@ -169,7 +169,7 @@ class ContextAssembler:
         except UsageError:
             raise  # what was asked for is not there to be searched: a domain, an axis
         except TimeoutError as error:
-            reason = f"it took longer than {self.options.source_seconds:g} s"
+            reason = str(error) or f"it took longer than {self.options.source_seconds:g} s"
             return _down(name, reason, error), ()
         except Exception as error:  # noqa: BLE001  whatever happens in a source, the others answer and coverage tells
             return _down(name, f"{type(error).__name__}: {error}", error), ()

@@ -62,16 +62,18 @@ class Searcher(Protocol):
 class IndexSearcher:
     """Searches an open index, for one tenant: memories are theirs, and nobody else's. May be used by many at once."""
 
-    def __init__(self, index: Index, *, tenant: str = "") -> None:
+    def __init__(self, index: Index, *, tenant: str = "", workers: dict[str, Workers] | None = None) -> None:
+        """`workers`: the threads of each source, which the searchers of one index share: after some that hang, nobody
+        else is sent there."""
         self.index = index
         self.tenant = tenant
-        self._workers = Workers("ctx-context")
+        self._workers = {} if workers is None else workers
 
     async def search_memories(self, query: str, limit: int = 20) -> Results[MemoryResult]:
-        return await self._workers.run(self._memories, query, limit)
+        return await self._run("memories", self._memories, query, limit)
 
     async def search_code(self, query: str, limit: int = 20) -> Results[CodeResult]:
-        return await self._workers.run(self._items, "code", query, limit, _code)
+        return await self._run("code", self._items, "code", query, limit, _code)
 
     async def search_experiences(  # noqa: PLR0917  as the seed calls it
         self,
@@ -88,16 +90,20 @@ class IndexSearcher:
             )
             return Results(map(_experience, found.results), found.notes)
 
-        return await self._workers.run(search)
+        return await self._run("experiences", search)
 
     async def search_values(self, query: str, limit: int = 20) -> Results[ValueResult]:
-        return await self._workers.run(self._values, query, limit)
+        return await self._run("values", self._values, query, limit)
 
     async def search_commits(self, query: str, limit: int = 20) -> Results[CommitResult]:
-        return await self._workers.run(self._items, "commits", query, limit, _commit)
+        return await self._run("commits", self._items, "commits", query, limit, _commit)
 
     async def search_documents(self, query: str, limit: int = 20) -> Results[DocumentResult]:
-        return await self._workers.run(self._documents, query, limit)
+        return await self._run("documents", self._documents, query, limit)
+
+    async def _run(self, source: str, search: Callable[..., R], *args: Any) -> R:
+        workers = self._workers.setdefault(source, Workers(f"ctx-{source}"))
+        return await workers.run(search, *args)
 
     def _memories(self, query: str, limit: int) -> Results[MemoryResult]:
         found = self.index.recall(query, tenant=self.tenant, top_k=limit)

@@ -6,15 +6,17 @@ import asyncio
 import shutil
 import sqlite3
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
 from research.context.tokens import TokenCounter
+from research.conversation.workers import Workers
 from research.errors import CtxError, UsageError
 from research.index import Index
-from research.sources import CONTEXT_TYPES, ContextAssembler, IndexSearcher
+from research.sources import CONTEXT_TYPES, ContextAssembler, IndexSearcher, Options
 from research.store.files.paths import IndexPaths
 from tests.research.sources.everything import EXPERIENCES
 
@@ -126,6 +128,28 @@ def test_a_kind_that_is_not_installed_is_off_and_the_rest_answers(
     context = everything.context(ASKED, ["code", "memories"])
     assert {each.name: each.status for each in context.coverage.sources} == {"memories": "ok", "code": "off"}
     assert context.sources_used["memories"] > 0
+
+
+def test_what_hangs_is_left_alone_and_after_some_nobody_else_is_sent_there(everything: Index) -> None:
+    searcher = IndexSearcher(everything, workers={"memories": Workers("test", most_hanging=1)})
+    hanging = threading.Event()
+    searcher._memories = lambda *_: hanging.wait(30)  # type: ignore[method-assign,assignment,return-value]
+
+    async def ask() -> list[str]:
+        made = ContextAssembler(searcher, options=Options(source_seconds=2.0))
+        reasons = []
+        for _ in range(2):
+            memories, code = (await made.assemble_context(ASKED, ["memories", "code"])).coverage.sources
+            assert code.status == "ok"
+            reasons.append(memories.reason)
+        return reasons
+
+    try:
+        first, second = asyncio.run(ask())
+    finally:
+        hanging.set()
+    assert first == "it took longer than 2 s"
+    assert second == "1 earlier calls still hang"
 
 
 def test_a_damaged_table_costs_its_source_alone(of_everything: Path, tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from research.context.tokens import TokenCounter
+from research.sources.assembler import ContextAssembler
 from research.sources.formats import candidate_of
 from research.sources.records import CONTEXT_TYPES, SOURCES, FormattedContext
 from research.sources.shares import WEIGHTS, allotted, cap, chosen, shares
@@ -167,6 +170,21 @@ def test_a_small_budget_is_for_few_sources_with_something_to_say() -> None:
     context = assembled(rich(3, count=10, words=(20, 30)), list(CONTEXT_TYPES), max_tokens=120)
     assert 1 <= len(context.items) <= 3
     assert all(len(item.content) > 60 for item in context.items)
+
+
+class DearJoints(TokenCounter):
+    """Counts more where items meet than for each alone, as no table of ours does."""
+
+    def count(self, text: str) -> int:
+        return super().count(text) + 9 * text.count("*\n\n**")
+
+
+def test_where_joints_cost_more_than_they_seemed_to_items_are_taken_back() -> None:
+    found = rich(2, count=30, words=(5, 10))
+    counter = DearJoints()
+    made = ContextAssembler(found, counter=counter)
+    context = asyncio.run(made.assemble_context("x", ALL, max_tokens=800))
+    assert 700 < context.token_count == counter.count(context.markdown) <= 800
 
 
 def test_no_item_is_more_than_a_quarter_of_its_sources_share() -> None:
