@@ -28,7 +28,7 @@ def show(kind: str, asked: dict[str, object], found: FormattedContext, given: Co
         write(f"{block(found.markdown) if on_terminal() else found.markdown}\n")
     if not given.quiet:
         _tell(found, as_json=given.as_json)
-    return _end(found)
+    return _end(kind, found)
 
 
 def _tell(found: FormattedContext, *, as_json: bool) -> None:
@@ -48,7 +48,7 @@ def _tell(found: FormattedContext, *, as_json: bool) -> None:
             say(f"ctx: note: {suspicion_note(one_line(item.ref), item.suspicious)}")
 
 
-def _end(found: FormattedContext) -> int:
+def _end(kind: str, found: FormattedContext) -> int:
     from cli.nothing_found import end
     from research.errors import NothingFoundError
 
@@ -59,7 +59,8 @@ def _end(found: FormattedContext) -> int:
         return end(
             NothingFoundError(f"none of {more} items fits into {found.max_tokens} tokens", hint="raise --max-tokens")
         )
-    return end(NothingFoundError("nothing found", hint="see what there is with: ctx status"))
+    hints = {"premortem": "tell what is tried, and what comes of it, with: ctx experience start"}
+    return end(NothingFoundError("nothing found", hint=hints.get(kind, "see what there is with: ctx status")))
 
 
 def _failure(found: FormattedContext) -> Exception:

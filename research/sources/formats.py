@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from research.context.page_breaks import neutralize_page_marks
 from research.context.pipeline import LEAST_BODY_TOKENS, fit
 from research.context.tokens import TokenCounter
 from research.models import Item, page_link, section_of
@@ -165,7 +166,7 @@ class DocumentFormat:
 
 
 def document(found: DocumentResult) -> Candidate:
-    item, written = found.item, DocumentFormat()
+    item, written = replace(found.item, text=neutralize_page_marks(found.item.text)), DocumentFormat()
     head = f"{written.header(item, 1)}\n"
     facts = item.metadata
     metadata = {

@@ -112,7 +112,7 @@ def used_tokens(context: FormattedContext) -> dict[str, int]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.integers(900, 4000), st.sampled_from([ALL, list(CONTEXT_TYPES), ALL[:3]]))
 def test_with_all_sources_rich_each_is_within_one_item_of_its_share(seed: int, budget: int, types: list[str]) -> None:
     found = rich(seed, count=40, words=(5, 60))
