@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from research.context.page_breaks import neutralize_page_marks
-from research.context.pipeline import LEAST_BODY_TOKENS, fit
+from research.context.pipeline import fit
 from research.context.tokens import TokenCounter
 from research.models import Item, page_link, section_of
 from research.sources.disarm import code_block, code_lines, code_span, contained, in_line, open_fence
@@ -40,6 +40,7 @@ DOTS = "..."
 _INDENT = "  "  # of the lines of a list's entry
 _FILES = 2  # of a commit that are named
 _ENOUGH = 8  # characters a token, more than text of any language has
+_LEAST_BODY = 28  # tokens of an item's own words that are always shown: cut to less it says nothing
 _LEAST_CUT = 8  # characters below which what is left of an item says nothing
 
 
@@ -203,7 +204,7 @@ def capped(candidate: Candidate, most: int, counter: TokenCounter) -> Candidate 
     """The candidate within so many tokens, its note included; or within the few that its labels, its note and some
     words need. None if nothing of it has room."""
     content = candidate.item.content
-    most = max(most, counter.count(content[: candidate.head]) + counter.count(candidate.note) + LEAST_BODY_TOKENS)
+    most = max(most, counter.count(content[: candidate.head]) + counter.count(candidate.note) + _LEAST_BODY)
     if tokens_up_to(content, most, counter) <= most:
         return candidate
     if candidate.page is not None:

@@ -32,7 +32,7 @@ SECTIONS = (
     Section(VALUES, "Relevant Principles", 1, "values"),
 )
 _VALUES = 5  # that are looked at
-_FAILED = 1.5  # factor on the odds of what failed, where a strategy's experiences are told
+_FAILED = 4.0  # factor on the odds of what failed, where a strategy's experiences are told
 _LONGEST_NAME = 100
 
 

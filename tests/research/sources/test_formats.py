@@ -152,7 +152,7 @@ LONG = " ".join(f"word{number}" for number in range(400))
     ],
 )
 def test_what_is_cut_ends_with_the_seeds_note_and_is_within_its_tokens(candidate: Candidate, note: str) -> None:
-    for most in (60, 80, 200):
+    for most in (80, 120, 200):
         cut = capped(candidate, most, COUNTER)
         assert cut is not None
         shown = cut.item.content

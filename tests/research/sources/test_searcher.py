@@ -133,7 +133,7 @@ def test_a_kind_that_is_not_installed_is_off_and_the_rest_answers(
 def test_what_hangs_is_left_alone_and_after_some_nobody_else_is_sent_there(everything: Index) -> None:
     searcher = IndexSearcher(everything, workers={"memories": Workers("test", most_hanging=1)})
     hanging = threading.Event()
-    searcher._memories = lambda *_: hanging.wait(30)  # type: ignore[method-assign,assignment,return-value]
+    searcher._memories = lambda *_: hanging.wait(30)  # type: ignore[method-assign,assignment]
 
     async def ask() -> list[str]:
         made = ContextAssembler(searcher, options=Options(source_seconds=2.0))
