@@ -392,6 +392,8 @@ class Index:
         from research.sources.assembler import ContextAssembler
         from research.sources.searcher import IndexSearcher
 
+        if self.exists:
+            self.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
         searcher = IndexSearcher(self, tenant=tenant, workers=self._workers)
         return ContextAssembler(
             searcher, options=options, counter=counter or self._own_counter(), recorder=self.recorder

@@ -107,6 +107,8 @@ _ARGUMENTS = {
     "ingest": ["{folder}/a.pdf"],
     "eval": ["{folder}/questions.jsonl"],
     "outline": ["crisis.pdf"],
+    "context": ["housing"],
+    "premortem": ["debugging"],
 }
 # Those that take no --index need none.
 # An agent's client cannot show why a server did not start, so `mcp` starts, and its tools tell.
