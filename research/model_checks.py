@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from research.addresses import (
     ENCODER_KEY,
@@ -14,11 +16,11 @@ from research.addresses import (
     key_for,
     reranker_address,
 )
-from research.errors import CtxError
+from research.errors import CtxError, UsageError
 from research.reports import Check, Contact, Status
 from research.settings import Settings
 
-_ENCODER, _RERANKER, _MODEL = "text encoder", "reranker", "model"
+_ENCODER, _RERANKER, _MODEL, _MEMORY = "text encoder", "reranker", "model", "memory service"
 _LOCAL = "local"
 _SHOWN = 5
 _LEAVE_OUT = "leave the setting out, or name another model"
@@ -36,6 +38,11 @@ def contacts(settings: Settings, status: Status) -> tuple[Contact, ...]:
         from research.address import parse_address
 
         found.append(Contact(_MODEL, parse_address(settings.model_url).base))
+    if os.environ.get("SA01_SOMA_BASE_URL", "").strip():  # hears of turns alone: ctx turn, and those of a server
+        from research.conversation.soma_settings import SomaSettings
+
+        with suppress(UsageError):  # told where it is used
+            found.append(Contact(_MEMORY, SomaSettings.from_environment().base_url))
     return tuple(dict.fromkeys(found))
 
 

@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -91,6 +92,20 @@ def test_what_else_can_be_typed(chat: Chat, copied: Path) -> None:
     assert "never asked" not in ran.out
     early = chat("/sources", "/show 1", "/open 1")
     assert early.err.count("there is no answer yet") == 3
+
+
+def test_open_opens_the_page(
+    call: Callable[..., Ran], sample_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = shutil.copytree(sample_index, tmp_path / "index")
+    monkeypatch.setenv("CTX_VIEWER", f"touch {tmp_path}/opened-{{page}}")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("How long is parental leave under the 2025 handbook?\n/open 1\n"))
+    ran = call("chat", "--index", str(root))
+    assert "saltmarsh-handbook-2025.pdf at page 7" in ran.err
+    end = time.monotonic() + 10
+    while not (tmp_path / "opened-7").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert (tmp_path / "opened-7").exists()
 
 
 def test_forget_takes_the_conversation_away(chat: Chat, copied: Path) -> None:

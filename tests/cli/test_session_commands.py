@@ -172,3 +172,11 @@ def test_a_memory_service_that_is_down_is_told_and_the_turn_is_built(
     assert ran.code == 0
     assert "without memories: 127.0.0.1:9 cannot be reached" in ran.err
     assert ran.document["messages"][-1]["content"] == "Hello"
+
+
+def test_status_tells_who_would_hear_of_turns(call: Call, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SA01_SOMA_BASE_URL", "http://127.0.0.1:9/")
+    found = call("status", "--index", str(copied), "--json").document["contacts"]
+    assert found == [{"use": "memory service", "address": "http://127.0.0.1:9"}]
+    monkeypatch.setenv("SA01_SOMA_BASE_URL", "http://u:secret@h")
+    assert call("status", "--index", str(copied), "--json").document["contacts"] == []

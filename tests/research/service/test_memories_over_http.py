@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from cli.schemas import load
 from ingest.job import start_job
 from research.conversation import ContextBuilder, ContextBuilderMetrics, SomaBrainClient, SomaClientError, SomaSettings
+from research.conversation.turns import TurnMaker
 from research.index import Index
 from research.secret import Secret
 from research.service.assembly import Assembled, assemble
@@ -250,3 +251,22 @@ def test_a_turn_is_built_with_the_memory_of_another_ctx(real: tuple[Served, str]
             assert built.debug["summary"] == "stored", "what was trimmed is remembered over there"
 
     asyncio.run(talk())
+
+
+def test_ctx_turn_asks_the_server_that_the_environment_names(
+    real: tuple[Served, str], loopback: None, tmp_path: Path
+) -> None:
+    server, token = real
+    environment = {"SA01_SOMA_BASE_URL": f"http://127.0.0.1:{server.port}", "SA01_SOMA_API_KEY": token}
+    with Index(tmp_path / "empty") as index:
+        maker = TurnMaker(index, environment=environment)
+
+        async def tell() -> None:
+            async with SomaBrainClient(settings=SomaSettings.from_environment(environment)) as client:
+                await client.remember({"tenant_id": "lab", "text": "Ida looks after the kiln.", "key": "kiln"})
+
+        asyncio.run(tell())
+        for _ in range(2):  # each in an event loop of its own
+            built = maker.build_now({"tenant_id": "lab", "user_message": "Who looks after the kiln?"})
+            assert "Ida" in built.context.snippets[0]["text"]
+        assert not index.exists
