@@ -11,10 +11,12 @@ from ingest.code import run as code_run
 from ingest.code.run import ingest_code, remove_paths
 from ingest.pool import LIMITS, Limits
 from ingest.report import IngestSummary
+from ingest.run import ingest
 from research.errors import CtxError, NothingFoundError
 from research.index import Index
 from research.sources.code import CodeSource, trees_of
 from research.store.catalog.items import StoredItem, item_vectors, list_items
+from tests.conftest import write_pdf
 
 DATES = '''
 def parse_http_date(value):
@@ -149,8 +151,9 @@ def test_a_file_that_hangs_the_parser_is_given_up_once(tree: Path, index: Index)
     assert "not tried again" in again.failed[0].reason
 
 
+@pytest.mark.parametrize("documents", [False, True])
 def test_what_a_stopped_run_left_is_embedded_by_the_next(
-    tree: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+    tree: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, documents: bool
 ) -> None:
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
@@ -161,9 +164,14 @@ def test_what_a_stopped_run_left_is_embedded_by_the_next(
     assert summary.interrupted
     assert summary.code is not None
     assert summary.code.pending == 4
-    again = ingest_code(index, tree)
-    assert again.code is not None
-    assert again.code.embedded == 4
+    assert "parse_http_date" in found(index, "parse http date"), "by its words, until then"
+    if documents:
+        write_pdf(tmp_path / "papers" / "a.pdf", ["Of walruses"])
+        ingest(index, tmp_path / "papers")
+    else:
+        again = ingest_code(index, tree)
+        assert again.code is not None
+        assert again.code.embedded == 4
     with index.catalog.snapshot() as reader:
         owners, _ = item_vectors(reader, "code", "all-MiniLM-L6-v2/onnx-int8-1")
     assert len(set(owners)) == 4
