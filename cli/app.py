@@ -39,6 +39,8 @@ COMMANDS = {
     "ingest": "Add PDF files or folders of them to the index.",
     "watch": "Keep the index in step with folders as their files change.",
     "search": "Rank pages for a question, with snippets.",
+    "context": "Gather what code, history, memories and documents say.",
+    "premortem": "Tell what went wrong before in a domain.",
     "eval": "Measure the search on questions with known pages.",
     "outline": "Print a document's table of contents.",
     "show": "Print pages of a document.",
@@ -52,6 +54,7 @@ COMMANDS = {
     "remember": "Tell the index something to be recalled later.",
     "recall": "Find what was told before, or list it.",
     "forget": "Let memories go, from everywhere.",
+    "experience": "Tell what was tried and what came of it, and find it again.",
     "list": "List the documents in the index.",
     "tag": "Give documents tags, to ask only those, and list them.",
     "remove": "Take documents out of the index.",
@@ -113,6 +116,11 @@ MEANT = {
     "rebuild": ("reindex",),
     "export": ("backup",),
     "bench": ("eval",),
+    "experiences": ("experience",),
+    "values": ("experience",),
+    "lesson": ("experience",),
+    "assemble": ("context",),
+    "warnings": ("premortem",),
 }
 
 HELP = "Ask a folder of documents a question and get the right pages back: cited, numbered, within a token budget."

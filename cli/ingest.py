@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +25,13 @@ renamed ones keep their id. Those that are gone are told, and removed with --pru
 not from one that is entirely empty, for a drive that is not mounted looks like that. A run that was stopped goes on
 where it was when it is started again.
 
+--code takes source files instead of PDFs: their functions, classes and methods (Python, JavaScript, TypeScript, Go,
+Rust, Java, C, C++; other languages by lines). What .gitignore names, what others wrote and what no person did
+(generated, minified, large files) is passed over and counted; keys and passwords in code are masked.
+
+--commits takes the history of a repository, read with git: messages, authors by name, paths, functions. Each run reads
+what is new; commits that no branch leads to any more go; with --prune those of a repository that is gone go, too.
+
 A page on which the reading process dies or hangs is tried twice and then given up: the rest of its file is in the
 index, and the exit code is 4. The next run tries it again if the process was killed; a page that ran out of its time
 waits until the file changes, or for --retry.
@@ -41,6 +48,8 @@ Examples:
   ctx ingest ./scans --ocr-engine rapidocr
   ctx ingest ./scans --ocr-language deu+eng
   ctx ingest ./slides --visual ModernVBERT/colmodernvbert
+  ctx ingest ./src --code
+  ctx ingest --commits .
 """
 
 _SCHEMES = ("http", "https", "ftp", "s3", "file")
@@ -51,7 +60,22 @@ COMMAND_CLASS = WaitCommand
 def command(
     ctx: typer.Context,
     *,
-    path: Annotated[list[str], typer.Argument(metavar="PATH...", help="PDF files, or folders of them.")],
+    path: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH...", help="PDF files, or folders of them; source code with --code.", show_default=False
+        ),
+    ] = None,
+    code: Annotated[bool, typer.Option("--code", help="PATH is source code: take its functions and classes.")] = False,
+    commits: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--commits",
+            metavar="REPO",
+            help="The history of a git repository: what HEAD and its local branches lead to.",
+            show_default=False,
+        ),
+    ] = None,
     wait: Annotated[
         float,
         typer.Option(
@@ -107,14 +131,18 @@ def command(
     ] = False,
     no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
 ) -> int:
+    from cli.code_option import code_notes
+    from cli.commits_option import commits_verdict, note_commits, write_commits
     from cli.output import say, write_document
     from cli.progress import LogObserver, observer_for
     from cli.run_summary import notes_of
     from cli.signals import orderly_end
-    from ingest.run import ingest
+    from ingest.report import IngestSummary
 
     given = common(ctx)
-    paths = _files(path)
+    paths, repositories = _files(path or ()), [Path(each) for each in commits or ()]
+    if not paths and not repositories:
+        raise UsageError("missing argument 'PATH...'", hint="name files or folders: ctx ingest PATH")
     settings = settings_for(
         given,
         ocr=ocr.value if ocr else None,
@@ -125,25 +153,48 @@ def command(
         images=False if no_images else None,
     )
     folder = index_of(settings)
+    summary, history = IngestSummary(), None
     with orderly_end(), observer_for(quiet=given.quiet, as_json=given.as_json) as observer:
-        summary = ingest(
-            folder,
-            paths,
-            settings=settings,
-            observer=observer,
-            wait=wait,
-            follow_links=follow_links,
-            retry=retry,
-            prune=prune,
-        )
+        if paths:
+            summary = _taker(code=code)(
+                folder,
+                paths,
+                settings=settings,
+                observer=observer,
+                wait=wait,
+                follow_links=follow_links,
+                retry=retry,
+                prune=prune,
+            )
+        if repositories and not summary.interrupted:
+            from ingest.commits.run import ingest_commits
+
+            history = ingest_commits(folder, repositories, settings=settings, observer=observer, wait=wait, prune=prune)
     if given.as_json:
-        write_document("ctx.ingest/2", {"index": str(folder.root), **summary.to_dict()})
+        more = {"commits": history.to_dict()} if history else {}
+        write_document("ctx.ingest/2", {"index": str(folder.root), **summary.to_dict(), **more})
     elif not given.quiet:
-        _write_summary(summary)
+        if paths:
+            _write_summary(summary)
+        if history:
+            write_commits(history)
     if not given.quiet:
-        for note in notes_of(summary, told=isinstance(observer, LogObserver), prune=prune):
+        for note in (*notes_of(summary, told=isinstance(observer, LogObserver), prune=prune), *code_notes(summary)):
             say(f"ctx: {note}")
-    return _verdict(summary, paths, given.index)
+        if history:
+            note_commits(history)
+    verdict = _verdict(summary, paths, given.index)
+    return verdict or (commits_verdict(history, repositories, given.index) if history else 0)
+
+
+def _taker(*, code: bool) -> Callable[..., IngestSummary]:
+    if code:
+        from ingest.code.run import ingest_code
+
+        return ingest_code
+    from ingest.run import ingest
+
+    return ingest
 
 
 def _files(words: Sequence[str]) -> list[Path]:
@@ -169,6 +220,11 @@ def _instead_of(scheme: str, url: str, rest: str) -> str:
 
 
 def _write_summary(summary: IngestSummary) -> None:
+    if summary.code:
+        from cli.code_option import write_code
+
+        write_code(summary)
+        return
     from cli.output import write
     from cli.run_summary import counts_line
     from research.reports import amount
@@ -194,12 +250,14 @@ def _verdict(summary: IngestSummary, paths: list[Path], index: str | None) -> in
     from research.reports import amount, places
 
     error: CtxError | None = None
-    again = ["ctx", "ingest", *map(_as_argument, paths), *([] if index is None else ["--index", index])]
+    again = ["ctx", "ingest", *map(_as_argument, paths), *(["--code"] if summary.code else [])]
+    again += [] if index is None else ["--index", index]
     if summary.interrupted:
         kept = summary.count("added") + summary.count("replaced")
-        kept_words = f"{amount(kept, 'document')} of this run {'is' if kept == 1 else 'are'} kept"
-        waiting = f"{amount(summary.pending_chunks, 'chunk')} {'waits' if summary.pending_chunks == 1 else 'wait'}"
-        waiting += " for vectors"
+        kept_words = f"{amount(kept, 'file' if summary.code else 'document')} of this run"
+        kept_words += f" {'is' if kept == 1 else 'are'} kept"
+        pending, unit = (summary.code.pending, "piece") if summary.code else (summary.pending_chunks, "chunk")
+        waiting = f"{amount(pending, unit)} {'waits' if pending == 1 else 'wait'} for vectors"
         if summary.pending_ocr:
             waiting += f", {amount(summary.pending_ocr, 'page')} for OCR"
         error = StoppedError(

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from research.index import Index
     from research.records import DocumentInfo
+    from research.sources.code import CodeTree
+    from research.sources.commits import RepositoryInfo
 
 DETAILS = "In a pipe each document is one line of tab-separated fields: id, file, pages, title, added."
 
@@ -35,22 +38,50 @@ _LEAST_NAME = {"pages": 12, "id": 20, "added": 32, "title": 32}
 def command(ctx: typer.Context) -> int:
     from cli.links import has_links
     from cli.output import on_terminal, paint, say, screen_size, write_document, write_line
-    from research.visible_text import phrase
+    from research.reports import amount
+    from research.visible_text import one_line, phrase
 
     given = common(ctx)
     opened = index_for(given)
     documents = opened.documents() if opened.exists else []
+    repositories, trees = _repositories(opened), _code(opened)
     if given.as_json:
-        write_document("ctx.list/1", {"documents": [asdict(document) for document in documents]})
+        history = {"repositories": [asdict(each) for each in repositories]} if repositories else {}
+        code = {"code": [asdict(each) for each in trees]} if trees else {}
+        write_document("ctx.list/1", {"documents": [asdict(document) for document in documents], **history, **code})
     elif on_terminal() and documents:
         paint(document_lines(documents, screen_size()[0], links=has_links(opened.settings.links)))
     else:
         for d in documents:
             write_line(d.doc_id, d.filename, d.num_pages, phrase(d.title), d.timestamp)
-    if not documents and not given.quiet:
+    if not given.quiet and not given.as_json:
+        for tree in trees:
+            held = f"{amount(tree.units, 'piece')} of code from {amount(tree.files, 'file')}"
+            say(f"ctx: note: {held} of {one_line(tree.root)} in the index, too")
+        for each in repositories:
+            say(f"ctx: note: {amount(each.commits, 'commit')} of {one_line(each.repository)} in the index, too")
+    if not documents and not repositories and not trees and not given.quiet:
         nothing = opened.nothing_found()
         say(f"ctx: note: {nothing.message}; {nothing.hint}")
     return 0
+
+
+def _repositories(opened: Index) -> Sequence[RepositoryInfo]:
+    from research.sources.commits import repositories_of
+
+    if not opened.exists:
+        return []
+    with opened.catalog.snapshot() as reader:
+        return repositories_of(reader)
+
+
+def _code(opened: Index) -> Sequence[CodeTree]:
+    from research.sources.code import trees_of
+
+    if not opened.exists:
+        return []
+    with opened.catalog.snapshot() as reader:
+        return trees_of(reader)
 
 
 def document_lines(documents: Sequence[DocumentInfo], width: int, *, links: bool) -> Iterator[Text]:

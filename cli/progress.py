@@ -119,6 +119,9 @@ class BarObserver(SilentObserver):
     def on_visual(self, done: int, total: int) -> None:
         self._step("look", done, total, "pages")
 
+    def on_commits(self, done: int, total: int) -> None:
+        self._step("history", done, total, "commits")
+
     def on_note(self, message: str) -> None:
         from research.visible_text import one_line
 
@@ -143,7 +146,7 @@ class BarObserver(SilentObserver):
         pages = sum(self._pages.values())
         width = self._progress.console.width
         note = f"{done}/{self._files} files"
-        if width >= _WIDE:
+        if width >= _WIDE and pages:  # source files have none
             note += f"  {pages} pages{self._rate(pages)}"
         name = _short(path, width - _BESIDE_NOTE - max(len(note), _LEAST_NOTE))
         self._progress.update(self._reading, completed=sum(self._bytes.values()), note=note, name=name)

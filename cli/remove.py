@@ -27,6 +27,8 @@ Examples:
   ctx remove old-report.pdf
   ctx remove 'draft-*.pdf' --dry-run
   ctx remove 'draft-*.pdf' --yes
+  ctx remove --code ./src
+  ctx remove --commits ./repository
 """
 
 _MOST_SHOWN = 20  # before the question
@@ -43,11 +45,25 @@ def command(
     ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
+    code: Annotated[
+        bool, typer.Option("--code", help="These are files or folders of source code: all of it is removed.")
+    ] = False,
+    commits: Annotated[
+        bool, typer.Option("--commits", help="These are git repositories: all of their commits are removed.")
+    ] = False,
 ) -> int:
     from cli.output import say
 
     given = common(ctx)
     opened = index_for(given)
+    if code:
+        from cli.code_option import remove_code
+
+        return remove_code(opened.paths.root, doc, as_json=given.as_json, dry_run=dry_run)
+    if commits:
+        from cli.commits_option import remove_commits
+
+        return remove_commits(opened.paths.root, doc, as_json=given.as_json, dry_run=dry_run)
     planned = opened.plan_removal(*doc)
     if dry_run:
         _report(planned.documents, as_json=given.as_json, dry_run=True)

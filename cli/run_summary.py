@@ -21,7 +21,7 @@ def counts_line(summary: IngestSummary, *, without: Collection[str] = ()) -> str
         "unchanged": summary.count("unchanged"),
         "copies": summary.count("copy"),
         "failed": summary.count("failed"),
-        "removed": len(summary.removed),
+        "removed": len(summary.removed) + (len(summary.code.removed) if summary.code else 0),
     }
     return ", ".join(f"{name} {count}" for name, count in counts.items() if count and name not in without)
 

@@ -26,6 +26,9 @@ Examples:
 """
 
 
+_ITEMS = {"code": "code", "commit": "commits", "experience": "experiences", "value": "values"}
+
+
 def command(ctx: typer.Context) -> int:
     from cli.location import locate
     from cli.output import write, write_document
@@ -63,6 +66,10 @@ def _lines(status: Status, chosen_by: str) -> Iterator[tuple[str, str]]:
         yield "memories", f"{status.memories:,}{waiting}"
     if status.sessions:
         yield "sessions", f"{status.sessions:,}, with {amount(status.turns, 'question')}"
+    for kind, count in status.items.items():
+        yield _ITEMS[kind], f"{count:,}"
+    if status.items_without_vectors:
+        yield "to embed", f"{status.items_without_vectors:,} of these"
     yield "size", f"{status.size_bytes / 1e6:,.1f} MB"
     yield "encoder", status.text_encoder or "none yet"
     unseen = f", {amount(status.pages_without_visual, 'page')} not seen yet" if status.pages_without_visual else ""

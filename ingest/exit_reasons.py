@@ -30,7 +30,7 @@ def exit_reason(returncode: int | None, task: Task, said: bytes) -> ExitReason:
         return ExitReason(INTERNAL, reason, trace)
     name = _name(-returncode) if returncode is not None else "it hung while ending"
     if returncode is None or name in _CRASHES:
-        library = "OCR engine" if task == "ocr" else "PDF library"
+        library = {"ocr": "OCR engine", "code": "parser"}.get(task, "PDF library")
         return ExitReason(CRASHED, f"the {library} crashed on it ({name})", trace)
     return ExitReason(KILLED, f"the reading process was killed ({name})")
 

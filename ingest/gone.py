@@ -26,7 +26,7 @@ def find_gone(catalog: Catalog, paths: Sequence[Path]) -> list[str]:
     """The places below the folders among `paths` where documents were. A file that moved within them is not gone."""
     folders = [to_utf8(os.path.normpath(path.absolute())) for path in paths if path.is_dir()]
     known = {path for folder in folders for path in paths_below(catalog, folder)}
-    return sorted(path for path in known if found_at(path) is None and _folder_above(path))
+    return sorted(path for path in known if found_at(path) is None and folder_above(path))
 
 
 def tell_gone(
@@ -39,8 +39,8 @@ def tell_gone(
     summary.gone = find_gone(work.catalog, paths)
     if not prune:
         return
-    above = {path: _folder_above(path) for path in summary.gone}
-    empty = {folder for folder in above.values() if _looks_unmounted(folder, known_folders or {})}
+    above = {path: folder_above(path) for path in summary.gone}
+    empty = {folder for folder in above.values() if looks_unmounted(folder, known_folders or {})}
     summary.empty_folders = sorted(empty)
     for path in (path for path, folder in above.items() if folder not in empty):
         removed = forget_path(work.catalog, path)
@@ -55,7 +55,7 @@ def folders_of(files: Iterable[str]) -> dict[str, Identity]:
     return {folder: identity for folder, identity in found.items() if identity is not None}
 
 
-def _folder_above(path: str) -> str:
+def folder_above(path: str) -> str:
     """The nearest folder above a lost file that is there; empty if a link stands in between that leads nowhere."""
     at = path
     while found_at(at) is None:
@@ -65,7 +65,7 @@ def _folder_above(path: str) -> str:
     return at
 
 
-def _looks_unmounted(folder: str, known: Mapping[str, Identity]) -> bool:
+def looks_unmounted(folder: str, known: Mapping[str, Identity]) -> bool:
     """Whether a folder holds nothing at all, and is not known to have held something itself."""
     real = found_at(folder) or folder
     try:

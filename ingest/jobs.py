@@ -6,13 +6,16 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ingest.serialize import decode_lines, decode_page
 from research.records import Chunk, Line, Page
 from research.store.catalog.failures import INTERNAL
 
-Task = Literal["read", "render", "ocr"]
+if TYPE_CHECKING:
+    from ingest.code.units import Unit
+
+Task = Literal["read", "render", "ocr", "code"]
 
 UNREADABLE = "unreadable"  # the code of a file that cannot be opened or read just now
 NO_SPACE = "no_space"  # the code of a failure that is the disk's and not the document's
@@ -25,7 +28,7 @@ class Job:
     task: Task
     path: Path
     doc_id: str
-    output: Path  # "read": a file to write pages to; "render": a folder for images
+    output: Path  # "read": a file to write pages to; "render": a folder for images; "code": the catalog
     encoder: str = ""  # whose tokens chunks are measured in, as research.encoders.counting names it
     pages: tuple[int, ...] = ()  # "ocr": which pages
     engine: str = "auto"  # "ocr": what reads them
@@ -119,7 +122,30 @@ class DocumentFailed:
     trace: str = ""
 
 
-Event = PageStarted | PageOcrDone | PageFailed | DocumentRead | DocumentRendered | DocumentOcrDone | DocumentFailed
+@dataclass(frozen=True, slots=True)
+class CodeRead:
+    """The pieces of a source file (`ingest.code.units`), or why it was passed over."""
+
+    job: Job
+    sha256: str
+    language: str
+    units: tuple[Unit, ...]
+    passed_over: str
+    has_errors: bool
+    secrets: int  # that were masked
+    cut: bool  # it defines more than is taken
+
+
+Event = (
+    PageStarted
+    | PageOcrDone
+    | PageFailed
+    | DocumentRead
+    | DocumentRendered
+    | DocumentOcrDone
+    | CodeRead
+    | DocumentFailed
+)
 
 
 def event_of(job: Job, message: dict[str, Any]) -> Event:
@@ -134,9 +160,18 @@ def event_of(job: Job, message: dict[str, Any]) -> Event:
         ),
         "rendered": lambda: DocumentRendered(job, tuple(message["pages"])),
         "ocr_done": lambda: DocumentOcrDone(job),
+        "code": lambda: _code_read(job, message),
         "failed": lambda: DocumentFailed(job, message["code"], message["reason"]),
     }
     return makers[message["event"]]()
+
+
+def _code_read(job: Job, message: dict[str, Any]) -> CodeRead:
+    from ingest.code.units import Unit
+
+    units = tuple(Unit.of(fields) for fields in message["units"])
+    told = (message["passed_over"], message["has_errors"], message["secrets"], message["cut"])
+    return CodeRead(job, message["sha256"], message["language"], units, *told)
 
 
 def _bug(job: Job, message: dict[str, Any]) -> PageFailed | DocumentFailed:

@@ -44,6 +44,7 @@ LIMITS: Mapping[Task, Limits] = {
     "read": Limits(60.0, 30.0, 600.0),
     "render": Limits(60.0, 30.0, 900.0),
     "ocr": Limits(60.0, 90.0, 7200.0),
+    "code": Limits(60.0, 60.0, 30.0),
 }
 
 

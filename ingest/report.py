@@ -47,6 +47,18 @@ class PageOutcome:
 
 
 @dataclass
+class CodeCounts:
+    """What a run did with source code."""
+
+    units: int = 0  # pieces of the files that were read
+    embedded: int = 0
+    pending: int = 0  # still without a vector
+    syntax_errors: int = 0  # files that have some; the rest of each is taken
+    secrets: int = 0  # that were masked
+    removed: list[str] = field(default_factory=list)  # files that were gone, where that was asked for
+
+
+@dataclass
 class IngestSummary:
     """The account of a run: every file given to it stands in `files` once."""
 
@@ -71,6 +83,7 @@ class IngestSummary:
     empty_folders: list[str] = field(default_factory=list)  # where it was not done: an unmounted drive looks like that
     seconds: float = 0.0
     interrupted: bool = False
+    code: CodeCounts | None = None  # of a run that took source code
 
     def count(self, result: Result) -> int:
         return Counter(outcome.result for outcome in self.files)[result]
@@ -111,6 +124,7 @@ class IngestSummary:
             "seconds": round(self.seconds, 3),
             "interrupted": self.interrupted,
             "files": [outcome.to_dict() for outcome in self.files],
+            **({} if self.code is None else {"code": asdict(self.code)}),
         }
 
 
@@ -150,6 +164,9 @@ class Observer(Protocol):
     def on_publish(self) -> None:
         """The collections are being brought up to date."""
 
+    def on_commits(self, done: int, total: int) -> None:
+        """New commits of a repository that were read."""
+
 
 class SilentObserver:
     """Hears everything and says nothing."""
@@ -175,3 +192,5 @@ class SilentObserver:
     def on_note(self, message: str) -> None: ...
 
     def on_publish(self) -> None: ...
+
+    def on_commits(self, done: int, total: int) -> None: ...

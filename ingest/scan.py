@@ -7,6 +7,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,7 +65,7 @@ class _Search:
         self._counted: set[tuple[int, int]] = set()  # entered from any of the paths given
 
     def add(self, path: Path) -> None:
-        try:
+        with suppress(OSError):
             if path.is_dir():
                 self._folders.clear()  # a folder given twice, or inside another, is no loop
                 self._walk(path.absolute(), path.resolve())
@@ -72,12 +73,7 @@ class _Search:
             if path.is_file():
                 self._candidates.append((path.absolute(), False))
                 return
-            problem = "neither a file nor a folder" if path.exists() else "no such file or folder"
-            if path.is_symlink() and not path.exists():
-                problem = "the link leads nowhere"
-        except OSError as error:
-            problem = f"cannot be reached ({error.strerror})"
-        raise UsageError(f"{problem}: {to_utf8(path)}", hint="check the spelling of the path")
+        raise path_problem(path) or UsageError(f"no such file or folder: {to_utf8(path)}")
 
     def result(self) -> Scanned:
         """Real files before links to them, so that a file goes by its own name."""
@@ -105,7 +101,7 @@ class _Search:
                     # Hidden files and folders hold caches, version control and our own index, not documents.
                     shown = sorted((e for e in entries if not e.name.startswith(".")), key=lambda entry: entry.name)
             except OSError as error:
-                self._found.unreadable.append((current, f"the folder {_os_reason(error)}"))
+                self._found.unreadable.append((current, f"the folder {os_reason(error)}"))
                 continue
             counts = counts and identity not in self._counted
             self._counted.add(identity)
@@ -135,11 +131,24 @@ class _Search:
                 if is_folder:
                     return False  # what it leads to is found by its own name
         except OSError as error:
-            self._found.unreadable.append((path, _os_reason(error)))
+            self._found.unreadable.append((path, os_reason(error)))
             return False
         if not is_folder:
             self._candidates.append((path, is_link))
         return is_folder
+
+
+def path_problem(path: Path) -> UsageError | None:
+    """What is wrong with a path that was given, if it is neither a file nor a folder."""
+    try:
+        if path.is_dir() or path.is_file():
+            return None
+        problem = "neither a file nor a folder" if path.exists() else "no such file or folder"
+        if path.is_symlink() and not path.exists():
+            problem = "the link leads nowhere"
+    except OSError as error:
+        problem = f"cannot be reached ({error.strerror})"
+    return UsageError(f"{problem}: {to_utf8(path)}", hint="check the spelling of the path")
 
 
 def stamp_of(path: Path) -> FileStamp:
@@ -176,7 +185,7 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _os_reason(error: OSError) -> str:
+def os_reason(error: OSError) -> str:
     return f"cannot be read: {(error.strerror or str(error)).lower()}"
 
 

@@ -49,7 +49,7 @@ class Worker:
         self._engine: OcrEngine | None = None
 
     def run(self, job: dict[str, Any]) -> None:
-        tasks = {"read": self._read, "render": self._render, "ocr": self._ocr}
+        tasks = {"read": self._read, "render": self._render, "ocr": self._ocr, "code": self._code}
         self._send(event="started")
         try:
             report = tasks[job["task"]](Path(os.fsdecode(bytes.fromhex(job["path"]))), job)
@@ -139,6 +139,11 @@ class Worker:
                 lines = encode_lines(Line(read.text, read.box) for read in result.lines)
                 self._send(event="ocr", line=line, lines=lines)
         return {"event": "ocr_done"}
+
+    def _code(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
+        from ingest.code.reading import read_code
+
+        return read_code(path).message()
 
     def _send_ocr_failure(self, failed: OcrFailure) -> None:
         if failed.code == INTERNAL:

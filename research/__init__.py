@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from research.errors import (
         AddressError,
         BusyError,
+        ContextAssemblyError,
         ContextTooLongError,
         CtxError,
         DocumentError,
         EncoderNotAllowed,
         EncoderUnavailable,
         IndexUnusableError,
+        InvalidContextTypeError,
         ModelBusyError,
         ModelError,
         ModelProtocolError,
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from research.filters import Filters
     from research.index import Index
     from research.models import Coverage, LegScore, ResearchContext, SourceDocument
+    from research.sources.assembler import ContextAssembler
+    from research.sources.records import FormattedContext
     from research.store.client import ChromaClient
 
 __version__ = "0.1.0"
@@ -57,6 +61,8 @@ _HOMES = {
     "BusyError": "research.errors",
     "CheckedAnswer": "research.answer.answering",
     "ChromaClient": "research.store.client",
+    "ContextAssembler": "research.sources.assembler",
+    "ContextAssemblyError": "research.errors",
     "ContextBuilder": "research.contract",
     "ContextTooLongError": "research.errors",
     "Coverage": "research.models",
@@ -65,8 +71,10 @@ _HOMES = {
     "EncoderNotAllowed": "research.errors",
     "EncoderUnavailable": "research.errors",
     "Filters": "research.filters",
+    "FormattedContext": "research.sources.records",
     "Index": "research.index",
     "IndexUnusableError": "research.errors",
+    "InvalidContextTypeError": "research.errors",
     "LegScore": "research.models",
     "ModelBusyError": "research.errors",
     "ModelClient": "research.answer.model.client",
@@ -101,6 +109,8 @@ __all__ = [
     "BusyError",
     "CheckedAnswer",
     "ChromaClient",
+    "ContextAssembler",
+    "ContextAssemblyError",
     "ContextBuilder",
     "ContextTooLongError",
     "Coverage",
@@ -109,8 +119,10 @@ __all__ = [
     "EncoderNotAllowed",
     "EncoderUnavailable",
     "Filters",
+    "FormattedContext",
     "Index",
     "IndexUnusableError",
+    "InvalidContextTypeError",
     "LegScore",
     "ModelBusyError",
     "ModelClient",

@@ -2,7 +2,9 @@
 
     CtxError                 1  something failed
     ├── UsageError           2  the call itself is wrong
-    │   └── TurnTooLongError 2  a turn's own words are more than its budget
+    │   ├── TurnTooLongError 2  a turn's own words are more than its budget
+    │   └── ContextAssemblyError 2  context of several sources cannot be assembled as it is asked for
+    │       └── InvalidContextTypeError 2  a type of context that there is not
     ├── NothingFoundError    3  nothing to show: an empty index, no match, no such document
     ├── SomeFilesFailedError 4  the run went through, some files did not
     ├── BusyError            1  another process is writing the index
@@ -76,6 +78,15 @@ class TurnTooLongError(UsageError):
         super().__init__(message, hint=hint)
         self.needed = needed
         self.limit = limit
+
+
+class ContextAssemblyError(UsageError):
+    """Context of several sources cannot be assembled as it is asked for. A source that fails is no such error: the
+    others answer."""
+
+
+class InvalidContextTypeError(ContextAssemblyError):
+    """A type of context that there is not; raised before anything is searched."""
 
 
 class NothingFoundError(CtxError):

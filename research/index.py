@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from research.errors import CtxError, NothingFoundError
+from research.errors import BusyError, CtxError, NothingFoundError
 from research.models import (
     Coverage,
     DocumentOutline,
@@ -41,7 +41,7 @@ from research.store.vectors.index import ChromaIndex, VectorIndex
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
-    from typing import Any
+    from typing import Any, BinaryIO
 
     import numpy as np
     from numpy.typing import NDArray
@@ -52,18 +52,37 @@ if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
     from research.conversation.sessions import Sessions
+    from research.conversation.workers import Workers
     from research.encoders.base import TextEncoder
+    from research.experiences.experiences import Experiences
+    from research.experiences.records import (
+        Experience,
+        ExperienceResults,
+        Imported,
+        ImportedLines,
+        Rebuilt,
+        Value,
+        ValueResults,
+    )
+    from research.experiences.records import Removed as RemovedExperiences
+    from research.experiences.values import Values
     from research.filters import Filters
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
+    from research.search.items import FoundItems
     from research.search.legs import SearchOutcome
     from research.sessions import AskedTurn, RemovedSession, Session
+    from research.sources.assembler import ContextAssembler, Options
     from research.sources.documents import DocumentsSource
+    from research.sources.items import ItemsSource
     from research.sources.memories import MemoriesSource
+    from research.sources.records import FormattedContext
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
+
+S = TypeVar("S", bound="ItemsSource")
 
 
 class Index:
@@ -96,7 +115,10 @@ class Index:
         self._counter: TokenCounter | None = None
         self._memories: Memories | None = None
         self._searched_memories: MemoriesSource | None = None
+        self._workers: dict[str, Workers] = {}
         self._first_encoder: TextEncoder | None = None
+        self._renewing = threading.Lock()
+        self._item_sources: dict[type[ItemsSource], ItemsSource] = {}
 
     @classmethod
     def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Index:
@@ -154,6 +176,24 @@ class Index:
                 self._source = self._source or made
         return self._source
 
+    def item_source(self, kind: type[S]) -> S:
+        """A source of items, of this class, made with the first question to it and kept: what it has read of the
+        catalog is of use to the next."""
+        with self._opening:
+            made = self._item_sources.setdefault(kind, kind(self._own_encoder))
+        assert isinstance(made, kind)
+        return made
+
+    def store_item_vectors(self, found: FoundItems) -> None:
+        """Keep what a question embedded, if nobody else is writing for long: the next one need not."""
+        if found.fresh is not None:
+            from research.store.catalog.item_writes import write_item_vectors
+
+            with suppress(BusyError):
+                write_item_vectors(
+                    self.catalog, found.fresh.encoder, found.fresh.numbers, found.fresh.vectors, short=True
+                )
+
     def refresh(self) -> None:
         """Let go of what was read before, so that the next question sees the index as it is now."""
         with self._opening:
@@ -168,6 +208,7 @@ class Index:
             if self._catalog is not None:
                 self._catalog.close()
             self._catalog = self._memories = self._searched_memories = None
+            self._item_sources = {}
             if collections and self._vectors is not None:
                 self._vectors.close()
                 self._vectors = self._source = None
@@ -342,6 +383,68 @@ class Index:
         coverage = coverage.noting(asked.notes)
         return SearchResults(
             question, results, coverage, found.timings, found.searched, found.rewrites, found.answered_by, confidence
+        )
+
+    def context(
+        self,
+        query: str,
+        types: Sequence[str],
+        *,
+        limit: int = 20,
+        max_tokens: int = 2000,
+        tenant: str = "",
+        soft: bool = False,
+        same_file: bool = True,
+        min_score: float | None = None,
+        counter: TokenCounter | None = None,
+    ) -> FormattedContext:
+        """Context for a question from several sources, as markdown within the token budget: memories (of a tenant),
+        code, experiences, values, commits, documents. `limit` items of each are looked at; those below `min_score` are
+        left out. `soft`: what is chosen by shares may exceed the budget. `same_file`: of code and a commit of one file,
+        the better one is shown. Not to be called where an event loop runs: await `assembler().assemble_context` there.
+        """
+        import asyncio
+
+        from research.sources.assembler import Options
+
+        least = check("min_score", self.settings.min_score if min_score is None else min_score, "min_score")
+        options = Options(soft=soft, same_file=same_file, min_score=least)
+        made = self.assembler(tenant=tenant, options=options, counter=counter)
+        with self._timed("context"):
+            return asyncio.run(made.assemble_context(query, types, limit, max_tokens))
+
+    def premortem(
+        self,
+        domain: str,
+        strategy: str | None = None,
+        *,
+        limit: int = 10,
+        max_tokens: int = 1500,
+        soft: bool = False,
+        counter: TokenCounter | None = None,
+    ) -> FormattedContext:
+        """What went wrong before in a domain, and with a strategy. A domain or strategy that there is not raises
+        UsageError with those there are."""
+        import asyncio
+
+        from research.sources.assembler import Options
+
+        made = self.assembler(options=Options(soft=soft), counter=counter)
+        with self._timed("context"):
+            return asyncio.run(made.get_premortem_context(domain, strategy, limit, max_tokens))
+
+    def assembler(
+        self, *, tenant: str = "", options: Options | None = None, counter: TokenCounter | None = None
+    ) -> ContextAssembler:
+        """What assembles context of this index, for any number of questions at once (seed 002)."""
+        from research.sources.assembler import ContextAssembler
+        from research.sources.searcher import IndexSearcher
+
+        if self.exists:
+            self.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
+        searcher = IndexSearcher(self, tenant=tenant, workers=self._workers)
+        return ContextAssembler(
+            searcher, options=options, counter=counter or self._own_counter(), recorder=self.recorder
         )
 
     def rank(
@@ -603,6 +706,181 @@ class Index:
         still wait."""
         return self._memory().maintain(tenant, seconds=seconds) if self.exists else 0
 
+    def start_experience(
+        self,
+        goal: str,
+        hypothesis: str,
+        action: str,
+        prediction: str,
+        *,
+        domain: str = "other",
+        strategy: str = "other",
+        id: str = "",
+        **more: Any,
+    ) -> Experience:
+        """Begin an experience: what is wanted, what is believed, what is done about it, and what will then happen. With
+        an `outcome` and its `outcome_result` it is closed at once. `more` are further fields of `Experience`. A short
+        write: accepted within a second, also while an ingest runs, or BusyError; durable when it returns."""
+        told = {"goal": goal, "hypothesis": hypothesis, "action": action, "prediction": prediction}
+        return self._experience().start({**told, "domain": domain, "strategy": strategy, "id": id, **more})
+
+    def update_experience(self, experience_id: str, **fields: Any) -> Experience:
+        """Say more or something else of one that is open. Another hypothesis is another iteration."""
+        return self._experience().update(experience_id, fields)
+
+    def close_experience(
+        self,
+        experience_id: str,
+        outcome: str,
+        outcome_result: str,
+        *,
+        surprise: str = "",
+        root_cause: str = "",
+        lesson: str = "",
+        confidence_tier: str = "",
+        **more: Any,
+    ) -> Experience:
+        """Tell the outcome of one that is open: confirmed, falsified or abandoned. From then on it is found. Raises
+        UsageError if it is closed already."""
+        told = {"surprise": surprise, "root_cause": root_cause, "lesson": lesson, "confidence_tier": confidence_tier}
+        return self._experience().close(
+            experience_id, {"outcome": outcome, "outcome_result": outcome_result, **told, **more}
+        )
+
+    def record_experience(self, **fields: Any) -> Experience:
+        """Whatever is told of an experience in one call: a new one, open or closed at once; or, by the `id` of one that
+        is open, what changed, or its outcome."""
+        return self._experience().record(fields)
+
+    def import_experiences(self, records: Iterable[Mapping[str, Any]]) -> Imported:
+        """Take over records as `Experience.to_dict` gives them. The same again changes nothing."""
+        return self._experience().put(records)
+
+    def import_experience_lines(self, stream: BinaryIO) -> ImportedLines:
+        """The same from JSON Lines. A line that cannot be read costs itself alone."""
+        from research.experiences.lines import import_lines, lines_of
+
+        return import_lines(self._experience(), lines_of(stream))
+
+    def experience(self, experience_id: str) -> Experience:
+        """By its id, or the beginning of it where that means one alone. Raises NothingFoundError."""
+        return self._experience().get(experience_id)
+
+    def experiences(
+        self,
+        *,
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int | None = None,
+    ) -> list[Experience]:
+        """Those that a restriction leaves, the newest first; `outcome` may also be "open"."""
+        return self._experience().listed(domain=domain, strategy=strategy, outcome=outcome, limit=limit)
+
+    def remove_experience(self, *experience_ids: str) -> RemovedExperiences:
+        """Remove experiences, from the values that were made of them, too."""
+        return self._experience().remove(experience_ids)
+
+    def search_experiences(
+        self,
+        query: str,
+        *,
+        axis: str = "full",
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int = 10,
+    ) -> ExperienceResults:
+        """Experiences that fit, on one axis: full, strategy, surprise or root_cause. What there is not raises
+        UsageError with the choices."""
+        from research.experiences.records import ExperienceResults
+        from research.sources.experiences import ExperiencesSource
+
+        choices, source = self._experience().choices, self.item_source(ExperiencesSource)
+        if not self.exists:
+            where = source.restriction(None, choices, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
+            return ExperienceResults(query, str(where["axis"]))
+        with self.catalog.snapshot() as reader:
+            where = source.restriction(reader, choices, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
+            found = source.find(reader, query, limit, where=where)
+            results = source.experiences(reader, found)
+        self.store_item_vectors(found)
+        return ExperienceResults(query, str(where["axis"]), results, found.searched, found.without_vectors, found.notes)
+
+    def values(self, *, axis: str | None = None) -> list[Value]:
+        """What experiences have in common, of an axis or of all; the largest clusters first."""
+        from research.experiences.intake import axis_of
+
+        wanted = None if axis is None else axis_of(axis)
+        return self._values().listed(wanted) if self.exists else []
+
+    def value(self, value_id: str) -> Value:
+        """Raises NothingFoundError."""
+        return self._values().get(value_id)
+
+    def rebuild_values(self, *, force: bool = True, seconds: float = 60.0) -> Rebuilt:
+        """Look for values anew; without `force` only where the setting `values_after` says that it is due and
+        scikit-learn is there. Takes seconds, for thousands of experiences more; experiences may be told meanwhile."""
+        from research.experiences.clusters import is_installed
+        from research.experiences.records import Rebuilt
+
+        if not force:
+            if not self.exists:
+                return Rebuilt(False, "there are no experiences")
+            if not is_installed() or not self._values().is_due(self.settings.values_after):
+                return Rebuilt(False, self._values().why_none())
+        self._create_catalog()
+        return self._values().rebuild(seconds=seconds)
+
+    def renew_values(self) -> None:
+        """The same in the background, if it is due: for servers, which have no time to wait for it. What goes wrong is
+        logged."""
+
+        def renew() -> None:
+            from research.observe.log import log_failure
+
+            try:
+                self.rebuild_values(force=False)
+            except Exception as error:  # noqa: BLE001  nobody waits for it
+                log_failure("experiences", "looking for values", error)
+            finally:
+                self._renewing.release()
+
+        if self._renewing.acquire(blocking=False):  # one at a time
+            threading.Thread(target=renew, name="ctx-values", daemon=True).start()
+
+    def search_values(self, query: str, *, axis: str | None = None, limit: int = 10) -> ValueResults:
+        """Values that fit, of one axis or of all."""
+        from research.experiences.intake import axis_of
+        from research.experiences.records import ValueResults
+        from research.sources.values import ValuesSource
+
+        where = None if axis is None else {"axis": axis_of(axis)}
+        if not self.exists:
+            return ValueResults(query)
+        source = self.item_source(ValuesSource)
+        with self.catalog.snapshot() as reader:
+            found = source.find(reader, query, limit, where=where)
+        self.store_item_vectors(found)
+        return ValueResults(query, source.values(found), found.searched, found.notes)
+
+    def embed_experiences(self, *, seconds: float = 10.0) -> int:
+        """Make vectors for experiences that have none, for about so long. How many items still wait; a question embeds
+        what it can in a second."""
+        from research.search.items import FoundItems
+        from research.sources.experiences import ExperiencesSource
+        from research.store.catalog.items import numbers_without_vectors
+
+        if not self.exists:
+            return 0
+        source = self.item_source(ExperiencesSource)
+        with self.catalog.snapshot() as reader:
+            fresh = source.search.embed(reader, seconds)
+        if fresh is not None:
+            self.store_item_vectors(FoundItems(fresh=fresh))
+        with self.catalog.snapshot() as reader:
+            return len(numbers_without_vectors(reader, source.kind, self._own_encoder(reader).name))
+
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
@@ -686,7 +964,7 @@ class Index:
         if self._searched_memories is None:
             from research.sources.memories import MemoriesSource
 
-            made = MemoriesSource(self._memory_encoder)
+            made = MemoriesSource(self._own_encoder)
             with self._opening:
                 self._searched_memories = self._searched_memories or made
         return self._searched_memories
@@ -697,7 +975,21 @@ class Index:
 
         return Sessions(lambda: self.catalog)
 
-    def _memory_encoder(self, reader: Reader) -> TextEncoder:
+    def _experience(self) -> Experiences:
+        from research.experiences.experiences import Experiences
+        from research.experiences.intake import Choices
+
+        choices = Choices.of(self.settings)
+        return Experiences(lambda: self.catalog, lambda: self.exists, self._create_catalog, choices)
+
+    def _values(self) -> Values:
+        from research.experiences.values import Values
+        from research.sources.experiences import ExperiencesSource
+
+        search = self.item_source(ExperiencesSource).search
+        return Values(lambda: self.catalog, search, self._own_encoder)
+
+    def _own_encoder(self, reader: Reader) -> TextEncoder:
         """The index's own; the embedded one where nothing was embedded yet."""
         from research.store.catalog.vectors import encoder_of
 

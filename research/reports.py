@@ -4,8 +4,8 @@ back; and pages that were given up, in words."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from research.records import DocumentInfo
@@ -61,6 +61,8 @@ class Status:
     memories_without_vectors: int = 0  # found by their words only, until the next question embeds them
     sessions: int = 0  # conversations that are kept
     turns: int = 0  # questions in them
+    items: Mapping[str, int] = field(default_factory=dict)  # code, commits, experiences, values: kind → how many
+    items_without_vectors: int = 0
     contacts: tuple[Contact, ...] = ()  # who would hear of a question or a document
     writing: bool = False  # whether a process holds the write lock
     writer_pid: int | None = None  # which one, where it is known

@@ -154,6 +154,11 @@ class Settings:
     redact_allow: tuple[str, ...] = _setting((), separator=",", users_own="it says what may leave")
     # variables (or keyring:NAME, file:PATH) whose values are masked as §§secret(NAME) wherever they would leave
     secrets: tuple[str, ...] = _setting((), separator=",", users_own="it says which of your secrets are read")
+    # domains and strategies of experiences besides our own
+    experience_domains: tuple[str, ...] = _setting((), separator=",")
+    experience_strategies: tuple[str, ...] = _setting((), separator=",")
+    # experiences that come or go until values are looked for anew; 0: only when asked to
+    values_after: int = _setting(20, maximum=1_000_000)
     # folders whose .ctx and ctx.toml are used though somebody else owns or may write them
     safe_folders: tuple[str, ...] = _setting((), separator=os.pathsep, users_own="it says whom to trust")
 

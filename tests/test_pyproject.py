@@ -21,6 +21,7 @@ OTHER_NAMES = {
     "chromadb_rust_bindings": "chromadb",
     "mcp_types": "mcp",  # of exactly its version
     "opentelemetry": "opentelemetry-sdk",
+    "sklearn": "scikit-learn",
 }
 
 

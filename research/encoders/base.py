@@ -51,6 +51,16 @@ def fitting(text: str, encoder: TextEncoder) -> str:
     return text
 
 
+def split_to_fit(text: str, encoder: TextEncoder) -> list[str]:
+    """A text in parts that fit the encoder's window, cut between words and about equally long."""
+    if encoder.count_tokens(text) <= encoder.max_tokens - 2:  # two special tokens
+        return [text]
+    middle = len(text) // 2
+    places = (text.rfind(" ", 1, middle + 1), text.rfind("\n", 1, middle + 1))
+    cut = max(places) if max(places) > middle // 2 else middle
+    return [part for half in (text[:cut], text[cut:]) if half.strip() for part in split_to_fit(half.strip(), encoder)]
+
+
 def usable_cores() -> int:
     """Cores this process may run on; fewer than the machine's under taskset or in a container."""
     if hasattr(os, "sched_getaffinity"):

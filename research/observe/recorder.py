@@ -23,6 +23,7 @@ The stages of a question, as they lie in each other:
                 ├─ fit
                 ├─ render
                 └─ answer       its quotes
+    context ── retrieve, govern, fit      of several sources; so is a premortem
     answer ── write             with a model
 """
 

@@ -14,6 +14,8 @@ from research.observe.prometheus import PrometheusRecorder
 from research.observe.recorder import close_recorder, recorder_for
 from research.service.access import AccessRules
 from research.service.app import create_app
+from research.service.contexts import contexts_router
+from research.service.experiences import experiences_router
 from research.service.guard import Guard
 from research.service.ingest_routes import ingest_router
 from research.service.jobs import JobRunner
@@ -80,8 +82,10 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
         login_router(sessions),
         metrics_router(counts),
         memories_router(service, maker),
+        contexts_router(service),
         ingest_router(jobs, uploads, options),
         web_router(service),
+        experiences_router(service),
     ]
     app = create_app(service, routers, {"/mcp": _mcp(service, start_job, maker)})
     guard = Guard(app, rules=rules, tokens=tokens, sessions=sessions, limits=options.limits)

@@ -2,7 +2,8 @@
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
                       [quotes] [confidence] [check] [half] [parts] [memories] [locomo] [followups] [turn] [redaction]
-                      [batch] [serve] [beside] [--eval FOLDER] [--beside CHECKOUT]
+                      [batch] [serve] [context] [code] [commits] [experiences] [beside] [--eval FOLDER]
+                      [--beside CHECKOUT]
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from tests.bench import (
     beside,
     calibration,
     check,
+    code,
     cold,
+    commits,
     confidence,
+    context,
+    experiences,
     followups,
     growth,
     half_sentences,
@@ -80,6 +85,10 @@ def main() -> int:
         "redaction": lambda: redaction.run(chosen.eval),
         "turn": turn.run,
         "serve": serve.run,
+        "context": lambda: context.run(chosen.keep),
+        "code": code.run,
+        "commits": commits.run,
+        "experiences": experiences.run,
         "beside": lambda: beside.run(chosen.beside),
     }
     if unknown := set(chosen.sections) - sections.keys():

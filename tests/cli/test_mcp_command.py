@@ -31,8 +31,9 @@ from tests.mcp_driving import Driver, agent_of, command, fields_of, text_of, wir
 
 HANDBOOK = "saltmarsh-handbook-2025.pdf"
 LEAVE = "How long is parental leave under the 2025 handbook?"
-READING = ["ask", "search", "get_page", "page_image", "list_documents", "outline"]
+READING = ["ask", "search", "get_page", "page_image", "list_documents", "outline", "assemble_context", "premortem"]
 MEMORY = ["remember", "recall", "build_turn"]
+TELLING = {"remember", "build_turn", "record_experience"}
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +55,9 @@ def test_it_introduces_itself(agent: Driver) -> None:
 
 def test_its_tools_are_described_for_whoever_knows_nothing_else(agent: Driver) -> None:
     tools = agent.do("list_tools").tools
-    assert [tool.name for tool in tools] == [*READING, *MEMORY]
+    assert [tool.name for tool in tools] == [*READING, *MEMORY, "record_experience"]
     for tool in tools:
-        assert tool.annotations.read_only_hint == (tool.name not in {"remember", "build_turn"})
+        assert tool.annotations.read_only_hint == (tool.name not in TELLING)
         assert not tool.annotations.destructive_hint
         assert tool.annotations.open_world_hint is False
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
@@ -66,7 +67,7 @@ def test_its_tools_are_described_for_whoever_knows_nothing_else(agent: Driver) -
         else:
             jsonschema.Draft202012Validator.check_schema(tool.output_schema)
             assert {"text", "note"} <= set(tool.output_schema["properties"])
-            assert ("truncated" in tool.output_schema["properties"]) == (tool.name not in {"remember", "build_turn"})
+            assert ("truncated" in tool.output_schema["properties"]) == (tool.name not in TELLING)
         if "max_tokens" in tool.input_schema["properties"]:
             assert tool.input_schema["properties"]["max_tokens"]["minimum"] == 300
 

@@ -55,6 +55,9 @@ def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
     # Nobody was told anything.
     assert not [name for name in loaded if "memor" in name and name.startswith(("research", "cli"))]
     assert not [name for name in loaded if name.startswith("research.conversation")]
+    # Nobody asked for code, commits or anything else that is kept as items.
+    assert not loaded & {"tree_sitter", "pathspec", "research.search.items", "research.sources.items"}
+    assert not loaded & {"research.store.catalog.items", "research.store.fulltext.item_words"}
     others = {"cli.ingest", "cli.search", "cli.eval", "cli.show", "cli.list", "cli.remove", "cli.status", "cli.doctor"}
     assert not loaded & others
 

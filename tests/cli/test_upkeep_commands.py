@@ -109,6 +109,8 @@ _ARGUMENTS = {
     "outline": ["crisis.pdf"],
     "remember": ["Anna moved to Bonn"],
     "forget": ["mem-0000000000000000", "--yes"],
+    "context": ["housing"],
+    "premortem": ["debugging"],
 }
 # Those that take no --index need none.
 # An agent's client cannot show why a server did not start, so `mcp` starts and its tools tell. `metrics` asks a server,

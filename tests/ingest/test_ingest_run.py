@@ -13,7 +13,7 @@ import pytest
 
 from ingest.jobs import Task
 from ingest.pool import LIMITS, Limits
-from ingest.report import FileOutcome, IngestSummary, Observer, SilentObserver
+from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
 from ingest.run import ingest
 from research.contract import SearchEngine
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
@@ -309,7 +309,8 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
 def test_the_summary_tells_all_it_has() -> None:
     summary = IngestSummary(visual_hint="install it")
     told = summary.to_dict()
-    assert {field.name for field in fields(IngestSummary)} <= set(told)
+    assert {field.name for field in fields(IngestSummary)} - {"code"} <= set(told)
+    assert "code" in IngestSummary(code=CodeCounts()).to_dict(), "of a run that took some"
     assert told["visual_hint"] == "install it"
 
 

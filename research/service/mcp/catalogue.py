@@ -21,6 +21,8 @@ _MOST_PAGE = 10_000_000
 
 INSTRUCTIONS = """\
 ctx searches the user's own documents on this machine and quotes them with citations.
+- Before you begin on a task: `assemble_context` (what memories, code, experiences, commits and documents say to it).
+  When a test or a build fails first: `premortem`.
 - A question about their content: `ask` (passages with citations, within a token budget). To see what is there:
   `list_documents`, `outline`. Many candidates at a glance: `search`. To read on: `get_page` (with `around` for its
   neighbours). A figure, a table, a scan: `page_image`.
@@ -102,7 +104,7 @@ class Tool:
     output: Mapping[str, Any] | None = field(default=None, hash=False)
     is_question: bool = False
     read_only: bool = True
-    needs: Literal["documents", "memories", "turns"] = "documents"
+    needs: Literal["documents", "memories", "turns", "experiences", "context"] = "documents"
 
     @property
     def has_text_in(self) -> bool:

@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.observe.log import log_failure, logger_of
-from research.service.mcp import catalogue, memory_catalogue, resources
+from research.service.mcp import catalogue, contexts, experience, memory_catalogue, resources
 from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
 from research.service.mcp.catalogue import Tool
 from research.service.mcp.clients import product_of, text_in_for
@@ -66,7 +66,8 @@ class _Handlers:
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
-        tools = [*catalogue.READING, *memory_catalogue.MEMORY, *([catalogue.INGEST] if toolbox.ingest else [])]
+        told = [*experience.EXPERIENCES, *([catalogue.INGEST] if toolbox.ingest else [])]
+        tools = [*catalogue.READING, *contexts.CONTEXTS, *memory_catalogue.MEMORY, *told]
         self._tools = {tool.name: tool for tool in tools}
         self._schemas = {tool.name: input_schema(tool.parameters) for tool in tools}
 
@@ -146,10 +147,9 @@ class _Handlers:
         return types.ReadResourceResult(contents=[contents])
 
     def _tools_for(self, ctx: Context) -> dict[str, Tool]:
-        """Only the owner may add documents, whatever was allowed at the start."""
-        if _is_owner(ctx):
-            return self._tools
-        return {tool.name: tool for tool in (*catalogue.READING, *memory_catalogue.MEMORY)}
+        """Only the owner may add documents and experiences, whatever was allowed at the start."""
+        others = [*catalogue.READING, *contexts.CONTEXTS, *memory_catalogue.MEMORY]
+        return self._tools if _is_owner(ctx) else {tool.name: tool for tool in others}
 
     def _described(self, tool: Tool) -> types.Tool:
         words = tool.words

@@ -309,6 +309,58 @@ _STEPS: tuple[str, ...] = (
     );
     CREATE INDEX turn_sources_by_doc ON turn_sources (doc_id);
     """,
+    """
+    -- What is neither a document nor a memory: pieces of code, commits, experiences, values. A parent is what they were
+    -- read from (a file, a repository) or belong to; `stamp` tells whether it is still the one that was read.
+    CREATE TABLE item_parents (
+        kind TEXT NOT NULL,
+        parent TEXT NOT NULL,
+        stamp TEXT NOT NULL,
+        read_at TEXT NOT NULL,
+        metadata TEXT NOT NULL,  -- JSON
+        PRIMARY KEY (kind, parent)
+    ) WITHOUT ROWID;
+
+    -- What is long stands last.
+    CREATE TABLE items (
+        item_no INTEGER PRIMARY KEY,  -- the `seq` it began with, so it is never given twice
+        kind TEXT NOT NULL,
+        parent TEXT NOT NULL,
+        key TEXT NOT NULL,  -- with the kind its lasting name
+        seq INTEGER NOT NULL,  -- of its last change
+        created_at TEXT NOT NULL,
+        length INTEGER NOT NULL,  -- words, as full-text search counts them
+        title_length INTEGER NOT NULL,  -- different ones of its title
+        prior DOUBLE PRECISION NOT NULL,  -- is added to its score, whatever is asked
+        title TEXT NOT NULL,
+        metadata TEXT NOT NULL,  -- JSON
+        words TEXT NOT NULL,  -- it is found by, besides its own
+        embedded TEXT NOT NULL,  -- what encoders see, parts divided by form feeds; empty: title and text
+        text TEXT NOT NULL,
+        FOREIGN KEY (kind, parent) REFERENCES item_parents ON DELETE CASCADE
+    );
+    CREATE UNIQUE INDEX items_by_key ON items (kind, key);
+    CREATE INDEX items_by_parent ON items (kind, parent);
+    CREATE INDEX items_by_kind ON items (kind, seq, length, title_length, prior);  -- all that is read of every item
+    CREATE UNIQUE INDEX items_by_seq ON items (seq);
+
+    CREATE TABLE item_vectors (
+        item_no INTEGER NOT NULL REFERENCES items ON DELETE CASCADE,
+        part INTEGER NOT NULL,
+        encoder TEXT NOT NULL,
+        vector BLOB NOT NULL,  -- float16, little endian
+        PRIMARY KEY (item_no, part)
+    );
+
+    -- SQLite's own. Each word has the sign of its kind before it (fulltext.item_words), so that rare words are counted
+    -- within a kind. rowid is item_no.
+    CREATE VIRTUAL TABLE item_words USING fts5 (
+        title, body, words,
+        tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '.'"
+    );
+    -- SQLite's own.
+    CREATE VIRTUAL TABLE item_vocabulary USING fts5vocab (item_words, row);
+    """,
 )
 
 VERSION = len(_STEPS)

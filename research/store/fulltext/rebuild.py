@@ -1,5 +1,5 @@
-"""SQLite's own: full-text search against the pages and memories it stands for. Does it still agree, and building it
-anew."""
+"""SQLite's own: full-text search against the pages, memories and items it stands for. Does it still agree, and
+building it anew."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Connection, Reader
 from research.store.files.lock import write_lock
 from research.store.fulltext import analyzer
+from research.store.fulltext.item_words import (
+    items_disagree,
+    outdated_items,
+    rebuild_item_words,
+    update_item_words,
+)
 from research.store.fulltext.memory_words import outdated_words, update_words
 from research.store.fulltext.search import ANALYZER, is_outdated
 from research.store.fulltext.write import PageWords, forget_pages, index_name, index_pages, words_of_name
@@ -46,6 +52,7 @@ def rebuild_fulltext(catalog: Catalog) -> int:
             connection.execute("DELETE FROM name_words")
             _index_names(connection)
             update_words(connection)
+            rebuild_item_words(connection)
     finally:
         connection.execute("DROP TABLE temp.analysed")
     return len(ids)
@@ -58,6 +65,7 @@ def fill_fulltext(connection: sqlite3.Connection) -> int:
         _index(connection, list(_analysed(connection, part)))
     _index_names(connection)
     update_words(connection)
+    update_item_words(connection)
     return len(ids)
 
 
@@ -75,6 +83,8 @@ def update_fulltext(catalog: Catalog) -> None:
                 _index(connection, changed)
     with catalog.transaction() as connection:
         update_words(connection)
+    with catalog.transaction() as connection:
+        update_item_words(connection)
     with catalog.transaction() as connection:
         _index_names(connection)
 
@@ -118,7 +128,7 @@ def fulltext_disagrees(reader: Reader) -> bool:
         for part in batched(_page_ids(connection), values=_VALUES):
             if next(_changed(reader, part), None) is not None:
                 return True
-        if next(outdated_words(connection), None) is not None:
+        if next(outdated_words(connection), None) is not None or next(outdated_items(connection), None) is not None:
             return True
         named = connection.execute("SELECT doc_id, word FROM name_words")
         return {(str(row[0]), str(row[1])) for row in named} != _names(connection)
@@ -127,9 +137,9 @@ def fulltext_disagrees(reader: Reader) -> bool:
 
 
 def pages_disagree(reader: Reader) -> bool:
-    """The quick look: whether full-text search holds exactly the pages there are."""
+    """The quick look: whether full-text search holds exactly the pages and items there are."""
     try:
-        return any(
+        return items_disagree(reader.connection) or any(
             reader.connection.execute(f"SELECT 1 FROM ({one} EXCEPT {other}) LIMIT 1").fetchone()
             for one, other in ((_PAGE_IDS, _WORD_IDS), (_WORD_IDS, _PAGE_IDS))
         )
@@ -140,7 +150,8 @@ def pages_disagree(reader: Reader) -> bool:
 def index_is_damaged(catalog: Catalog) -> bool:
     """FTS5's own check of its index against what it stores. Changes nothing, but needs a writable catalog."""
     try:
-        catalog.connection.execute("INSERT INTO page_words (page_words) VALUES ('integrity-check')")
+        for table in ("page_words", "item_words"):
+            catalog.connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
     except sqlite3.DatabaseError:
         return True
     return False

@@ -15,7 +15,7 @@ from research.store.catalog.ledger import STAGES
 from research.store.upkeep import column_checks as columns
 from research.store.upkeep.column_checks import ColumnCheck, count_lines, shown, unpack
 
-REBUILT = frozenset({"page_words", "page_vocabulary", "name_words", "memory_words"})
+REBUILT = frozenset({"page_words", "page_vocabulary", "name_words", "memory_words", "item_words", "item_vocabulary"})
 
 # A page has at most 100,000 characters; this is room for ten times as many bytes and more.
 LARGEST_TEXT = 4 << 20
@@ -38,6 +38,7 @@ _META: dict[str, ColumnCheck] = {
     "analyzer": columns.NOTE,
     "vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
     "page_vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
+    "items_seq": columns.matching("a counter", "[0-9]{1,18}"),
 }
 
 
@@ -185,8 +186,12 @@ def _memory(row: sqlite3.Row, review: _Review) -> str:
     return ""
 
 
-def _memory_vector(row: sqlite3.Row, review: _Review) -> str:
+def _own_vector(row: sqlite3.Row, review: _Review) -> str:
     return unit_problem(row["vector"], min(_LARGEST_DIM, len(row["vector"]) // 2))
+
+
+def _item(row: sqlite3.Row, review: _Review) -> str:
+    return "" if row["item_no"] <= row["seq"] else "an item is numbered after its last change"
 
 
 def unit_problem(blob: bytes, dim: int) -> str:
@@ -334,7 +339,7 @@ TABLES: dict[str, Table] = {
     ),
     "memory_vectors": Table(
         {"tenant": columns.WHO, "memory_no": columns.KEY, "encoder": columns.ENCODER, "vector": columns.BLOB},
-        _memory_vector,
+        _own_vector,
     ),
     "memory_facts": Table(
         {"tenant": columns.WHO, "fact": columns.NOTE, "memory_no": columns.KEY, "value": columns.NOTE}
@@ -374,6 +379,38 @@ TABLES: dict[str, Table] = {
             "quotes": columns.WARNINGS,
         }
     ),
+    "item_parents": Table(
+        {
+            "kind": columns.ITEM_KIND,
+            "parent": columns.ITEM_KEY,
+            "stamp": columns.NOTE,
+            "read_at": columns.TIME,
+            "metadata": columns.METADATA,
+        }
+    ),
+    "items": Table(
+        {
+            "item_no": columns.KEY,
+            "kind": columns.ITEM_KIND,
+            "parent": columns.ITEM_KEY,
+            "key": columns.ITEM_KEY,
+            "seq": columns.KEY,
+            "created_at": columns.TIME,
+            "length": columns.COUNT,
+            "title_length": columns.COUNT,
+            "prior": columns.ColumnCheck("a number from -1 to 1", lambda n: type(n) in (int, float) and -1 <= n <= 1),
+            "title": columns.NOTE,
+            "metadata": columns.METADATA,
+            "words": columns.NOTE,
+            "embedded": columns.NOTE,
+            "text": columns.NOTE,
+        },
+        _item,
+    ),
+    "item_vectors": Table(
+        {"item_no": columns.KEY, "part": columns.COUNT, "encoder": columns.ENCODER, "vector": columns.BLOB},
+        _own_vector,
+    ),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.
@@ -389,7 +426,7 @@ _TOGETHER: tuple[tuple[str, str], ...] = (
             f" COALESCE((SELECT CAST(value AS BIGINT) FROM meta WHERE key = '{table}_seq'), 0)",
             f"{table} holds number {{0}}, which was never given out",
         )
-        for table in ("vectors", "page_vectors")
+        for table in ("vectors", "page_vectors", "items")
     ),
     (
         "SELECT MAX(m.seq) FROM memories m JOIN memory_tenants t ON t.tenant = m.tenant AND m.seq > t.last_seq"

@@ -6,12 +6,14 @@ import os
 import shlex
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from research.errors import CHECK, DAMAGED, MEND, CtxError
 from research.reports import Check, places, remedy
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.failures import given_up
+from research.store.catalog.item_keys import count_of_parents
 from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, unfinished
 from research.store.files.lock import is_locked
 from research.store.files.paths import IndexPaths
@@ -22,6 +24,7 @@ from research.store.vectors.generations import state_of
 
 FIX = "ctx doctor --fix"
 _SHOWN_UPLOADS = 3
+_SHOWN_REPOSITORIES = 5
 
 
 def check_index(paths: IndexPaths, named_encoders: Sequence[str] = (), timeout: int = 0) -> list[Check]:
@@ -42,6 +45,7 @@ def check_index(paths: IndexPaths, named_encoders: Sequence[str] = (), timeout: 
         "consistency": _consistency,
         "files": _files,
         "uploads": _uploads,
+        "commits": _commits,
     }
     for name, check in checks.items():
         found += guarded(name, lambda check=check: _with_catalog(paths, check))  # type: ignore[misc]
@@ -186,6 +190,18 @@ def _given_up(catalog: Catalog) -> Iterator[Check]:
         yield Check("given up", "warning", f"{places(found)}: {reasons}", remedy(found))
     else:
         yield Check("given up", "ok", "no page was given up")
+
+
+def _commits(catalog: Catalog) -> Iterator[Check]:
+    """Nothing where there are none."""
+    counts = count_of_parents(catalog, "commit")
+    gone = [name for name in counts if not Path(name).is_dir()]
+    for name in gone[:_SHOWN_REPOSITORIES]:
+        remedy = f"ctx remove --commits {shlex.quote(name)}"
+        yield Check("commits", "warning", f"the repository {name} is gone; its commits are still found", remedy)
+    if counts and not gone:
+        read = f"{sum(counts.values()):,} of {len(counts)} {'repository' if len(counts) == 1 else 'repositories'}"
+        yield Check("commits", "ok", f"{read}, all where they were")
 
 
 def _files(catalog: Catalog) -> Iterator[Check]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, NoReturn
 
+from research.store.catalog.items import KINDS, LONGEST_KEY
 from research.store.catalog.tags import is_tag
 
 LARGEST = 2**63 - 1  # SQLite's
@@ -161,6 +162,11 @@ def _is_who(value: Any) -> bool:
     return type(value) is str and len(value) <= _LONGEST_WHO and value == value.strip() and not _BREAKS.search(value)
 
 
+def _is_item_key(value: Any) -> bool:
+    """A path with a name in it, an id: what a person or a program can give back to us."""
+    return type(value) is str and 0 < len(value) <= LONGEST_KEY and "\0" not in value
+
+
 def _is_metadata(value: Any) -> bool:
     return isinstance(_json(value, LONGEST_NOTE), dict)
 
@@ -187,6 +193,8 @@ WARNINGS = ColumnCheck("a JSON list of texts", _is_warnings)
 BOX = ColumnCheck("a box on a page", _is_box)
 REGIONS = ColumnCheck("a list of places on a page", _is_regions)
 WHO = ColumnCheck("a name on one line", _is_who)
+ITEM_KIND = one_of("a kind of items", frozenset(KINDS))
+ITEM_KEY = ColumnCheck("the name of an item", _is_item_key)
 METADATA = ColumnCheck("a JSON object", _is_metadata)
 SHARE = ColumnCheck("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
 MAYBE_KEY = ColumnCheck("a row's number, or nothing", lambda value: value is None or KEY.holds(value))

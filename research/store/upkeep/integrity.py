@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from research.store.catalog import failures
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.experience_removal import values_of_nobody
+from research.store.catalog.item_writes import remove_numbers
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
 from research.store.catalog.session_turns import leave_sessions, lost_documents
 from research.store.catalog.vectors import dim_of
@@ -127,6 +129,22 @@ def check_sessions(catalog: Catalog) -> Iterator[Problem]:
         yield Problem("sessions", message, lambda opened: _leave_sessions(opened, lost))
 
 
+def check_item_vectors(catalog: Catalog) -> Iterator[Problem]:
+    rows = catalog.connection.execute("SELECT item_no, vector FROM item_vectors")
+    bad = sorted({int(row[0]) for row in rows if unit_problem(row[1], len(row[1]) // 2)})
+    if bad:
+        message = f"the vectors of {len(bad)} items have the wrong length"
+        yield Problem("items", message, lambda opened: _drop_item_vectors(opened, bad))
+
+
+def check_values_of_experiences(catalog: Catalog) -> Iterator[Problem]:
+    """A value is a sentence of an experience, and is removed with it."""
+    strangers = values_of_nobody(catalog.connection)
+    if strangers:
+        message = f"{len(strangers)} values quote experiences that are gone"
+        yield Problem("items", message, lambda opened: _drop_items(opened, strangers))
+
+
 def check_values(catalog: Catalog) -> Iterator[Problem]:
     """Every value looked at as restore does: what is found here keeps a backup from being made."""
     problem = next(validate_catalog(catalog.connection), None)
@@ -209,6 +227,7 @@ QUICK: tuple[IntegrityCheck, ...] = (
     check_images,
     check_memories,
     check_sessions,
+    check_values_of_experiences,
     check_fulltext,
     check_leftovers,
 )
@@ -222,6 +241,8 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_memories,
     check_memory_vectors,
     check_sessions,
+    check_item_vectors,
+    check_values_of_experiences,
     check_values,
     check_ledger,
     check_given_up,
@@ -294,6 +315,17 @@ def _drop_memory_vectors(catalog: Catalog, rows: list[tuple[str, int]]) -> None:
 def _leave_sessions(catalog: Catalog, doc_ids: list[str]) -> None:
     with catalog.transaction() as connection:
         leave_sessions(connection, doc_ids)
+
+
+def _drop_items(catalog: Catalog, numbers: list[int]) -> None:
+    with catalog.transaction() as connection:
+        remove_numbers(connection, numbers)
+
+
+def _drop_item_vectors(catalog: Catalog, numbers: list[int]) -> None:
+    """The next question makes them anew."""
+    with catalog.transaction() as connection:
+        connection.executemany("DELETE FROM item_vectors WHERE item_no = ?", [(number,) for number in numbers])
 
 
 def _read_again(connection: sqlite3.Connection, rows: list[tuple[str, int]]) -> None:

@@ -77,8 +77,9 @@ def _check_place(paths: IndexPaths, *, force: bool) -> bool:
         return False
     try:
         with Catalog(paths) as catalog:
-            documents, memories = catalog.connection.execute(
-                "SELECT (SELECT COUNT(*) FROM documents), (SELECT COUNT(*) FROM memories)"
+            documents, memories, experiences, items = catalog.connection.execute(
+                "SELECT (SELECT COUNT(*) FROM documents), (SELECT COUNT(*) FROM memories),"
+                " (SELECT COUNT(*) FROM item_parents WHERE kind = 'experience'), (SELECT COUNT(*) FROM items)"
             ).fetchone()
     except NewerIndexError:
         raise
@@ -88,8 +89,14 @@ def _check_place(paths: IndexPaths, *, force: bool) -> bool:
                 f"there is a damaged index at {paths.root}", hint="replace it with --force; its catalog is kept aside"
             ) from error
         return True
-    if (documents or memories) and not force:
-        held = f"{documents} documents" if documents or not memories else f"{memories} memories"
+    counts = {
+        "documents": documents,
+        "memories": memories,
+        "experiences": experiences,
+        "items of code and history": items,
+    }
+    if any(counts.values()) and not force:
+        held = next(f"{count} {what}" for what, count in counts.items() if count)
         raise UsageError(
             f"the index {paths.root} holds {held}",
             hint="replace them with --force, or restore elsewhere with --index DIR",

@@ -12,6 +12,7 @@ from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import given_up
+from research.store.catalog.items import count_items, count_parents, count_without_vectors
 from research.store.catalog.ledger import STAGE_OCR, count_for_ocr, unfinished
 from research.store.catalog.memories import count_memories
 from research.store.catalog.pages import totals
@@ -55,6 +56,8 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
             memories_without_vectors=unseen,
             sessions=sessions,
             turns=turns,
+            items=_count_items(catalog),
+            items_without_vectors=count_without_vectors(catalog),
             writing=writing,
             writer_pid=writer,
         )
@@ -91,3 +94,9 @@ def _not_allowed(catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
         except EncoderNotAllowed:
             found.append(name.removeprefix(f"{page_vectors.REGIONS}:"))
     return tuple(dict.fromkeys(found))
+
+
+def _count_items(catalog: Catalog) -> dict[str, int]:
+    """Kind → how many. Of experiences themselves, and not of the axes that each is found by; also of open ones."""
+    experiences = count_parents(catalog, "experience")
+    return count_items(catalog) | ({"experience": experiences} if experiences else {})

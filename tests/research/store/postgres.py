@@ -26,6 +26,7 @@ from research.store.files.paths import IndexPaths
 
 # What full text is to the statements that are not its own: a table that has a page's words or has not.
 _FULL_TEXT = "CREATE TABLE page_words (rowid BIGINT PRIMARY KEY, body TEXT NOT NULL, section TEXT NOT NULL)"
+_ITEM_WORDS = "CREATE TABLE item_words (rowid BIGINT PRIMARY KEY, title TEXT, body TEXT, words TEXT)"
 
 
 @contextmanager
@@ -81,7 +82,7 @@ class PostgresCatalog:
         self.paths = paths
         self._connection = psycopg.connect(address, autocommit=True)
         self.connection = _Connection(self._connection)
-        for statement in (*schema.statements("postgresql"), _FULL_TEXT):
+        for statement in (*schema.statements("postgresql"), _FULL_TEXT, _ITEM_WORDS):
             self._connection.execute(statement.encode())
 
     @contextmanager

@@ -16,11 +16,21 @@ from memory_making import tell, told
 from research.encoders.visual.packing import pack
 from research.records import FailedPage, Line, Page
 from research.sessions import AskedTurn, CitedPage
-from research.store.catalog import failures, memory_removal, memory_writes, page_vectors, schema, session_turns, tags
+from research.store.catalog import (
+    failures,
+    item_writes,
+    memory_removal,
+    memory_writes,
+    page_vectors,
+    schema,
+    session_turns,
+    tags,
+)
 from research.store.catalog.catalog import SCHEMA_VERSION, Catalog
 from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import FailedFile
+from research.store.catalog.items import NewItem
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
@@ -28,11 +38,15 @@ from research.store.upkeep.backup import backup
 from research.store.upkeep.catalog_checks import REBUILT, TABLES
 from research.store.upkeep.restore import restore
 
-# What tells of the index, of files that are no documents and of memories stays when a document goes.
+# What tells of the index, of files that are no documents, of memories and of items stays when a document goes.
 OF_MEMORIES = {
     "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_facts", "memory_sources", "memory_feedback",
 }  # fmt: skip
-OF_NO_DOCUMENT = {"meta", "failed_files", "turns", *OF_MEMORIES}
+OF_ITEMS = {"item_parents", "items", "item_vectors", "item_words", "item_vocabulary"}
+OF_NO_DOCUMENT = {"meta", "failed_files", "turns", *OF_MEMORIES, *OF_ITEMS}
+
+
+VOCABULARIES = {"page_vocabulary", "item_vocabulary"}  # what FTS5 tells of its own
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
@@ -65,6 +79,7 @@ def _fill(making: Making) -> None:
     failures.record_file(making.catalog, FailedFile("/docs/bad.pdf", "ab" * 32, 1, "timeout", "slow"))
     _remember(making)
     _ask(making, info.doc_id)
+    _write_code(making)
 
 
 def _ask(making: Making, doc_id: str) -> None:
@@ -72,6 +87,12 @@ def _ask(making: Making, doc_id: str) -> None:
     turn = AskedTurn("Where?", "Where? walrus", (cited,), "It is here [1].", "tiny", "2026-01-02T00:00:00+00:00")
     with making.catalog.transaction() as connection:
         assert session_turns.add_turn(connection, "anna", "thesis", turn) == 1
+
+
+def _write_code(making: Making) -> None:
+    items = [NewItem("/src/a.py#swim", "swim", "def swim(): ...", metadata={"language": "python"}, words="water")]
+    item_writes.put_items(making.catalog, "code", "/src/a.py", "1", items)
+    item_writes.write_item_vectors(making.catalog, "made-up", [1], unit_rows(1).astype(np.float32))
 
 
 def _remember(making: Making) -> None:
@@ -110,7 +131,7 @@ def test_it_is_in_a_backup(filled: Making, tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path / "restored")
     restore(paths, tmp_path / "backup.zip")
     with Catalog(paths) as restored:
-        for table in _tables(filled.catalog.connection) - {"meta", "page_vocabulary", "memory_tenants"}:
+        for table in _tables(filled.catalog.connection) - {"meta", "memory_tenants"} - VOCABULARIES:
             assert _rows(restored, table) == _rows(filled.catalog, table), table
         [(tenant, version, last_seq)], [before] = (_rows(each, "memory_tenants") for each in (restored, filled.catalog))
         assert (tenant, last_seq) == (before[0], before[2])
@@ -154,10 +175,15 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     left = {table for table in TABLES if _count(filled.catalog, table)}
     assert left == OF_NO_DOCUMENT - REBUILT
     connection.execute("DELETE FROM memory_tenants")
+    connection.execute("DELETE FROM item_parents")
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
-    assert {table for table in TABLES if _count(filled.catalog, table)} == OF_NO_DOCUMENT - OF_MEMORIES
+    assert {table for table in TABLES if _count(filled.catalog, table)} == {"meta", "failed_files"}
+    (problem,) = integrity.check_fulltext(filled.catalog)
+    assert problem.fix is not None
+    problem.fix(filled.catalog)
+    assert not _count(filled.catalog, "item_words")
 
 
 def test_a_removed_document_is_gone_from_it(filled: Making) -> None:
@@ -175,3 +201,9 @@ def test_a_forgotten_memory_is_gone_from_it(filled: Making) -> None:
         assert memory_removal.forget(connection, "anna", [1, 2]) == ["first", "summary"]
     left = {table for table in _tables(filled.catalog.connection) if _count(filled.catalog, table)}
     assert left & OF_MEMORIES == set()
+
+
+def test_removed_items_are_gone_from_it(filled: Making) -> None:
+    assert item_writes.remove_parents(filled.catalog, "code", ["/src/a.py"]) == 1
+    left = {table for table in _tables(filled.catalog.connection) if _count(filled.catalog, table)}
+    assert left & OF_ITEMS == set()

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experience_history import experience
 from index_making import DIM, JPEG, WEBP, chunks_of, stamp
+from item_history import code
 from memory_making import tell, told
 from numpy.typing import NDArray
 from postgres import PostgresCatalog, running_server
@@ -85,6 +87,8 @@ def test_they_agree_on_everything(catalogs: list[Any]) -> None:
         _move,
         _publish,
         _see,
+        code,
+        experience,
         _look_after,
     ):
         told = [step(catalog) for catalog in catalogs]

@@ -1,0 +1,83 @@
+"""ctx context: what memories, code, experiences, values, commits and documents say to a question, as markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.context_view import BudgetOption, LimitOption, SoftOption, show
+from cli.options import QuestionArgument, ScoreOption, common, settings_for
+
+if TYPE_CHECKING:
+    from cli.options import Common
+    from research.index import Index
+
+DETAILS = """
+Each type of source gets a section and a share of the token budget (experiences and documents 3, code and commits 2,
+values and memories 1); what one does not need flows on to the others. No item takes more than a quarter of its source's
+share: what is cut says where the rest is. What two sources say alike is shown once. The budget holds exactly, unless
+--soft lets what was chosen exceed it.
+
+A source that fails is named on stderr, and the others answer. If nothing is found, it exits with 3.
+"""
+
+EPILOG = """
+\b
+Examples:
+  ctx context "retry of failed uploads"
+  ctx context "retry of failed uploads" --types code,commits,experiences --max-tokens 4000
+  ctx context "how do we deploy" --types memories,documents --limit 5
+  ctx context "retry of failed uploads" --json | jq -r '.items[] | "\\(.source) \\(.ref)"'
+  ctx context "retry of failed uploads" | llm "What should I know before I change this?"
+"""
+
+TypesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--types",
+        metavar="A,B",
+        help="Which sources: memories, code, experiences, values, commits, documents. Default: all.",
+    ),
+]
+
+
+def command(
+    ctx: typer.Context,
+    *,
+    question: QuestionArgument,
+    types: TypesOption = None,
+    limit: LimitOption = 20,
+    max_tokens: BudgetOption = 2000,
+    min_score: ScoreOption = None,
+    same_file: Annotated[
+        bool,
+        typer.Option("--same-file/--both", help="Of code and a commit of one file show the better one, or both."),
+    ] = True,
+    soft: SoftOption = False,
+) -> int:
+    from cli.options import opened, read_question
+    from research.sources.records import CONTEXT_TYPES
+
+    given = common(ctx)
+    wanted = CONTEXT_TYPES if types is None else [each.strip() for each in types.split(",") if each.strip()]
+    asked = read_question(question, quiet=given.quiet)
+    with opened(settings_for(given, min_score=min_score)) as index:
+        if "documents" in wanted:
+            _prepare(index, given)
+        found = index.context(
+            asked, wanted, limit=limit, max_tokens=max_tokens, soft=soft, same_file=same_file, min_score=min_score
+        )
+    return show("context", {"query": asked, "types": list(wanted)}, found, given)
+
+
+def _prepare(index: Index, given: Common) -> None:
+    """Documents are brought up to date before they are asked; without any, the others answer."""
+    from contextlib import suppress
+
+    from cli.options import tell
+    from research.errors import NothingFoundError
+
+    if index.exists:
+        with suppress(NothingFoundError):
+            tell(index.prepare(), given)

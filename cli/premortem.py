@@ -1,0 +1,46 @@
+"""ctx premortem: what went wrong before in a domain, told before risky work."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.context_view import BudgetOption, LimitOption, SoftOption, show
+from cli.options import common, settings_for
+
+DETAILS = """
+For the moment a test or a build fails for the first time: past failures of the domain, what a strategy has brought,
+what nobody expected, root causes, and the values that experiences share. The sections share the token budget evenly,
+and what one does not need flows on. A domain or strategy that there is not is told with those there are; where nothing
+is known of it, it exits with 3.
+"""
+
+EPILOG = """
+\b
+Examples:
+  ctx premortem debugging
+  ctx premortem debugging --strategy systematic-elimination
+  ctx premortem performance --max-tokens 800 --limit 5
+  ctx premortem debugging --json | jq -r '.markdown'
+  pytest -q || ctx premortem debugging --quiet
+"""
+
+
+def command(
+    ctx: typer.Context,
+    *,
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="debugging, feature, testing, performance …")],
+    strategy: Annotated[
+        str | None, typer.Option("--strategy", metavar="S", help="Also what this strategy has brought so far.")
+    ] = None,
+    limit: LimitOption = 10,
+    max_tokens: BudgetOption = 1500,
+    soft: SoftOption = False,
+) -> int:
+    from cli.options import opened
+
+    given = common(ctx)
+    with opened(settings_for(given)) as index:
+        found = index.premortem(domain, strategy, limit=limit, max_tokens=max_tokens, soft=soft)
+    return show("premortem", {"domain": domain, "strategy": strategy}, found, given)

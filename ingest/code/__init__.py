@@ -1,0 +1,1 @@
+"""Source files become pieces of code: functions, classes and methods, each an item of the index."""

@@ -1,0 +1,230 @@
+"""What a file defines, from its tree: functions, classes and methods with their full names, calls and imports.
+
+A tree of a file with syntax errors has all that could be recognised around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ingest.code.languages import grammar
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+CLASSES = frozenset({"class", "struct", "interface", "trait", "enum", "type"})
+_SCOPES = frozenset({"scope", "owner_scope"})
+_KINDS = frozenset({"function", "method", "macro"}) | CLASSES | _SCOPES
+# What stands around a definition and belongs to it: decorators, `export`, `template <…>`, `const f =`.
+_WRAPPERS = frozenset(
+    {
+        "decorated_definition",
+        "export_statement",
+        "template_declaration",
+        "lexical_declaration",
+        "variable_declaration",
+        "expression_statement",
+    }
+)
+_MOST_CALLS = 40
+_MOST_DEFINITIONS = 5000  # of a file; what has more was not written by people
+_LONGEST_NAME = 200
+_DEEPEST = 12  # names in a full name
+
+
+@dataclass(slots=True)
+class Definition:
+    """One thing that a file defines, by its bytes in the file."""
+
+    kind: str
+    name: str
+    start: int  # with what stands around it
+    end: int
+    own_start: int  # where it begins itself
+    body_start: int  # -1 without a body
+    body_end: int
+    first_row: int
+    last_row: int
+    comment_start: int  # where the comment above it begins; `start` without one
+    owner: str = ""
+    parent: Definition | None = None
+    calls: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def is_class(self) -> bool:
+        return self.kind in CLASSES
+
+    @property
+    def is_scope(self) -> bool:
+        return self.kind in _SCOPES
+
+    @property
+    def names(self) -> list[str]:
+        """From the outermost inwards."""
+        own = [self.owner, self.name] if self.owner else [self.name]
+        return own if self.parent is None else [*self.parent.names, *own]
+
+    @property
+    def qualified_name(self) -> str:
+        return ".".join(self.names[-_DEEPEST:])
+
+    @property
+    def unit_type(self) -> str:
+        if self.kind == "function" and (self.owner or _holds_methods(self.parent)):
+            return "method"
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A file taken apart."""
+
+    definitions: Sequence[Definition]  # in the order of the file, outer ones first
+    imports: Sequence[tuple[int, int]]
+    quoted: Sequence[tuple[int, int]]  # strings and comments
+    has_errors: bool
+    cut: bool  # it defines more than is taken
+
+
+def parse(source: bytes, language: str) -> Parsed:
+    from tree_sitter import Parser, QueryCursor
+
+    loaded, query = grammar(language)
+    root = Parser(loaded).parse(source).root_node
+    found: dict[tuple[int, int, str], Definition] = {}
+    calls: list[tuple[int, str]] = []
+    imports: list[tuple[int, int]] = []
+    quoted: list[tuple[int, int]] = []
+    for _, captures in QueryCursor(query).matches(root):
+        kind = next((name for name in captures if name in _KINDS), "")
+        if kind:
+            made = _definition(kind, captures)
+            if made is not None:
+                found.setdefault((made.start, made.end, made.name), made)
+        calls += [(node.start_byte, _text(node)) for node in captures.get("call", ())]
+        imports += [(node.start_byte, node.end_byte) for node in captures.get("import", ())]
+        for name in ("string", "comment"):
+            quoted += [(node.start_byte, node.end_byte) for node in captures.get(name, ())]
+    ordered = sorted(found.values(), key=lambda each: (each.start, -each.end))
+    definitions = ordered[:_MOST_DEFINITIONS]
+    _nest(definitions, sorted(calls))
+    return Parsed(definitions, sorted(imports), sorted(quoted), root.has_error, cut=len(ordered) > len(definitions))
+
+
+def _definition(kind: str, captures: dict[str, list[Node]]) -> Definition | None:
+    [node, *_] = captures[kind]
+    owner, name = _named(captures)
+    if not name:
+        return None
+    body = _body(node)
+    outer = node
+    while outer.parent is not None and outer.parent.type in _WRAPPERS and outer.parent.parent is not None:
+        outer = outer.parent
+    return Definition(
+        kind=kind,
+        name=name,
+        owner=owner,
+        start=outer.start_byte,
+        end=outer.end_byte,
+        own_start=_own_start(node),
+        body_start=body.start_byte if body else -1,
+        body_end=body.end_byte if body else -1,
+        first_row=outer.start_point[0],
+        last_row=outer.end_point[0],
+        comment_start=_comment_start(outer),
+    )
+
+
+def _own_start(node: Node) -> int:
+    """Of `const f = …` the beginning is that of `const`."""
+    parent = node.parent
+    return parent.start_byte if parent is not None and parent.type.endswith("_declaration") else node.start_byte
+
+
+def _named(captures: dict[str, list[Node]]) -> tuple[str, str]:
+    """What a definition is of, if it stands outside of it, and its name."""
+    if "declarator" in captures:
+        written = _declared(captures["declarator"][0])
+        owner, _, name = written.rpartition("::")
+        return owner.replace("::", ".")[-_LONGEST_NAME:], name[:_LONGEST_NAME]
+    owner = _text(captures["owner"][0]) if "owner" in captures else ""
+    name = _text(captures["name"][0]).strip("\"'`#") if "name" in captures else ""
+    return owner[:_LONGEST_NAME], name[:_LONGEST_NAME]
+
+
+def _declared(node: Node) -> str:
+    """The name that C hides behind pointers and brackets: `static char *(*name(int))[3]`."""
+    at: Node | None = node
+    for _ in range(40):
+        if at is None or at.child_count == 0 or at.type in ("qualified_identifier", "operator_name", "destructor_name"):
+            break
+        at = at.child_by_field_name("declarator") or next(
+            (child for child in at.named_children if child.type.endswith(("declarator", "identifier"))), None
+        )
+    return "" if at is None else "".join(_text(at).split())
+
+
+def _body(node: Node) -> Node | None:
+    body = node.child_by_field_name("body")
+    if body is None:
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        body = None if value is None else value.child_by_field_name("body")
+    return body
+
+
+def _comment_start(node: Node) -> int:
+    """Where the comments and attributes right above begin; no empty line may stand between."""
+    start, row, before = node.start_byte, node.start_point[0], node.prev_sibling
+    while before is not None and ("comment" in before.type or before.type == "attribute_item"):
+        # A comment's end may be the line break after it.
+        ends = before.end_point[0] - (before.end_point[1] == 0)
+        if ends < row - 1 or _shares_line(before):
+            break
+        start, row, before = before.start_byte, before.start_point[0], before.prev_sibling
+    return start
+
+
+def _shares_line(comment: Node) -> bool:
+    """One behind a statement tells of that."""
+    before = comment.prev_sibling
+    return before is not None and before.end_point[0] == comment.start_point[0] and before.end_point[1] > 0
+
+
+def _nest(definitions: Sequence[Definition], calls: Sequence[tuple[int, str]]) -> None:
+    """Give each its parent, and each call to what it stands in."""
+    stack: list[Definition] = []
+    waiting = iter(calls)
+    call = next(waiting, None)
+    for each in [*definitions, None]:
+        while call is not None and (each is None or call[0] < each.start):
+            _note_call(stack, *call)
+            call = next(waiting, None)
+        if each is None:
+            break
+        while stack and stack[-1].end < each.end:
+            stack.pop()
+        each.parent = next(iter(_inside(stack, each.start)), None)
+        stack.append(each)
+
+
+def _note_call(stack: list[Definition], at: int, name: str) -> None:
+    for each in _inside(stack, at):
+        if not each.is_class and len(each.calls) < _MOST_CALLS:
+            each.calls[name[:_LONGEST_NAME]] = None
+
+
+def _inside(stack: list[Definition], at: int) -> Iterator[Definition]:
+    """Those that a place is in, the innermost first."""
+    while stack and stack[-1].end <= at:
+        stack.pop()
+    yield from (each for each in reversed(stack) if each.start <= at < each.end)
+
+
+def _holds_methods(parent: Definition | None) -> bool:
+    return parent is not None and (parent.is_class or parent.kind == "owner_scope")
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")

@@ -1,0 +1,102 @@
+"""A piece of code as an item of the index: what it is found by, what an encoder sees of it, and what is told of it.
+
+The encoder sees a name and a beginning, as two texts with vectors of their own: measured, the name in whole words with
+its class is worth half of what the code says, and code beyond the first lines adds nothing (tests/bench/RETRIEVAL.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ingest.code.definitions import CLASSES
+from ingest.code.spelling import SPELLED, apart, spelled
+from ingest.code.units import Unit
+from research.store.catalog.items import PART, NewItem
+
+# The outline of a class has something of every question to its methods, and a module of every one to the file.
+_CLASSES = -0.05
+_PRIORS = {"module": -0.2}
+_SEEN = 500  # characters of code that an encoder sees: about 150 tokens
+_ANNOTATION = re.compile(r":\s*\"?[A-Z][A-Za-z\[\], .\"|]*(?=[,)=])")
+_DOCSTRING_SEEN = 300
+_MARKS = "\"'/*#! \t"  # around lines of a docstring or comment
+_LONGEST_WORDS = 4_000
+_MOST_CALLS, _MOST_IMPORTS = 40, 20
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """Where a file is: its whole path, and how its project calls it."""
+
+    path: str
+    file_path: str
+    language: str
+    modified_at: str
+
+    @property
+    def words(self) -> str:
+        """Of the path, without the ending."""
+        stem = self.file_path.rsplit(".", 1)[0]
+        return apart(stem.removesuffix("__init__"))
+
+
+def items_of(units: Iterable[Unit], place: FilePlace) -> Iterator[NewItem]:
+    """Each under a key of its own: what a file defines twice under one name is counted."""
+    seen: Counter[str] = Counter()
+    for unit in units:
+        name = "" if unit.type == "module" else unit.qualified_name
+        seen[name] += 1
+        part = name if seen[name] == 1 else f"{name}@{seen[name]}"
+        yield _item(unit, place, f"{place.path}#{part}" if part else place.path)
+
+
+def _item(unit: Unit, place: FilePlace, key: str) -> NewItem:
+    return NewItem(
+        key=key,
+        title=unit.name,
+        text=unit.text,
+        created_at=place.modified_at,
+        metadata={
+            "file_path": place.file_path,
+            "start_line": unit.start_line,
+            "end_line": unit.end_line,
+            "language": place.language,
+            "qualified_name": unit.qualified_name,
+            "name": unit.name,
+            "unit_type": unit.type,
+            "signature": unit.signature,
+            "docstring": unit.docstring,
+            "calls": list(unit.calls[:_MOST_CALLS]),
+            "imports": list(unit.imports[:_MOST_IMPORTS]),
+        },
+        words=_words(unit, place),
+        embedded=f"{_name(unit, place)}{PART}{_seen(unit, place)}",
+        prior=_PRIORS.get(unit.type, _CLASSES if unit.type in CLASSES else 0.0),
+    )
+
+
+def _words(unit: Unit, place: FilePlace) -> str:
+    """Where it stands, and its name in whole words where it is written in short ones."""
+    above = apart(unit.qualified_name.rpartition(".")[0])
+    short = [SPELLED[word] for word in apart(unit.qualified_name).split() if word in SPELLED]
+    special = spelled(unit.name) if unit.name.startswith("__") else ""
+    return " ".join(filter(None, (above, place.words, *short, special)))[:_LONGEST_WORDS]
+
+
+def _name(unit: Unit, place: FilePlace) -> str:
+    """What it is called in whole words, with its class, or without one the file."""
+    above = unit.qualified_name.split(".")[:-1] if unit.type not in ("module", "text") else []
+    around = spelled(" ".join(above)) if above else spelled(place.words.rsplit(" ", 1)[-1] if place.words else "")
+    return f"{around} {spelled(unit.name)}".strip()[:_SEEN] or unit.name
+
+
+def _seen(unit: Unit, place: FilePlace) -> str:
+    """Name, docstring, and the beginning of the code without it and without types."""
+    told = f"{' '.join(unit.docstring.split())[:_DOCSTRING_SEEN]}\n" if unit.docstring else ""
+    said = {line.strip(_MARKS) for line in unit.docstring.split("\n")}
+    lines = (line.strip() for line in _ANNOTATION.sub("", unit.text[: 4 * _LONGEST_WORDS]).split("\n"))
+    body = "\n".join(line for line in lines if line and line.strip(_MARKS) not in said)
+    return f"{_name(unit, place)}\n{told}{body}"[: _SEEN + len(told)]

@@ -1,0 +1,264 @@
+"""A run: source files → pieces → the catalog → vectors.
+
+Only files that changed are read, each in a process apart. A file's pieces are put in place of those it had in one
+transaction, and can be found by their words from then on; pieces that stayed the same keep their vectors. Stopped
+anywhere, the next run goes on there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ingest.code.gone import settle_gone
+from ingest.code.items import FilePlace, items_of
+from ingest.code.languages import check_installed
+from ingest.code.walk import Found, SourceFile, find_code, no_code
+from ingest.encoder import RunEncoder
+from ingest.jobs import CodeRead, DocumentFailed, Job, Task
+from ingest.pool import LIMITS, Limits, Pool
+from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
+from ingest.run import HasPaths
+from ingest.scan import to_utf8
+from ingest.stages.items import embed_items, encoder_for_items
+from research.encoders.base import usable_cores
+from research.encoders.registry import DEFAULT
+from research.errors import unusable
+from research.settings import Settings
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.failures import KILLED
+from research.store.catalog.item_writes import ParentItems, put_parents, remove_parents
+from research.store.catalog.items import ItemParent, count_parents, item_parents, numbers_without_vectors
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+
+KIND = "code"
+READER = 1
+"""To be raised whenever files would be read otherwise: all are then read again."""
+
+_ITEMS_AT_ONCE, _FILES_AT_ONCE = 128, 64  # of a transaction: short writes wait for it to end
+
+
+@dataclass
+class _Run:
+    catalog: Catalog
+    observer: Observer
+    encoder: RunEncoder
+    summary: IngestSummary = field(default_factory=lambda: IngestSummary(code=CodeCounts()))
+    waiting: list[tuple[ParentItems, FileOutcome]] = field(default_factory=list)  # read, and not written yet
+
+    @property
+    def counts(self) -> CodeCounts:
+        assert self.summary.code is not None
+        return self.summary.code
+
+
+def ingest_code(
+    index: HasPaths | IndexPaths,
+    paths: str | Path | Iterable[str | Path],
+    *,
+    settings: Settings | None = None,
+    observer: Observer | None = None,
+    wait: float = 0.0,
+    follow_links: bool = False,
+    retry: bool = False,
+    prune: bool = False,
+    limits: Mapping[Task, Limits] = LIMITS,
+) -> IngestSummary:
+    """Bring source code into an index: functions, classes and methods of the files in `paths`.
+
+    Arguments and outcome are those of `ingest`; `summary.code` counts pieces. A file that fails never stops the others.
+    Raises CtxError with the line to type if the extra `code` is not installed.
+    """
+    started = time.monotonic()
+    check_installed()
+    where = index if isinstance(index, IndexPaths) else index.paths
+    settings = settings or getattr(index, "settings", None) or Settings()
+    told = observer or SilentObserver()
+    given = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    found = find_code(given, follow_links=follow_links)
+    if found.empty and not (where.exists and _knows(where, given)):
+        raise no_code(given, found)
+    with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
+        run = _Run(catalog, told, encoder_for_items(catalog, settings, told, "code"))
+        try:
+            _report_walk(run, found)
+            known = _known(catalog, given, found.files)
+            _read(run, found.files, known, limits, retry=retry)
+            settle_gone(catalog, given, found, known, summary=run.summary, prune=prune)
+            run.counts.embedded = embed_items(catalog, KIND, run.encoder, told.on_embed)
+        except KeyboardInterrupt:
+            run.summary.interrupted = True
+        except OSError as error:
+            catalog.check_in_place()
+            raise unusable("the index cannot be written", error) from error
+        run.counts.pending = len(numbers_without_vectors(catalog, KIND, run.encoder.name))
+    run.summary.seconds = time.monotonic() - started
+    return run.summary
+
+
+def remove_paths(
+    index: HasPaths | IndexPaths, paths: Sequence[Path], *, wait: float = 0.0
+) -> list[tuple[str, int, int]]:
+    """Take the code of files and folders out of an index, whether these are still there or not; they are not touched.
+    Of each path how many files and pieces were removed."""
+    where = index if isinstance(index, IndexPaths) else index.paths
+    if not where.exists:
+        raise where.nothing_found()
+    removed: list[tuple[str, int, int]] = []
+    with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
+        for path in paths:
+            parents = [parent.parent for parent in item_parents(catalog, KIND, below=_stored(path))]
+            parts = [parents[start : start + _FILES_AT_ONCE] for start in range(0, len(parents), _FILES_AT_ONCE)]
+            removed.append((_stored(path), len(parents), sum(remove_parents(catalog, KIND, part) for part in parts)))
+    return removed
+
+
+def _knows(paths: IndexPaths, given: Sequence[Path]) -> bool:
+    with Catalog(paths) as catalog:
+        return any(count_parents(catalog, KIND, below=_stored(path)) for path in given)
+
+
+def _known(catalog: Catalog, given: Sequence[Path], files: Sequence[SourceFile]) -> dict[str, ItemParent]:
+    """What was read before of these paths, and of files that links lead to."""
+    folders = {_stored(path) for path in given}
+    folders |= {os.path.dirname(to_utf8(file.path)) for file in files}  # noqa: PTH120
+    tops = [each for each in folders if not any(str(above) in folders for above in Path(each).parents)]
+    return {parent.parent: parent for top in tops for parent in item_parents(catalog, KIND, below=top)}
+
+
+def _stored(path: Path) -> str:
+    return to_utf8(os.path.normpath(path.absolute()))
+
+
+def _report_walk(run: _Run, found: Found) -> None:
+    run.summary.links_not_followed += map(to_utf8, found.external_links)
+    run.summary.dangling_links += map(to_utf8, found.dangling_links)
+    for path, reason in found.unreadable:
+        _finish(run, FileOutcome(to_utf8(path), "failed", code="unreadable", reason=reason))
+    _tell_passed_over(run, found)
+
+
+def _tell_passed_over(run: _Run, found: Found) -> None:
+    kinds = sorted(found.passed_over.items(), key=lambda kind: (-kind[1], kind[0]))
+    run.summary.passed_over = {to_utf8(what): count for what, count in kinds}
+
+
+def _read(
+    run: _Run,
+    files: Sequence[SourceFile],
+    known: Mapping[str, ItemParent],
+    limits: Mapping[Task, Limits],
+    *,
+    retry: bool,
+) -> None:
+    """Settle what is known, read the rest; every file is accounted for."""
+    to_read: dict[Path, SourceFile] = {}
+    for file in files:
+        outcome = _settled(run, file, known.get(to_utf8(file.path)), retry=retry)
+        if outcome is None:
+            to_read[Path(file.path)] = file
+        elif outcome.result != "copy":
+            _finish(run, outcome)
+    if not to_read:
+        return
+    run.observer.on_plan(len(to_read), sum(int(file.stamp.split(":")[0]) for file in to_read.values()))
+    output = run.catalog.paths.catalog
+    jobs = (Job("code", path, "", output, DEFAULT) for path in to_read)
+    with Pool(min(usable_cores(), len(to_read)), limits) as pool, run.encoder.loading():
+        for event in pool.run(jobs):
+            file = to_read[event.job.path]
+            before = known.get(to_utf8(file.path))
+            if isinstance(event, CodeRead):
+                _take(run, file, event, before)
+            elif isinstance(event, DocumentFailed):
+                _fail(run, file, event, before)
+    _write(run)
+
+
+def _settled(run: _Run, file: SourceFile, before: ItemParent | None, *, retry: bool) -> FileOutcome | None:
+    """What became of a file that is as it was; None if it must be read."""
+    if before is None or before.stamp != _stamp(file):
+        return None
+    if reason := before.metadata.get("passed_over"):
+        _pass_over(run, str(reason))
+        return FileOutcome(before.parent, "copy")  # of no interest to anybody
+    if code := before.metadata.get("failed"):
+        if retry or (code == KILLED and int(before.metadata.get("tries", 1)) < 2):
+            return None
+        reason = f"{before.metadata.get('reason', '')}, in an earlier run; it was not tried again"
+        return FileOutcome(before.parent, "failed", code=str(code), reason=reason)
+    return FileOutcome(before.parent, "unchanged")
+
+
+def _take(run: _Run, file: SourceFile, event: CodeRead, before: ItemParent | None) -> None:
+    """Keep what was read until enough is there for a transaction."""
+    name = to_utf8(file.path)
+    metadata = {"sha256": event.sha256, "language": event.language, "root": to_utf8(file.root)}
+    if event.passed_over:
+        _pass_over(run, event.passed_over)
+        metadata["passed_over"] = event.passed_over
+    run.counts.units += len(event.units)
+    run.counts.syntax_errors += event.has_errors
+    run.counts.secrets += event.secrets
+    warnings = ("it defines more than is taken of one file",) if event.cut else ()
+    items = list(items_of(event.units, _place(file, name)))
+    same = before is not None and before.metadata == metadata and before.stamp.endswith(f":{READER}")
+    result = "unchanged" if same else "added" if before is None else "replaced"
+    outcome = FileOutcome(name, result, warnings=warnings)  # type: ignore[arg-type]
+    run.waiting.append((ParentItems(name, _stamp(file), items, metadata), outcome))
+    if len(run.waiting) >= _FILES_AT_ONCE or sum(len(each.items) for each, _ in run.waiting) >= _ITEMS_AT_ONCE:
+        _write(run)
+
+
+def _fail(run: _Run, file: SourceFile, event: DocumentFailed, before: ItemParent | None) -> None:
+    """Noted with the file, so that it is not waited for in every run; what was read of it before is out of date."""
+    name = to_utf8(file.path)
+    tries = event.tries + (int(before.metadata.get("tries", 0)) if before and before.stamp == _stamp(file) else 0)
+    metadata = {"failed": event.code, "reason": event.reason, "tries": tries}
+    outcome = FileOutcome(name, "failed", code=event.code, reason=event.reason)
+    run.waiting.append((ParentItems(name, _stamp(file), [], metadata), outcome))
+
+
+def _write(run: _Run) -> None:
+    waiting, run.waiting = run.waiting, []
+    for part in _parts(waiting):
+        put_parents(run.catalog, KIND, [parent for parent, _ in part])
+    for parent, outcome in waiting:
+        if "passed_over" not in parent.metadata:
+            _finish(run, outcome)
+
+
+def _parts(waiting: Sequence[tuple[ParentItems, FileOutcome]]) -> Iterator[list[tuple[ParentItems, FileOutcome]]]:
+    """As many as one transaction takes; a file of many pieces is one by itself."""
+    part: list[tuple[ParentItems, FileOutcome]] = []
+    for each in waiting:
+        if part and sum(len(parent.items) for parent, _ in [*part, each]) > 2 * _ITEMS_AT_ONCE:
+            yield part
+            part = []
+        part.append(each)
+    if part:
+        yield part
+
+
+def _place(file: SourceFile, name: str) -> FilePlace:
+    modified = int(file.stamp.split(":")[1]) / 1e9
+    at = datetime.fromtimestamp(min(max(modified, 0.0), 32_503_680_000.0), UTC).isoformat(timespec="seconds")
+    return FilePlace(name, to_utf8(file.file_path), file.language, at)
+
+
+def _stamp(file: SourceFile) -> str:
+    return f"{file.stamp}:{READER}"
+
+
+def _pass_over(run: _Run, reason: str) -> None:
+    run.summary.passed_over[reason] = run.summary.passed_over.get(reason, 0) + 1
+
+
+def _finish(run: _Run, outcome: FileOutcome) -> None:
+    run.summary.files.append(outcome)
+    run.observer.on_file(outcome)

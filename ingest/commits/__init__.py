@@ -1,0 +1,1 @@
+"""Commits of git repositories into an index. `run.ingest_commits` does it."""

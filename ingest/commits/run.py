@@ -1,0 +1,196 @@
+"""A run: the commits of repositories → the catalog → vectors.
+
+Only what is new is read, the newest first, some hundred commits a transaction; each can be found by its words from
+then on. Commits that no branch leads to any more go. Stopped anywhere, the next run goes on there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from ingest.commits.embed import choose_encoder, count_pending, embed_commits
+from ingest.commits.history import Commit, reachable, read_commits
+from ingest.commits.items import KIND, commit_items, redactor
+from ingest.commits.report import CommitsSummary, RepositoryOutcome
+from ingest.commits.repository import Repository, find_repository
+from ingest.report import Observer, SilentObserver
+from ingest.run import HasPaths
+from ingest.scan import to_utf8
+from research.errors import CtxError, DocumentError, unusable
+from research.settings import Settings
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.item_keys import count_of_parents, keys_of_parent
+from research.store.catalog.item_writes import Written, add_items, remove_items, remove_parents
+from research.store.catalog.items import known_keys
+from research.store.files.lock import write_lock
+from research.store.files.paths import IndexPaths
+
+_A_TRANSACTION = 256  # commits: a second of work, all that a kill can cost
+_REMOVED_AT_ONCE = 2000
+
+T = TypeVar("T")
+
+
+def ingest_commits(
+    index: HasPaths | IndexPaths,
+    repositories: str | Path | Iterable[str | Path],
+    *,
+    settings: Settings | None = None,
+    observer: Observer | None = None,
+    wait: float = 0.0,
+    prune: bool = False,
+) -> CommitsSummary:
+    """Bring the history of git repositories into an index: of each what HEAD and the local branches lead to.
+
+    A repository that cannot be read never stops the others: it stands in the summary with the reason; alone, it raises
+    CtxError. `prune`: the
+    commits of one that is gone are removed. `wait`: seconds to wait for another writer, -1 for ever. Ctrl-C ends it in
+    good order, with `interrupted` set.
+    """
+    started = time.monotonic()
+    where = index if isinstance(index, IndexPaths) else index.paths
+    settings = settings or getattr(index, "settings", None) or Settings()
+    told = observer or SilentObserver()
+    given = [Path(each) for each in ([repositories] if isinstance(repositories, str | Path) else repositories)]
+    found = [(path, _locate(path)) for path in given]
+    errors = [each for _, each in found if isinstance(each, CtxError)]
+    if len(errors) == len(found) and errors and not where.exists:
+        raise errors[0]  # no index is made for nothing
+    summary = CommitsSummary()
+    with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
+        encoder = choose_encoder(catalog, settings, told)
+        try:
+            for path, repository in found:
+                outcome = _take(catalog, path, repository, told, prune=prune)
+                if outcome.result == "failed" and len(found) == 1:
+                    raise (type(errors[0]) if errors else CtxError)(outcome.reason, hint=outcome.hint)
+                summary.repositories.append(outcome)
+            summary.embedded = embed_commits(catalog, encoder, told)
+        except KeyboardInterrupt:
+            summary.interrupted = True
+        except OSError as error:
+            catalog.check_in_place()
+            raise unusable("the index cannot be written", error) from error
+        summary.pending = count_pending(catalog, encoder)
+    summary.seconds = time.monotonic() - started
+    return summary
+
+
+def remove_repositories(index: HasPaths | IndexPaths, paths: Sequence[Path], *, wait: float = 0.0) -> CommitsSummary:
+    """Take the commits of repositories out of an index, whether these are still there or not; they are not touched."""
+    where = index if isinstance(index, IndexPaths) else index.paths
+    summary = CommitsSummary()
+    with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
+        for path in paths:
+            names = _known_names(catalog, path)
+            shown = to_utf8(str(path))
+            if names:
+                removed = remove_parents(catalog, KIND, names)
+                outcome = RepositoryOutcome(shown, "removed", names[0], removed=removed)
+            else:
+                known = ", ".join(count_of_parents(catalog, KIND)) or "none"
+                reason = f"no commits of {shown} are in the index"
+                outcome = RepositoryOutcome(shown, "failed", reason=reason, hint=f"repositories that are: {known}")
+            summary.repositories.append(outcome)
+    return summary
+
+
+def _locate(path: Path) -> Repository | CtxError:
+    try:
+        return find_repository(path)
+    except CtxError as error:
+        return error
+
+
+def _take(
+    catalog: Catalog, path: Path, found: Repository | CtxError, observer: Observer, *, prune: bool
+) -> RepositoryOutcome:
+    shown = to_utf8(str(path))
+    try:
+        if isinstance(found, Repository):
+            return _read(catalog, RepositoryOutcome(shown, "read", found.name), found, observer)
+    except DocumentError as error:  # git hangs
+        return RepositoryOutcome(shown, "failed", reason=error.message, hint=error.hint)
+    names = _known_names(catalog, path) if not _is_there(path) else []
+    if names and prune:
+        return RepositoryOutcome(shown, "removed", names[0], removed=remove_parents(catalog, KIND, names))
+    hint = f"to remove its commits from the index: ctx ingest --commits {shown} --prune" if names else found.hint
+    return RepositoryOutcome(shown, "failed", reason=found.message, hint=hint)
+
+
+def _read(
+    catalog: Catalog, outcome: RepositoryOutcome, repository: Repository, observer: Observer
+) -> RepositoryOutcome:
+    with repository.borrowed() as git:
+        found = reachable(git, repository.tips)
+        there = known_keys(catalog, KIND, found.shas)
+        new = [sha for sha in found.shas if sha not in there]
+        before = set(keys_of_parent(catalog, KIND, repository.name))
+        written, read, damaged = Written(), 0, 0
+        observer.on_commits(0, len(new))
+        for commits in _batches(read_commits(git, new), _A_TRANSACTION):
+            written += _write(catalog, repository, outcome.path, commits, stamp="")
+            read += len(commits)
+            damaged += sum(commit.damaged for commit in commits)
+            observer.on_commits(min(read, len(new)), len(new))
+    # Where git could not follow all of the history, what it did not come to may well be there.
+    gone = [] if found.problem else sorted(before.difference(found.shas))
+    for start in range(0, len(gone), _REMOVED_AT_ONCE):
+        remove_items(catalog, KIND, gone[start : start + _REMOVED_AT_ONCE])
+    stamp = hashlib.sha256("\n".join(repository.tips).encode()).hexdigest()
+    _write(catalog, repository, outcome.path, [], stamp=stamp)
+    return replace(
+        outcome,
+        commits=len(before) - len(gone) + written.added,
+        added=written.added,
+        removed=len(gone),
+        elsewhere=len(there.difference(before)) + written.elsewhere,
+        damaged=damaged,
+        unreadable=len(new) - read,
+        notes=tuple(_notes(repository, found.problem, damaged, len(new) - read)),
+    )
+
+
+def _write(catalog: Catalog, repository: Repository, path: str, commits: Sequence[Commit], *, stamp: str) -> Written:
+    metadata = {"path": os.path.realpath(path).encode("utf-8", "replace").decode(), "shallow": bool(repository.shallow)}
+    return add_items(catalog, KIND, repository.name, stamp, commit_items(commits, redactor()), metadata=metadata)
+
+
+def _notes(repository: Repository, problem: str, damaged: int, unreadable: int) -> Iterator[str]:
+    if not repository.tips:
+        yield "it has no commits yet"
+    if repository.shallow:
+        yield "it is a shallow clone: earlier history is not in it (git fetch --unshallow brings it)"
+    if problem:
+        yield f"git cannot follow all of its history ({problem}); what was in the index already is kept"
+    if damaged:
+        yield f"{damaged:,} commits were taken without their changes, which git cannot show"
+    if unreadable:
+        yield f"{unreadable:,} commits cannot be read and were left out; check it with: git fsck"
+
+
+def _known_names(catalog: Catalog, path: Path) -> list[str]:
+    """The repositories in the index that a path means, gone as it may be."""
+    real = os.path.realpath(path).encode("utf-8", "replace").decode()
+    own = {real, str(Path(real) / ".git")}
+    with suppress(CtxError):  # gone, or no longer one
+        own.add(find_repository(path).name)
+    return [name for name in count_of_parents(catalog, KIND) if name in own]
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something of a repository is: a damaged one is not one that is gone."""
+    return (path / ".git").exists() or (path / "HEAD").exists()
+
+
+def _batches(items: Iterator[T], size: int) -> Iterator[list[T]]:
+    while batch := list(islice(items, size)):
+        yield batch

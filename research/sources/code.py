@@ -1,0 +1,74 @@
+"""Code as a source: functions, classes and methods, found by what they are called and by what they do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from research.models import Item, Ref
+from research.search.items import FoundItem, Ranking
+from research.sources.items import ItemsSource
+from research.store.catalog.item_keys import count_of_parents
+from research.store.catalog.items import StoredItem, find_item, find_items_ending, item_parents
+from research.store.fulltext.item_words import WordWeights
+
+if TYPE_CHECKING:
+    from research.store.catalog.reader import Reader
+
+# Measured on docstrings of packages as questions (tests/bench/code.py, RETRIEVAL.md), where it lies flat around these
+# numbers: the first sentence of a function's docstring, which is not indexed then, finds the function.
+RANKING = Ranking(
+    words=WordWeights(title=4.0, body=1.0, words=2.0),
+    k1=1.0,
+    b=0.6,
+    vectors=1.2,
+    heading=0.5,
+    title=0.2,
+    hybrid=(2.95, 1.4, -5.05),
+    lexical=(4.35, 1.3, -3.65),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTree:
+    """A folder whose source code is in the index."""
+
+    root: str  # the repository, else the folder that was given
+    files: int
+    units: int
+
+
+def trees_of(reader: Reader) -> list[CodeTree]:
+    """By name."""
+    counts = count_of_parents(reader, CodeSource.kind)
+    found: dict[str, list[int]] = {}
+    for parent in item_parents(reader, CodeSource.kind):
+        if counts[parent.parent]:
+            found.setdefault(str(parent.metadata.get("root", "")), []).append(counts[parent.parent])
+    return [CodeTree(root, len(units), sum(units)) for root, units in sorted(found.items())]
+
+
+class CodeSource(ItemsSource):
+    name = "code"
+    kind = "code"
+    ranking = RANKING
+
+    def item(self, found: FoundItem) -> Item:
+        return replace(super().item(found), title=str(found.item.metadata["qualified_name"]))
+
+    def ref(self, found: FoundItem) -> Ref:
+        return code_ref(found.item)
+
+    def get(self, reader: Reader, ref: str) -> StoredItem | None:
+        """By a ref as it is told, or by the end of one: `code:src/dates.py#parse`, if only one piece ends so."""
+        key = ref.removeprefix(f"{self.kind}:")
+        found = find_item(reader, self.kind, key)
+        if found is None:
+            ending = find_items_ending(reader, self.kind, f"/{key.lstrip('/')}", 2)
+            found = ending[0] if len(ending) == 1 else None
+        return found
+
+
+def code_ref(item: StoredItem) -> Ref:
+    """`code:<path>#<qualified name>`; what stands outside of all definitions has the file's own."""
+    return Ref("code", item.parent, item.key[len(item.parent) + 1 :])

@@ -1,0 +1,35 @@
+"""Commits as a source: what was changed before, by whom and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from research.search.items import Ranking
+from research.sources.items import ItemsSource
+from research.store.catalog.item_keys import count_of_parents
+
+if TYPE_CHECKING:
+    from research.store.catalog.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryInfo:
+    """A repository whose commits are in the index."""
+
+    repository: str  # the folder in which git keeps it
+    commits: int
+
+
+def repositories_of(reader: Reader) -> list[RepositoryInfo]:
+    """By name."""
+    return [RepositoryInfo(name, count) for name, count in count_of_parents(reader, CommitsSource.kind).items()]
+
+
+class CommitsSource(ItemsSource):
+    """A commit is found by its message, its first line above all, by the paths it touched, the functions its hunks lie
+    in, and the words of its lines."""
+
+    name = "commits"
+    kind = "commit"
+    ranking = Ranking(vectors=0.3, hybrid=(5.3, 1.8, -3.0), lexical=(5.25, 1.85, -2.45))

@@ -1,0 +1,25 @@
+"""Values as a source: what many experiences have in common."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from research.experiences.records import FoundValue
+from research.experiences.values import VALUES, value_of
+from research.models import Item
+from research.search.items import FoundItem, FoundItems, Ranking
+from research.sources.items import ItemsSource
+
+
+class ValuesSource(ItemsSource):
+    name = "values"
+    kind = VALUES
+    ranking = Ranking(vectors=1.0, hybrid=(8.0, 1.8, -4.2), lexical=(12.0, 1.3, -2.6))  # as experiences are
+
+    def values(self, found: FoundItems) -> list[FoundValue]:
+        """What was found, whole."""
+        return [FoundValue(value_of(each.item), each.score, each.total, each.parts) for each in found.items]
+
+    def item(self, found: FoundItem) -> Item:
+        item = super().item(found)
+        return replace(item, metadata={name: value for name, value in item.metadata.items() if name != "experience"})

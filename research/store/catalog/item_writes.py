@@ -1,0 +1,338 @@
+"""Writing items. All of a parent's items are replaced in one transaction: they are there as they were, or as they are.
+
+An item that stays what it was keeps its number and its vectors, so a file in which one function changed is embedded
+for one function. Words are analysed before a transaction begins, which takes most of the time: short writes wait for a
+transaction to end.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from research.errors import UsageError
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.items import KINDS, LONGEST_KEY, LONGEST_TEXT, NewItem, parts_of
+from research.store.catalog.meta import reserve_sequence
+from research.store.catalog.pages import batched, placeholders
+from research.store.fulltext.item_words import ItemWords, forget_items, index_items
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class ParentItems:
+    """A parent with all of its items, to be put in place of those it had. `before`: only if its stamp is still this,
+    or, if empty, if it is not there. `needs`: only if these parents are there, by their kind. Else it stays as it is,
+    and `Written.outdated` counts it."""
+
+    parent: str
+    stamp: str
+    items: Sequence[NewItem]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    before: str | None = None
+    needs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of items."""
+
+    added: int = 0
+    changed: int = 0  # in any way; whether they are embedded again is another question
+    kept: int = 0
+    removed: int = 0
+    elsewhere: int = 0  # left out: another parent has an item of that key
+    outdated: int = 0  # parents that were left as they are, because something had changed
+
+    def __add__(self, other: Written) -> Written:
+        return Written(
+            self.added + other.added,
+            self.changed + other.changed,
+            self.kept + other.kept,
+            self.removed + other.removed,
+            self.elsewhere + other.elsewhere,
+            self.outdated + other.outdated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An item as its row has it."""
+
+    key: str
+    title: str
+    text: str
+    words: str
+    embedded: str
+    created_at: str
+    metadata: str
+    prior: float
+    analysed: ItemWords
+
+    @property
+    def searched(self) -> tuple[str, str, str]:
+        return self.title, self.text, self.words
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return parts_of(self.title, self.text, self.embedded)
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """An item that is in the catalog."""
+
+    item_no: int
+    searched: tuple[str, str, str]
+    parts: tuple[str, ...]
+    rest: tuple[str, str, str, float]  # created_at, metadata, embedded, prior
+
+
+def put_items(
+    catalog: Catalog,
+    kind: str,
+    parent: str,
+    stamp: str,
+    items: Iterable[NewItem],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    short: bool = False,
+) -> Written:
+    """All items of a parent, in place of those it had, in one transaction. `short`: as a short write beside whoever
+    holds the write lock, accepted within a second or BusyError; without it the caller holds that lock."""
+    return put_parents(catalog, kind, [ParentItems(parent, stamp, list(items), metadata or {})], short=short)
+
+
+def put_parents(catalog: Catalog, kind: str, parents: Sequence[ParentItems], *, short: bool = False) -> Written:
+    """The same of several parents, together in one transaction; the caller sees to it that they are few."""
+    return _write(catalog, kind, parents, short=short, replace=True)
+
+
+def add_items(
+    catalog: Catalog,
+    kind: str,
+    parent: str,
+    stamp: str,
+    items: Iterable[NewItem],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    short: bool = False,
+) -> Written:
+    """More items of a parent, or others in place of those with their keys; all others stay. For parents of many items,
+    a part in each transaction."""
+    given = [ParentItems(parent, stamp, list(items), metadata or {})]
+    return _write(catalog, kind, given, short=short, replace=False)
+
+
+def remove_items(catalog: Catalog, kind: str, keys: Sequence[str], *, short: bool = False, erase: bool = False) -> int:
+    """Some items of parents that stay. How many there were. `erase`: overwritten in the file, as what a person tells
+    to forget must be; only with `short`."""
+    gone = 0
+    with _transaction(catalog, short=short, erase=erase) as connection:
+        for part in batched(list(dict.fromkeys(keys))):
+            query = f"SELECT item_no FROM items WHERE kind = ? AND key IN ({placeholders(part)})"
+            gone += remove_numbers(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
+    return gone
+
+
+def remove_parents(
+    catalog: Catalog, kind: str, parents: Sequence[str], *, short: bool = False, erase: bool = False
+) -> int:
+    """Parents with all their items: words, vectors and all. How many items there were."""
+    gone = 0
+    with _transaction(catalog, short=short, erase=erase) as connection:
+        for part in batched(list(dict.fromkeys(parents))):
+            marks = placeholders(part)
+            query = f"SELECT item_no FROM items WHERE kind = ? AND parent IN ({marks})"
+            gone += remove_numbers(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
+            connection.execute(f"DELETE FROM item_parents WHERE kind = ? AND parent IN ({marks})", (kind, *part))
+    return gone
+
+
+def write_item_vectors(
+    catalog: Catalog,
+    encoder: str,
+    numbers: Sequence[int],
+    vectors: NDArray[np.float32],
+    *,
+    short: bool = False,
+) -> None:
+    """Vectors (n, dim), one a part: an item's number stands once for each of its parts, one after another. Of those
+    that are gone by now none is written."""
+    rows: list[tuple[int, int, bytes]] = []
+    last, part = 0, 0
+    for number, vector in zip(numbers, vectors.astype("<f2"), strict=True):
+        last, part = number, part + 1 if number == last else 0
+        rows.append((number, part, vector.tobytes()))
+    distinct = list(dict.fromkeys(numbers))
+    with _transaction(catalog, short=short) as connection:
+        there: set[int] = set()
+        for few in batched(distinct):
+            marks = placeholders(few)
+            query = f"SELECT item_no FROM items WHERE item_no IN ({marks})"
+            there.update(int(row[0]) for row in connection.execute(query, tuple(few)))
+            connection.execute(f"DELETE FROM item_vectors WHERE item_no IN ({marks})", tuple(few))
+        connection.executemany(
+            "INSERT INTO item_vectors (item_no, part, encoder, vector) VALUES (?, ?, ?, ?)",
+            [(number, part, encoder, blob) for number, part, blob in rows if number in there],
+        )
+
+
+def _write(catalog: Catalog, kind: str, parents: Sequence[ParentItems], *, short: bool, replace: bool) -> Written:
+    if kind not in KINDS:
+        raise ValueError(f"{kind} is no kind of items; known: {', '.join(KINDS)}")
+    prepared = [(given, _rows(given, kind)) for given in parents]
+    now = datetime.now(UTC).isoformat()
+    total = Written()
+    with _transaction(catalog, short=short) as connection:
+        for given, rows in prepared:
+            if not _is_as_expected(connection, kind, given):
+                total += Written(outdated=1)
+                continue
+            connection.execute(
+                "INSERT INTO item_parents (kind, parent, stamp, read_at, metadata) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (kind, parent) DO UPDATE SET stamp = excluded.stamp, read_at = excluded.read_at,"
+                " metadata = excluded.metadata",
+                (kind, given.parent, given.stamp, now, _json(given.metadata)),
+            )
+            total += _put(connection, kind, given.parent, rows, replace=replace)
+    return total
+
+
+def _is_as_expected(connection: sqlite3.Connection, kind: str, given: ParentItems) -> bool:
+    if given.before is not None:
+        query = "SELECT stamp FROM item_parents WHERE kind = ? AND parent = ?"
+        row = connection.execute(query, (kind, given.parent)).fetchone()
+        if (str(row[0]) if row else "") != given.before:
+            return False
+    for other, parents in given.needs.items():
+        for part in batched(list(dict.fromkeys(parents))):
+            query = f"SELECT COUNT(*) FROM item_parents WHERE kind = ? AND parent IN ({placeholders(part)})"
+            if int(connection.execute(query, (other, *part)).fetchone()[0]) < len(part):
+                return False
+    return True
+
+
+def _rows(given: ParentItems, kind: str) -> list[_Row]:
+    """Ready to be written; raises for what no row may hold."""
+    _check("the name of what was read", given.parent, LONGEST_KEY, least=1)
+    _check("a stamp", given.stamp, LONGEST_TEXT)
+    rows: dict[str, _Row] = {}
+    for item in given.items:
+        _check("a key", item.key, LONGEST_KEY, least=1)
+        for value in (item.title, item.text, item.words, item.embedded, metadata := _json(item.metadata)):
+            _check("an item", value, LONGEST_TEXT)
+        created_at = item.created_at or datetime.now(UTC).isoformat()
+        analysed = ItemWords.of(item.title, item.text, item.words)
+        rows[item.key] = _Row(
+            *(item.key, item.title, item.text, item.words, item.embedded),
+            *(created_at, metadata, min(1.0, max(-1.0, item.prior)), analysed),
+        )
+    return list(rows.values())
+
+
+def _put(connection: sqlite3.Connection, kind: str, parent: str, rows: Sequence[_Row], *, replace: bool) -> Written:
+    before = _before(connection, kind, parent, None if replace else [row.key for row in rows])
+    held = _held_elsewhere(connection, kind, parent, [row.key for row in rows if row.key not in before])
+    wanted = {row.key: row for row in rows if row.key not in held}
+    removed = remove_numbers(connection, [old.item_no for key, old in before.items() if key not in wanted])
+    changed = [(before[key], row) for key, row in wanted.items() if key in before and not _same(before[key], row)]
+    added = [row for key, row in wanted.items() if key not in before]
+    first = reserve_sequence(connection, "items", len(changed) + len(added)) if changed or added else 0
+    for seq, (old, row) in enumerate(changed, start=first):
+        _update(connection, kind, seq, old, row)
+    numbered = list(enumerate(added, start=first + len(changed)))
+    connection.executemany(
+        "INSERT INTO items (item_no, kind, parent, key, seq, created_at, length, title_length, prior, title, metadata,"
+        " words, embedded, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                *(number, kind, parent, row.key, number, row.created_at),
+                *(row.analysed.length, row.analysed.title_length, row.prior),
+                *(row.title, row.metadata, row.words, row.embedded, row.text),
+            )
+            for number, row in numbered
+        ],
+    )
+    index_items(connection, kind, [(number, row.analysed) for number, row in numbered])
+    return Written(len(added), len(changed), len(wanted) - len(added) - len(changed), removed, len(held))
+
+
+def _update(connection: sqlite3.Connection, kind: str, seq: int, old: _Before, row: _Row) -> None:
+    connection.execute(
+        "UPDATE items SET seq = ?, created_at = ?, length = ?, title_length = ?, prior = ?, title = ?, metadata = ?,"
+        " words = ?, embedded = ?, text = ? WHERE item_no = ?",
+        (
+            *(seq, row.created_at, row.analysed.length, row.analysed.title_length, row.prior),
+            *(row.title, row.metadata, row.words, row.embedded, row.text),
+            old.item_no,
+        ),
+    )
+    if old.searched != row.searched:
+        forget_items(connection, [old.item_no])
+        index_items(connection, kind, [(old.item_no, row.analysed)])
+    if old.parts != row.parts:
+        connection.execute("DELETE FROM item_vectors WHERE item_no = ?", (old.item_no,))
+
+
+def _same(old: _Before, row: _Row) -> bool:
+    return old.searched == row.searched and old.rest == (row.created_at, row.metadata, row.embedded, row.prior)
+
+
+def _before(connection: sqlite3.Connection, kind: str, parent: str, keys: Sequence[str] | None) -> dict[str, _Before]:
+    """What a parent has, all of it or under these keys."""
+    query = (
+        "SELECT key, item_no, title, text, words, created_at, metadata, embedded, prior FROM items"
+        " WHERE kind = ? AND parent = ?"
+    )
+    if keys is None:
+        rows = connection.execute(query, (kind, parent)).fetchall()
+    else:
+        rows = [
+            row
+            for part in batched(keys)
+            for row in connection.execute(f"{query} AND key IN ({placeholders(part)})", (kind, parent, *part))
+        ]
+    return {
+        str(key): _Before(int(number), (title, text, words), parts_of(title, text, embedded), tuple(rest))
+        for key, number, title, text, words, *rest in rows
+        for embedded in [rest[2]]
+    }
+
+
+def _held_elsewhere(connection: sqlite3.Connection, kind: str, parent: str, keys: Sequence[str]) -> set[str]:
+    """Those of these keys under which another parent has an item: it stays there."""
+    found: set[str] = set()
+    for part in batched(keys):
+        query = f"SELECT key FROM items WHERE kind = ? AND parent <> ? AND key IN ({placeholders(part)})"
+        found.update(str(row[0]) for row in connection.execute(query, (kind, parent, *part)))
+    return found
+
+
+def remove_numbers(connection: sqlite3.Connection, numbers: Sequence[int]) -> int:
+    """Items with their words and vectors; part of the caller's transaction."""
+    forget_items(connection, numbers)
+    for part in batched(numbers):
+        connection.execute(f"DELETE FROM items WHERE item_no IN ({placeholders(part)})", tuple(part))
+    return len(numbers)
+
+
+def _transaction(catalog: Catalog, *, short: bool, erase: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+    return catalog.short_write(erase=erase) if short else catalog.transaction()
+
+
+def _json(metadata: Mapping[str, Any]) -> str:
+    return json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False, sort_keys=True)
+
+
+def _check(what: str, value: str, most: int, *, least: int = 0) -> None:
+    if not least <= len(value) <= most:
+        raise UsageError(f"{what} has {len(value):,} characters", hint=f"at most {most:,} are kept; shorten it")

@@ -1,0 +1,151 @@
+"""Context of several sources and the premortem over HTTP: the library's own, for whoever the token says asks."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, get_args
+
+import httpx
+import pytest
+
+from research.index import Index
+from research.service.access import Caller
+from research.service.app import create_app
+from research.service.contexts import ContextDocument, Type, contexts_router
+from research.service.service import Service
+from research.sources.records import CONTEXT_TYPES
+from research.store.files.paths import IndexPaths
+from tests.conftest import built_once
+from tests.research.service.serving_app import OWNER
+from tests.research.sources.everything import NAME, fill
+
+ASKED = "why do uploads stop and are parts sent again"
+
+
+@pytest.fixture(scope="session")
+def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built_once(tmp_path_factory, NAME, fill)
+
+
+def run(work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, caller: Caller = OWNER) -> None:
+    async def main() -> None:
+        service = Service(Index(root))
+        app = create_app(service, [contexts_router(service)])
+
+        async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
+            scope.setdefault("state", {}).update(request_id="test-request", caller=caller)
+            await app(scope, receive, send)
+
+        transport = httpx.ASGITransport(behind_the_guard)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
+            try:
+                await work(client)
+            finally:
+                await service.close()
+
+    asyncio.run(main())
+
+
+def test_every_type_can_be_named() -> None:
+    assert get_args(Type) == CONTEXT_TYPES
+
+
+def test_a_context_is_the_librarys(of_everything: Path) -> None:
+    with Index.open(of_everything) as index:
+        expected = index.context(ASKED, CONTEXT_TYPES, max_tokens=900)
+
+    async def work(client: httpx.AsyncClient) -> None:
+        answered = await client.post("/api/context", json={"query": ASKED, "max_tokens": 900})
+        assert answered.status_code == 200
+        found = answered.json()
+        assert found["schema"] == "ctx.research.context/1"
+        assert found["markdown"] == expected.markdown
+        assert found["token_count"] == expected.token_count <= 900
+        assert [item["ref"] for item in found["items"]] == [item.ref for item in expected.items]
+        ContextDocument.model_validate(found)
+        some = (await client.post("/api/context", json={"query": ASKED, "context_types": ["code", "code"]})).json()
+        assert set(some["sources_used"]) == {"code"}
+
+    run(work, of_everything)
+
+
+def test_the_premortem_is_the_librarys(of_everything: Path) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
+        body = {"domain": "debugging", "strategy": "read-the-error", "max_tokens": 1200}
+        found = (await client.post("/api/premortem", json=body)).json()
+        assert found["markdown"].startswith("# Premortem: debugging with read-the-error\n")
+        assert found["token_count"] <= 1200
+        ContextDocument.model_validate(found)
+        unknown = await client.post("/api/premortem", json={"domain": "dreaming"})
+        assert unknown.status_code == 422
+        assert "refactoring" in unknown.json()["hint"]
+        nothing = await client.post("/api/premortem", json={"domain": "refactoring"})
+        assert (nothing.status_code, nothing.json()["markdown"]) == (200, "")
+
+    run(work, of_everything)
+
+
+def test_memories_are_those_of_whoever_asks_whatever_the_body_says(of_everything: Path) -> None:
+    body = {"query": "the key under the mat", "context_types": ["memories"]}
+
+    async def as_owner(client: httpx.AsyncClient) -> None:
+        assert "secret" not in (await client.post("/api/context", json=body)).text
+        assert (await client.post("/api/context", json={**body, "tenant": "eva"})).status_code == 422
+
+    async def as_eva(client: httpx.AsyncClient) -> None:
+        found = (await client.post("/api/context", json=body)).json()
+        assert "secret upload key" in found["markdown"]
+        assert found["sources_used"] == {"memories": 1}
+
+    run(as_owner, of_everything)
+    run(as_eva, of_everything, Caller("eva", "eva"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"query": " "},
+        {"query": "x", "context_types": []},
+        {"query": "x", "context_types": ["memory"]},
+        {"query": "x", "limit": 0},
+        {"query": "x", "limit": 10**6},
+        {"query": "x", "max_tokens": -1},
+        {"query": "x", "min_score": 2},
+        {"query": "x", "unknown": 1},
+    ],
+)
+def test_a_wrong_request_is_told_as_one(of_everything: Path, body: dict[str, Any]) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
+        assert (await client.post("/api/context", json=body)).status_code == 422
+
+    run(work, of_everything)
+
+
+def test_a_source_that_fails_is_named_and_all_of_them_are_an_error(of_everything: Path, tmp_path: Path) -> None:
+    shutil.copytree(of_everything, tmp_path / "damaged")
+    with sqlite3.connect(IndexPaths(tmp_path / "damaged").catalog) as catalog:
+        catalog.execute("DROP TABLE item_words")
+
+    async def work(client: httpx.AsyncClient) -> None:
+        body = {"query": ASKED, "context_types": ["memories", "code"]}
+        found = (await client.post("/api/context", json=body)).json()
+        assert {each["name"]: each["status"] for each in found["coverage"]["sources"]} == {
+            "memories": "ok", "code": "down"
+        }  # fmt: skip
+        failed = await client.post("/api/context", json={"query": ASKED, "context_types": ["code"]})
+        assert failed.status_code == 500
+        assert failed.headers["content-type"].startswith("application/problem+json")
+
+    run(work, tmp_path / "damaged")
+
+
+def test_without_an_index_nothing_is_found(tmp_path: Path) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
+        assert (await client.post("/api/context", json={"query": ASKED})).status_code == 404
+
+    run(work, tmp_path / "none")

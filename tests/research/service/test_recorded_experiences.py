@@ -1,0 +1,133 @@
+"""Experiences told by programs and agents: POST /api/experiences, and the tool record_experience."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+from mcp import StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from research.errors import UsageError
+from research.index import Index
+from research.service.access import Caller
+from research.service.app import create_app
+from research.service.experiences import ExperienceDocument, experiences_router
+from research.service.mcp.experience import RECORD_EXPERIENCE, record_experience
+from research.service.mcp.parameters import input_schema, read_arguments
+from research.service.service import Service
+from tests.mcp_driving import driven, fields_of, text_of
+from tests.network_guard import guarded
+
+TOLD = {"goal": "Find the leak", "hypothesis": "A file stays open", "action": "Count them", "prediction": "They grow"}
+ENDED = {"outcome": "falsified", "outcome_result": "They did not"}
+
+
+def post(root: Path, *bodies: Any, owner: bool = True) -> list[httpx.Response]:
+    async def main() -> list[httpx.Response]:
+        service = Service(Index(root))
+        app = create_app(service, [experiences_router(service)])
+
+        async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
+            scope.setdefault("state", {}).update(request_id="test-request", caller=Caller("me", "", owner=owner))
+            await app(scope, receive, send)
+
+        transport = httpx.ASGITransport(behind_the_guard)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            try:
+                return [await client.post("/api/experiences", json=body) for body in bodies]
+            finally:
+                await service.close()
+
+    return asyncio.run(main())
+
+
+def test_in_two_requests(tmp_path: Path) -> None:
+    begun, ended, again = post(
+        tmp_path / "index",
+        {**TOLD, "id": "leak-1", "domain": "debugging"},
+        {"id": "leak-1", **ENDED},
+        {"id": "leak-1", **ENDED},
+    )
+    assert begun.status_code == 200
+    assert (begun.json()["schema"], begun.json()["outcome"]) == ("ctx.research.experience/1", "")
+    document = ended.json()
+    assert (document["outcome"], document["confidence_tier"], document["goal"]) == ("falsified", "silver", TOLD["goal"])
+    ExperienceDocument.model_validate(document)
+    assert again.status_code == 422
+    assert "closed already" in again.json()["detail"]
+    with Index.open(tmp_path / "index") as index:
+        assert index.experience("leak-1").domain == "debugging"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({**TOLD, "domain": "cooking"}, "debugging, refactoring"),
+        ({**TOLD, "outcome": "won"}, "confirmed"),
+        ({**TOLD, "outcome": "confirmed"}, "needs a result"),
+        ({"goal": "g"}, "needs a hypothesis, an action and a prediction"),
+        ({**TOLD, "mood": "good"}, "mood"),
+        ({**TOLD, "goal": "x" * 5001}, "5000"),
+        ([], "body"),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path: Path, body: Any, words: str) -> None:
+    [refused] = post(tmp_path / "index", body)
+    assert refused.status_code == 422
+    assert words in refused.text
+    assert not (tmp_path / "index").exists()
+
+
+def test_only_the_owner_may(tmp_path: Path) -> None:
+    [refused] = post(tmp_path / "index", TOLD, owner=False)
+    assert refused.status_code == 403
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert not (tmp_path / "index").exists()
+
+
+def test_values_follow_in_the_background(tmp_path: Path) -> None:
+    with Index(tmp_path / "index") as index:
+        for number in range(10):
+            index.record_experience(**TOLD, **ENDED, root_cause=f"No timeout was set on request {number}")
+        record_experience(index, **TOLD, **ENDED, root_cause="No timeout was set on the request")
+        renewing = [each for each in threading.enumerate() if each.name == "ctx-values"]
+        for each in renewing:
+            each.join()
+        assert renewing
+        [value] = index.values(axis="root_cause")
+        assert value.cluster_size >= 10
+
+
+def test_the_tool_is_described_and_takes_what_it_says(tmp_path: Path) -> None:
+    jsonschema.Draft202012Validator.check_schema(input_schema(RECORD_EXPERIENCE.parameters))
+    given = read_arguments(RECORD_EXPERIENCE.parameters, {**TOLD, "outcome": "confirmed", "outcome_result": "Yes"})
+    with Index(tmp_path / "index") as index:
+        reply = record_experience(index, **given)
+        assert reply.fields is not None
+        assert RECORD_EXPERIENCE.output is not None
+        jsonschema.validate({"text": reply.text, **reply.fields}, RECORD_EXPERIENCE.output)
+        assert (reply.fields["state"], reply.fields["confidence_tier"]) == ("confirmed", "gold")
+        assert index.experience(reply.fields["id"]).goal == TOLD["goal"]
+        with pytest.raises(UsageError, match="needs an action"):
+            record_experience(index, goal="g", hypothesis="h", prediction="p")
+
+
+def test_an_agent_records_before_there_is_any_document(tmp_path: Path) -> None:
+    first, *rest = (str(word) for word in guarded("-m", "cli.main", "mcp", "--index", str(tmp_path / "index")))
+    with driven(stdio_client(StdioServerParameters(command=first, args=rest))) as agent:
+        begun = agent.call("record_experience", **TOLD)
+        id = fields_of(begun)["id"]
+        assert f"record_experience with id={id}, outcome" in text_of(begun)
+        assert fields_of(agent.call("record_experience", id=id, hypothesis="A socket"))["iteration_count"] == 2
+        ended = agent.call("record_experience", id=id, **ENDED, lesson="Count sockets, too")
+        assert fields_of(ended)["state"] == "falsified"
+        assert "closed already" in text_of(agent.call("record_experience", id=id, **ENDED))
+        assert "one of: confirmed" in text_of(agent.call("record_experience", **TOLD, outcome="won"))
+    with Index.open(tmp_path / "index") as index:
+        assert index.experience(id).lesson == "Count sockets, too"
