@@ -361,6 +361,79 @@ _STEPS: tuple[str, ...] = (
     -- SQLite's own.
     CREATE VIRTUAL TABLE item_vocabulary USING fts5vocab (item_words, row);
     """,
+    """
+    -- What a thing is to a policy: classification, status, module, project. A target is `document:<file_id>`, any ref,
+    -- `path:<pattern>` or `tag:<tag>`. A proposal is what a page says of itself, and holds only once a person confirms.
+    CREATE TABLE labels (
+        target TEXT NOT NULL,
+        name TEXT NOT NULL,
+        origin TEXT NOT NULL,  -- user or proposal
+        value TEXT NOT NULL,
+        given_at TEXT NOT NULL,
+        PRIMARY KEY (target, name, origin)
+    ) WITHOUT ROWID;
+
+    -- Who saw what, by which decision. Each entry's hash is keyed and covers the one before it. What is long stands last.
+    CREATE TABLE audit (
+        seq INTEGER PRIMARY KEY,
+        at TEXT NOT NULL,
+        kind TEXT NOT NULL,  -- access, or checkpoint: what stands for those before it that are gone
+        hash TEXT NOT NULL,
+        entry TEXT NOT NULL  -- JSON
+    );
+    """,
+    """
+    -- The graph: what one thing says of another. `origin` is the thing it was read from, and takes its edges along.
+    CREATE TABLE edges (
+        source TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        target TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        weight DOUBLE PRECISION NOT NULL,
+        PRIMARY KEY (source, kind, target, origin)
+    ) WITHOUT ROWID;
+    CREATE INDEX edges_by_target ON edges (target, kind);
+    CREATE INDEX edges_by_origin ON edges (origin);
+    """,
+    """
+    -- Packages: what was asked, and what was built of it. What is long stands last.
+    CREATE TABLE package_requests (
+        request_id TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        asked_at TEXT NOT NULL,
+        request TEXT NOT NULL  -- JSON
+    );
+    CREATE TABLE packages (
+        package_id TEXT PRIMARY KEY,
+        request_id TEXT NOT NULL REFERENCES package_requests ON DELETE CASCADE,
+        tenant TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        built_at TEXT NOT NULL,
+        expires_at TEXT NOT NULL,
+        policy TEXT NOT NULL,
+        revision TEXT NOT NULL,  -- of the index's content
+        record TEXT NOT NULL  -- JSON, without content
+    );
+    CREATE TABLE package_cache (
+        package_id TEXT PRIMARY KEY REFERENCES packages ON DELETE CASCADE,
+        expires_at TEXT NOT NULL,
+        package TEXT NOT NULL  -- JSON
+    );
+    -- What a package holds text of: what is removed takes it along.
+    CREATE TABLE package_sources (
+        package_id TEXT NOT NULL REFERENCES packages ON DELETE CASCADE,
+        ref TEXT NOT NULL,
+        PRIMARY KEY (package_id, ref)
+    );
+    CREATE INDEX package_sources_by_ref ON package_sources (ref);
+    -- The neighbourhood that a package was built with.
+    CREATE TABLE projections (
+        projection_id TEXT PRIMARY KEY,
+        made_at TEXT NOT NULL,
+        projection TEXT NOT NULL  -- JSON
+    );
+    """,
 )
 
 VERSION = len(_STEPS)
