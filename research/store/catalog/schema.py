@@ -373,7 +373,7 @@ _STEPS: tuple[str, ...] = (
         PRIMARY KEY (target, name, origin)
     ) WITHOUT ROWID;
 
-    -- Who saw what, by which decision. Each entry's hash is keyed and covers the one before it. What is long stands last.
+    -- Who saw what, by which decision. Each entry's hash is keyed and covers the one before it.
     CREATE TABLE audit (
         seq INTEGER PRIMARY KEY,
         at TEXT NOT NULL,
