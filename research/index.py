@@ -67,8 +67,12 @@ if TYPE_CHECKING:
     from research.experiences.records import Removed as RemovedExperiences
     from research.experiences.values import Values
     from research.filters import Filters
+    from research.governance.access import Principal
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
+    from research.packages.package import ContextPackage
+    from research.packages.packages import Packages
+    from research.packages.request import ContextBuildRequest
     from research.records import DocumentInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
     from research.search.items import FoundItems
@@ -119,6 +123,7 @@ class Index:
         self._first_encoder: TextEncoder | None = None
         self._renewing = threading.Lock()
         self._item_sources: dict[type[ItemsSource], ItemsSource] = {}
+        self._own_packages: Packages | None = None
 
     @classmethod
     def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Index:
@@ -881,6 +886,47 @@ class Index:
         with self.catalog.snapshot() as reader:
             return len(numbers_without_vectors(reader, source.kind, self._own_encoder(reader).name))
 
+    def build_package(
+        self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes, *, principal: Principal | None = None
+    ) -> ContextPackage:
+        """A context package for a task (seed 003): ranked sources of every kind, governed, within a token budget. A
+        request is an object as `ctx package schema` has it, or its JSON. `principal`: who asks; whoever runs this."""
+        return self._packages().build(request, self._principal(principal))
+
+    def package(self, package_id: str, *, principal: Principal | None = None) -> ContextPackage:
+        """A package by its id: from the cache, or built anew under the policy of now. Raises NothingFoundError."""
+        return self._packages().get(package_id, self._principal(principal))
+
+    def packages(self, *, limit: int = 100, principal: Principal | None = None) -> list[ContextPackage]:
+        """Records of packages, the one built last first; without their text."""
+        return self._packages().listed(self._principal(principal), limit=limit)
+
+    def rebuild_package(self, package_id: str, *, principal: Principal | None = None) -> ContextPackage:
+        """Built anew from its request, under the same id."""
+        return self._packages().rebuild(package_id, self._principal(principal))
+
+    def package_feedback(
+        self, package_id: str, *refs: str, useful: bool = True, principal: Principal | None = None
+    ) -> list[str]:
+        """Tell whether sources of a package were of use, all of them if none is named."""
+        return self._packages().feedback(package_id, refs, self._principal(principal), useful=useful)
+
+    @property
+    def memory_source(self) -> MemoriesSource:
+        """Memories as a source."""
+        return self._memory_source()
+
+    @property
+    def counter(self) -> TokenCounter:
+        """Counts tokens as the settings say."""
+        return self._own_counter()
+
+    def scoped_question(
+        self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None
+    ) -> Question:
+        """A question to documents, those that names or filters leave. Raises NothingFoundError where that is none."""
+        return self._question(reader, text, None, documents or None, filters)
+
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
@@ -968,6 +1014,22 @@ class Index:
             with self._opening:
                 self._searched_memories = self._searched_memories or made
         return self._searched_memories
+
+    def _packages(self) -> Packages:
+        """Packages, loaded with the first: no question needs anything of them."""
+        if self._own_packages is None:
+            from research.packages.packages import Packages
+            from research.packages.wiring import governor_for
+
+            made = Packages(self, partial(governor_for, self))
+            with self._opening:
+                self._own_packages = self._own_packages or made
+        return self._own_packages
+
+    def _principal(self, given: Principal | None) -> Principal:
+        from research.governance.access import owner_principal
+
+        return given or owner_principal()
 
     def _sessions(self) -> Sessions:
         """Conversations, loaded with the first: no other question needs anything of them."""

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from research.errors import DocumentError
 from research.records import Chunk, DocumentInfo, FailedPage, Line, Page
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.content import content_changed
 from research.store.catalog.documents import FileStamp, document_at_path, get_document
 from research.store.catalog.failures import add_tries, failures_of, forget, record, waits
 from research.store.catalog.file_ids import hand_over, inheritance, new_file_id
@@ -26,6 +27,7 @@ from research.store.catalog.ledger import (
     open_stage,
 )
 from research.store.catalog.page_vectors import pack_lines, write_lines
+from research.store.catalog.packages import leave_packages
 from research.store.catalog.session_turns import leave_sessions
 from research.store.catalog.vectors import touch_vectors
 from research.store.files import images, uploads
@@ -108,6 +110,7 @@ def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk], li
             " ocr_engine = ? WHERE page_id = ?",
             (made.markdown, made.words.count, page.num_headings, page.num_tables, page.ocr_engine, page_id),
         )
+        leave_packages(connection, [f"page:{doc_id}"])
         forget_pages(connection, [page_id])
         connection.execute("DELETE FROM chunks WHERE page_id = ?", (page_id,))
         _insert_text(connection, [(page_id, made)])
@@ -300,10 +303,12 @@ def _rename(connection: sqlite3.Connection, doc_id: str, path: str, filename: st
     title = connection.execute("SELECT title FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()[0]
     index_name(connection, doc_id, filename, title)
     touch_vectors(connection, doc_id)
+    content_changed(connection)
 
 
 def _delete(connection: sqlite3.Connection, doc_id: str) -> None:
     forget_document(connection, doc_id)
+    leave_packages(connection, [f"page:{doc_id}"])
     connection.execute("DELETE FROM documents WHERE doc_id = ?", (doc_id,))
 
 

@@ -398,35 +398,45 @@ _STEPS: tuple[str, ...] = (
     """
     -- Packages: what was asked, and what was built of it. What is long stands last.
     CREATE TABLE package_requests (
-        request_id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
         principal TEXT NOT NULL,
+        request_id TEXT NOT NULL,
         asked_at TEXT NOT NULL,
-        request TEXT NOT NULL  -- JSON
+        request TEXT NOT NULL,  -- JSON
+        PRIMARY KEY (tenant, principal, request_id)
     );
     CREATE TABLE packages (
         package_id TEXT PRIMARY KEY,
-        request_id TEXT NOT NULL REFERENCES package_requests ON DELETE CASCADE,
         tenant TEXT NOT NULL,
         principal TEXT NOT NULL,
+        request_id TEXT NOT NULL,
         built_at TEXT NOT NULL,
         expires_at TEXT NOT NULL,
         policy TEXT NOT NULL,
-        revision TEXT NOT NULL,  -- of the index's content
-        record TEXT NOT NULL  -- JSON, without content
+        revision TEXT NOT NULL,  -- of the index's content; empty: something that it held is gone since
+        record TEXT NOT NULL,  -- JSON, without content
+        FOREIGN KEY (tenant, principal, request_id) REFERENCES package_requests ON DELETE CASCADE
     );
+    CREATE INDEX packages_by_request ON packages (tenant, principal, request_id);
+    CREATE INDEX packages_by_time ON packages (built_at);
+    CREATE INDEX packages_left ON packages (revision) WHERE revision = '';
     CREATE TABLE package_cache (
         package_id TEXT PRIMARY KEY REFERENCES packages ON DELETE CASCADE,
         expires_at TEXT NOT NULL,
         package TEXT NOT NULL  -- JSON
     );
-    -- What a package holds text of: what is removed takes it along.
+    -- What a package holds text of: what is removed takes it along. `owner` is what goes as a whole, a document or a
+    -- file; `useful` is 1 or -1 where somebody said so.
     CREATE TABLE package_sources (
         package_id TEXT NOT NULL REFERENCES packages ON DELETE CASCADE,
         ref TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        tenant TEXT NOT NULL,
+        useful INTEGER NOT NULL,
         PRIMARY KEY (package_id, ref)
     );
-    CREATE INDEX package_sources_by_ref ON package_sources (ref);
+    CREATE INDEX package_sources_by_ref ON package_sources (tenant, ref, useful);
+    CREATE INDEX package_sources_by_owner ON package_sources (owner);
     -- The neighbourhood that a package was built with.
     CREATE TABLE projections (
         projection_id TEXT PRIMARY KEY,

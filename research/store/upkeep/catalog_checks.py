@@ -39,6 +39,7 @@ _META: dict[str, ColumnCheck] = {
     "vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
     "page_vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
     "items_seq": columns.matching("a counter", "[0-9]{1,18}"),
+    "content": columns.matching("a counter", "[0-9]{1,18}"),
 }
 
 
