@@ -23,6 +23,7 @@ MAY_IMPORT = {
         "research.boxes",
         "research.encoders",
         "research.errors",
+        "research.governance",  # what is masked before it is kept
         "research.index",
         "research.models",
         "research.observe",
