@@ -33,6 +33,7 @@ MAY_IMPORT = {
         "research.store",
         "research.telemetry",
         "research.text",
+        "research.visible_text",
     },
     # Index and the records it gives; settings, with the folders they are found in; and what stands on Index itself. The
     # log and the switch of telemetry are needed before there is anything else.
