@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,13 +31,13 @@ from research.models import (
     ResearchContext,
     SearchResults,
 )
+from research.rooms import Rooms
 from research.settings import Settings, check, confidence_value
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
 from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.search import is_outdated
-from research.store.vectors.index import ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     from research.packages.package import ContextPackage
     from research.packages.packages import Packages
     from research.packages.request import ContextBuildRequest
-    from research.records import DocumentInfo
+    from research.records import CodeTree, DocumentInfo, RepositoryInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
     from research.search.items import FoundItems
     from research.search.legs import SearchOutcome
@@ -81,10 +82,10 @@ if TYPE_CHECKING:
     from research.sources.assembler import ContextAssembler, Options
     from research.sources.documents import DocumentsSource
     from research.sources.items import ItemsSource
-    from research.sources.memories import MemoriesSource
     from research.sources.records import FormattedContext
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
+    from research.store.vectors.index import VectorIndex
 
 S = TypeVar("S", bound="ItemsSource")
 
@@ -109,21 +110,11 @@ class Index:
         the folder that relative paths of documents and folders are looked for in first."""
         self.paths = IndexPaths(Path(folder))
         self.settings = settings or Settings()
+        self.principal: Principal | None = None
         self._relative_to = str(relative_to)
-        self.recorder = None if recorder is None else _harmless(recorder)
-        self._encoder = encoder
-        self._opening = threading.Lock()
-        self._catalog: Catalog | None = None
-        self._vectors: VectorIndex | None = None
-        self._source: DocumentsSource | None = None
-        self._counter: TokenCounter | None = None
-        self._memories: Memories | None = None
-        self._searched_memories: MemoriesSource | None = None
+        self._rooms = Rooms(self.paths, self.settings, encoder, None if recorder is None else _harmless(recorder))
         self._workers: dict[str, Workers] = {}
-        self._first_encoder: TextEncoder | None = None
         self._renewing = threading.Lock()
-        self._item_sources: dict[type[ItemsSource], ItemsSource] = {}
-        self._own_packages: Packages | None = None
 
     @classmethod
     def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Index:
@@ -136,7 +127,7 @@ class Index:
     def of(cls, client: ChromaClient, settings: Settings, encoder: TextEncoder | None = None) -> Index:
         """The index that a client of the contract has open; it is the client's to close."""
         index = cls(client.paths.root, settings, encoder=encoder)
-        index._catalog, index._vectors = client.catalog, client.vectors
+        index._rooms.take(client.catalog, client.vectors)
         return index
 
     @property
@@ -157,37 +148,36 @@ class Index:
         return self.paths.make_private()
 
     @property
+    def recorder(self) -> Recorder | None:
+        return self._rooms.recorder
+
+    @recorder.setter
+    def recorder(self, recorder: Recorder | None) -> None:
+        self._rooms.recorder = recorder
+
+    @property
     def catalog(self) -> Catalog:
-        with self._opening:
-            if self._catalog is None:
-                self._catalog = Catalog(self.paths)
-            return self._catalog
+        return self._rooms.catalog
 
     @property
     def vectors(self) -> VectorIndex:
-        with self._opening:
-            if self._vectors is None:
-                self._vectors = ChromaIndex(self.paths)
-            return self._vectors
+        return self._rooms.vectors
 
     @property
     def source(self) -> DocumentsSource:
-        """Documents as a source, made with the first question: what it imports is not needed by everything else."""
-        if self._source is None:
-            from research.sources.documents import DocumentsSource
-
-            made = DocumentsSource(self.vectors, self.settings, self._encoder, self.recorder)
-            with self._opening:
-                self._source = self._source or made
-        return self._source
+        """Documents as a source."""
+        return self._rooms.documents
 
     def item_source(self, kind: type[S]) -> S:
-        """A source of items, of this class, made with the first question to it and kept: what it has read of the
-        catalog is of use to the next."""
-        with self._opening:
-            made = self._item_sources.setdefault(kind, kind(self._own_encoder))
-        assert isinstance(made, kind)
-        return made
+        """A source of items, of this class."""
+        return self._rooms.items(kind)
+
+    def acting_as(self, principal: Principal) -> Index:
+        """The same index as somebody else sees it: what may not be read by them is in nothing that it gives. Both share
+        all that is open; whoever opened it closes it."""
+        view = copy(self)
+        view.principal = principal
+        return view
 
     def store_item_vectors(self, found: FoundItems) -> None:
         """Keep what a question embedded, if nobody else is writing for long: the next one need not."""
@@ -201,22 +191,11 @@ class Index:
 
     def refresh(self) -> None:
         """Let go of what was read before, so that the next question sees the index as it is now."""
-        with self._opening:
-            if self._vectors is not None:
-                self._vectors.refresh()
+        self._rooms.refresh()
 
     def close(self, *, collections: bool = True) -> None:
         """Without `collections` they stay open: to take large ones apart takes long, and an ending process need not."""
-        if self._memories is not None:
-            self._memories.close()
-        with self._opening:
-            if self._catalog is not None:
-                self._catalog.close()
-            self._catalog = self._memories = self._searched_memories = None
-            self._item_sources = {}
-            if collections and self._vectors is not None:
-                self._vectors.close()
-                self._vectors = self._source = None
+        self._rooms.close(collections=collections)
 
     def __enter__(self) -> Index:
         return self
@@ -287,7 +266,7 @@ class Index:
                     limit=max(self.settings.num_results, sources) if num_results is None else num_results,
                     budget=budget,
                     renderer=CitedPages(),
-                    counter=counter or self._own_counter(),
+                    counter=counter or self._rooms.counter(),
                     recorder=self.recorder,
                     passages=partial(self.source.with_passages, reader, look=highlights),
                     judge=confidence_of,
@@ -306,7 +285,7 @@ class Index:
         `with_pictures` also sends pictures of the first pages. Raises UsageError if they name none."""
         from research.answer.answering import AnswerWriter
 
-        counter = self._own_counter()
+        counter = self._rooms.counter()
         return AnswerWriter(
             self.settings, embed=self._embed, counter=counter, with_pictures=with_pictures, recorder=self.recorder
         )
@@ -355,7 +334,7 @@ class Index:
         """What a model would get for a context, exactly: also where none is named yet. Nothing is sent."""
         from research.answer.answering import prompt_for
 
-        return prompt_for(context, self.settings, self._own_counter(), with_pictures=with_pictures)
+        return prompt_for(context, self.settings, self._rooms.counter(), with_pictures=with_pictures)
 
     def search(
         self,
@@ -449,7 +428,7 @@ class Index:
             self.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
         searcher = IndexSearcher(self, tenant=tenant, workers=self._workers)
         return ContextAssembler(
-            searcher, options=options, counter=counter or self._own_counter(), recorder=self.recorder
+            searcher, options=options, counter=counter or self._rooms.counter(), recorder=self.recorder
         )
 
     def rank(
@@ -533,6 +512,24 @@ class Index:
             from research.store.catalog.document_names import select_documents
 
             return select_documents(reader, names, self._relative_to)
+
+    def repositories(self) -> list[RepositoryInfo]:
+        """The repositories whose commits are in the index."""
+        from research.sources.commits import repositories_of
+
+        if not self.exists:
+            return []
+        with self.catalog.snapshot() as reader:
+            return repositories_of(reader)
+
+    def code_trees(self) -> list[CodeTree]:
+        """The folders whose source code is in the index."""
+        from research.sources.code import trees_of
+
+        if not self.exists:
+            return []
+        with self.catalog.snapshot() as reader:
+            return trees_of(reader)
 
     def totals(self) -> tuple[int, int]:
         """How many documents and pages there are."""
@@ -834,7 +831,7 @@ class Index:
                 return Rebuilt(False, "there are no experiences")
             if not is_installed() or not self._values().is_due(self.settings.values_after):
                 return Rebuilt(False, self._values().why_none())
-        self._create_catalog()
+        self._rooms.create_catalog()
         return self._values().rebuild(seconds=seconds)
 
     def renew_values(self) -> None:
@@ -884,42 +881,38 @@ class Index:
         if fresh is not None:
             self.store_item_vectors(FoundItems(fresh=fresh))
         with self.catalog.snapshot() as reader:
-            return len(numbers_without_vectors(reader, source.kind, self._own_encoder(reader).name))
+            return len(numbers_without_vectors(reader, source.kind, self._rooms.own_encoder(reader).name))
 
-    def build_package(
-        self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes, *, principal: Principal | None = None
-    ) -> ContextPackage:
+    def build_package(self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes) -> ContextPackage:
         """A context package for a task (seed 003): ranked sources of every kind, governed, within a token budget. A
-        request is an object as `ctx package schema` has it, or its JSON. `principal`: who asks; whoever runs this."""
-        return self._packages().build(request, self._principal(principal))
+        request is an object as `ctx package schema` has it, or its JSON. Built for whom this index acts."""
+        return self._packages().build(request, self._acting())
 
-    def package(self, package_id: str, *, principal: Principal | None = None) -> ContextPackage:
+    def package(self, package_id: str) -> ContextPackage:
         """A package by its id: from the cache, or built anew under the policy of now. Raises NothingFoundError."""
-        return self._packages().get(package_id, self._principal(principal))
+        return self._packages().get(package_id, self._acting())
 
-    def packages(self, *, limit: int = 100, principal: Principal | None = None) -> list[ContextPackage]:
+    def packages(self, *, limit: int = 100) -> list[ContextPackage]:
         """Records of packages, the one built last first; without their text."""
-        return self._packages().listed(self._principal(principal), limit=limit)
+        return self._packages().listed(self._acting(), limit=limit)
 
-    def rebuild_package(self, package_id: str, *, principal: Principal | None = None) -> ContextPackage:
+    def rebuild_package(self, package_id: str) -> ContextPackage:
         """Built anew from its request, under the same id."""
-        return self._packages().rebuild(package_id, self._principal(principal))
+        return self._packages().rebuild(package_id, self._acting())
 
-    def package_feedback(
-        self, package_id: str, *refs: str, useful: bool = True, principal: Principal | None = None
-    ) -> list[str]:
+    def package_feedback(self, package_id: str, *refs: str, useful: bool = True) -> list[str]:
         """Tell whether sources of a package were of use, all of them if none is named."""
-        return self._packages().feedback(package_id, refs, self._principal(principal), useful=useful)
+        return self._packages().feedback(package_id, refs, self._acting(), useful=useful)
 
     @property
     def memory_source(self) -> MemoriesSource:
         """Memories as a source."""
-        return self._memory_source()
+        return self._rooms.memory_source()
 
     @property
     def counter(self) -> TokenCounter:
         """Counts tokens as the settings say."""
-        return self._own_counter()
+        return self._rooms.counter()
 
     def scoped_question(
         self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None
@@ -995,41 +988,23 @@ class Index:
 
     def _memory(self) -> Memories:
         """Memories, loaded with the first: no other question needs anything of them."""
-        if self._memories is None:
-            from research.conversation.memory import Memories
-
-            made = Memories(
-                lambda: self.catalog, self._memory_source, exists=lambda: self.exists, create=self._create_catalog
-            )
-            with self._opening:
-                self._memories = self._memories or made
-        return self._memories
-
-    def _memory_source(self) -> MemoriesSource:
-        """Memories as a source, made with the first that are searched: to be told one needs none of it."""
-        if self._searched_memories is None:
-            from research.sources.memories import MemoriesSource
-
-            made = MemoriesSource(self._own_encoder)
-            with self._opening:
-                self._searched_memories = self._searched_memories or made
-        return self._searched_memories
+        return self._rooms.memories
 
     def _packages(self) -> Packages:
-        """Packages, loaded with the first: no question needs anything of them."""
-        if self._own_packages is None:
+        """Packages, loaded with the first: no question needs anything of them. All views share them."""
+        if self._rooms.packages is None:
             from research.packages.packages import Packages
             from research.packages.wiring import governor_for
 
-            made = Packages(self, partial(governor_for, self))
-            with self._opening:
-                self._own_packages = self._own_packages or made
-        return self._own_packages
+            self._rooms.keep_packages(Packages(self, partial(governor_for, self)))
+        assert self._rooms.packages is not None
+        return self._rooms.packages
 
-    def _principal(self, given: Principal | None) -> Principal:
+    def _acting(self) -> Principal:
+        """For whom this index acts: whoever runs it, unless it is another's view."""
         from research.governance.access import owner_principal
 
-        return given or owner_principal()
+        return self.principal or owner_principal()
 
     def _sessions(self) -> Sessions:
         """Conversations, loaded with the first: no other question needs anything of them."""
@@ -1042,41 +1017,14 @@ class Index:
         from research.experiences.intake import Choices
 
         choices = Choices.of(self.settings)
-        return Experiences(lambda: self.catalog, lambda: self.exists, self._create_catalog, choices)
+        return Experiences(lambda: self.catalog, lambda: self.exists, self._rooms.create_catalog, choices)
 
     def _values(self) -> Values:
         from research.experiences.values import Values
         from research.sources.experiences import ExperiencesSource
 
         search = self.item_source(ExperiencesSource).search
-        return Values(lambda: self.catalog, search, self._own_encoder)
-
-    def _own_encoder(self, reader: Reader) -> TextEncoder:
-        """The index's own; the embedded one where nothing was embedded yet."""
-        from research.store.catalog.vectors import encoder_of
-
-        if self._encoder is not None or encoder_of(reader):
-            return self.source.encoder(reader)
-        if self._first_encoder is None:
-            from research.encoders.registry import load_text_encoder
-
-            self._first_encoder = load_text_encoder()
-        return self._first_encoder
-
-    def _create_catalog(self) -> None:
-        if not self.exists:
-            from research.store.files.lock import write_lock
-
-            with write_lock(self.paths, wait=1.0), Catalog(self.paths, writable=True):
-                pass
-
-    def _own_counter(self) -> TokenCounter:
-        """One for all questions: it remembers the words it has counted."""
-        if self._counter is None:
-            from research.context.tokens import TokenCounter
-
-            self._counter = TokenCounter(self.settings.token_encoding)
-        return self._counter
+        return Values(lambda: self.catalog, search, self._rooms.own_encoder)
 
     def _least(self, score: float | None, confidence: str | float | None) -> Least:
         """What is wanted at least: as given, or as set."""
