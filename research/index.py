@@ -996,7 +996,9 @@ class Index:
             from research.packages.packages import Packages
             from research.packages.wiring import governor_for
 
-            self._rooms.keep_packages(Packages(self, partial(governor_for, self)))
+            whole = copy(self)
+            whole.principal = None  # what a package may hold is decided for each, by whom it is for
+            self._rooms.keep_packages(Packages(whole, partial(governor_for, whole)))
         assert self._rooms.packages is not None
         return self._rooms.packages
 
