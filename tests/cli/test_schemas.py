@@ -102,6 +102,7 @@ def test_the_fields_that_may_be_missing_are_texts_and_the_batchs() -> None:
     optional = {name: set(load(name)["properties"]) - set(load(name)["required"]) for name in names()}
     assert {name: fields for name, fields in optional.items() if fields} == {
         "ask": {"formatted_text", "id", "line", "session"},
+        "audit": {"entries", "entry", "verification"},
         "doctor": {"repairs"},
         "experience": {
             "experience",
@@ -206,6 +207,8 @@ def test_an_empty_index_and_none(told: Check, tmp_path: Path) -> None:
         assert told("list", *at)["documents"] == []
         assert told("tag", *at)["tags"] == []
         assert told("token", "list", *at)["tokens"] == []
+        assert told("audit", *at)["entries"] == []
+        assert told("audit", "verify", *at)["verification"]["ok"]
         told("status", *at)
         told("doctor", *at)
         told("ask", "housing", *at, code=3, kind="error")
