@@ -195,7 +195,7 @@ class Audit:
             "through": through,
             "last_hash": last_hash(last),
             "entries": seen.removed + seen.entries - (first.kind == CHECKPOINT),
-            "denied": denied,
+            "counts": {"deny": denied},
             "problems": len(seen.problems) + seen.more_problems,
         }
         checkpoint = new_row(through, last.at, CHECKPOINT, told)

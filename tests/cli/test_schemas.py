@@ -287,4 +287,4 @@ def test_schemas_are_printed(call: Call) -> None:
         assert (ran.code, json.loads(ran.out)) == (0, load(name))
     unknown = call("schema", "sauces")
     assert (unknown.code, unknown.out) == (3, "")
-    assert "there are: ask, backup" in unknown.err
+    assert "there are: ask, audit, backup" in unknown.err
