@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from research.experiences.values import Values
     from research.filters import Filters
     from research.governance.access import Principal
+    from research.governance.audit import Audit
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
     from research.packages.package import ContextPackage
@@ -947,7 +948,18 @@ class Index:
         from research.store.upkeep.checks import check_index
 
         own = check_index(self.paths, self.settings.named_encoders, self.settings.request_timeout)
-        return [*check_installation(), *own, *check_models(self.settings, own)]
+        return [*check_installation(), *own, *self._check_audit(), *check_models(self.settings, own)]
+
+    def audit(self) -> Audit:
+        """Who was shown what, by which decision."""
+        from research.governance.audit import Audit
+
+        return Audit(self.paths, lambda: self.catalog, self.settings)
+
+    def _check_audit(self) -> list[Check]:
+        from research.governance.audit_verify import check_audit
+
+        return check_audit(self.audit) if self.exists else []
 
     def repair(self) -> list[Check]:
         """Mend what can be mended: what was wrong, and whether it is well now. Empty: nothing was."""
