@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from research.store.catalog.content import content_changed
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Connection, Reader
+from research.store.catalog.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +174,15 @@ def leave_packages(connection: sqlite3.Connection, owners: Sequence[str]) -> Non
         connection.execute(f"DELETE FROM package_sources WHERE owner IN ({placeholders(part)})", part)
 
 
+def lost_documents(reader: Reader) -> list[str]:
+    """Documents that packages hold text of and that are gone, which no run of ours leaves behind."""
+    rows = reader.connection.execute(
+        "SELECT DISTINCT owner FROM package_sources s WHERE substr(owner, 1, 5) = 'page:'"
+        " AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.doc_id = substr(s.owner, 6)) ORDER BY owner"
+    )
+    return [str(row[0]) for row in rows]
+
+
 def left_packages(reader: Reader) -> list[str]:
     """Packages of which something is gone: caches outside of the catalog still hold them, until `forget_left`."""
     return [str(row[0]) for row in reader.connection.execute("SELECT package_id FROM packages WHERE revision = ''")]
@@ -198,10 +207,6 @@ def prune(connection: sqlite3.Connection, before: str) -> list[str]:
         (before,),
     )
     return [str(row[0]) for row in rows]
-
-
-def count_packages(connection: Connection) -> int:
-    return int(connection.execute("SELECT COUNT(*) FROM packages").fetchone()[0])
 
 
 def owners_of_items(rows: Iterable[tuple[str, str, str]]) -> list[str]:

@@ -426,6 +426,37 @@ TABLES: dict[str, Table] = {
             "entry": columns.AUDIT_ENTRY,
         }
     ),
+    "package_requests": Table(
+        {
+            "tenant": columns.WHO,
+            "principal": columns.WHO,
+            "request_id": columns.WHO,
+            "asked_at": columns.TIME,
+            "request": columns.PACKAGE_JSON,
+        }
+    ),
+    "packages": Table(
+        {
+            "package_id": columns.IDENTITY,
+            "tenant": columns.WHO,
+            "principal": columns.WHO,
+            "request_id": columns.WHO,
+            "built_at": columns.TIME,
+            "expires_at": columns.TIME,
+            "policy": columns.NOTE,
+            "revision": columns.WHO,
+            "record": columns.PACKAGE_JSON,
+        }
+    ),
+    "package_sources": Table(
+        {
+            "package_id": columns.IDENTITY,
+            "ref": columns.REF,
+            "owner": columns.REF,
+            "tenant": columns.WHO,
+            "useful": columns.USEFUL,
+        }
+    ),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.

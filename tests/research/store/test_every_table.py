@@ -22,6 +22,7 @@ from research.store.catalog import (
     item_writes,
     memory_removal,
     memory_writes,
+    packages,
     page_vectors,
     schema,
     session_turns,
@@ -45,7 +46,8 @@ OF_MEMORIES = {
     "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_facts", "memory_sources", "memory_feedback",
 }  # fmt: skip
 OF_ITEMS = {"item_parents", "items", "item_vectors", "item_words", "item_vocabulary"}
-OF_NO_DOCUMENT = {"meta", "failed_files", "turns", "audit", *OF_MEMORIES, *OF_ITEMS}
+OF_PACKAGES = {"package_requests", "packages"}  # which are kept without text of what is gone
+OF_NO_DOCUMENT = {"meta", "failed_files", "turns", *OF_PACKAGES, "audit", *OF_MEMORIES, *OF_ITEMS}
 
 
 VOCABULARIES = {"page_vocabulary", "item_vocabulary"}  # what FTS5 tells of its own
@@ -83,6 +85,15 @@ def _fill(making: Making) -> None:
     _ask(making, info.doc_id)
     _write_code(making)
     _record_access(making)
+    _build_package(making, info.doc_id)
+
+
+def _build_package(making: Making, doc_id: str) -> None:
+    whose, at = packages.Whose("anna", "agent"), "2026-01-02T00:00:00+00:00"
+    with making.catalog.transaction() as connection:
+        packages.put_request(connection, whose, packages.StoredRequest("r1", at, '{"intent":"walrus"}'))
+        stored = packages.StoredPackage("ab" * 16, "r1", at, at, "owner", "1-2-3", '{"contextPackageId":"x"}')
+        packages.put_package(connection, whose, stored, [f"page:{doc_id}#1"])
 
 
 def _record_access(making: Making) -> None:
@@ -181,6 +192,9 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (cited,) = integrity.check_sessions(filled.catalog)
     assert cited.fix is not None
     cited.fix(filled.catalog)
+    (held,) = integrity.check_packages(filled.catalog)
+    assert held.fix is not None
+    held.fix(filled.catalog)
     left = {table for table in TABLES if _count(filled.catalog, table)}
     assert left == OF_NO_DOCUMENT - REBUILT
     connection.execute("DELETE FROM memory_tenants")
@@ -188,7 +202,9 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
-    assert {table for table in TABLES if _count(filled.catalog, table)} == {"meta", "failed_files", "turns", "audit"}
+    assert {table for table in TABLES if _count(filled.catalog, table)} == {
+        "meta", "failed_files", "turns", "audit", *OF_PACKAGES,
+    }  # fmt: skip
     (problem,) = integrity.check_fulltext(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
