@@ -389,7 +389,7 @@ def _everything(catalog: Any) -> dict[str, object]:
             for whose in (packages.Whose("anna", "agent"), packages.Whose("ben", "agent"))
         ],
         "left": packages.left_packages(catalog),
-        "content": content.content_revision(catalog, "anna"),
+        "content": content.content_revision(catalog, "nobody").partition("-")[2],
         "memories": [
             list(memories.list_memories(catalog, "anna", within, now=now, newest=newest))
             for within in (Within(), Within("s", "p", "n", ("memory",)), Within(tags=("people",)))
