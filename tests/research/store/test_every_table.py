@@ -33,7 +33,7 @@ from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import FailedFile
 from research.store.catalog.items import NewItem
-from research.store.catalog.labels import Label, list_labels
+from research.store.catalog.labels import Label
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
@@ -187,6 +187,9 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
+    (lost,) = integrity.check_labels(filled.catalog)
+    assert lost.fix is not None
+    lost.fix(filled.catalog)
     assert {table for table in TABLES if _count(filled.catalog, table)} == {"meta", "failed_files"}
     (problem,) = integrity.check_fulltext(filled.catalog)
     assert problem.fix is not None
