@@ -19,6 +19,7 @@ from research.errors import UsageError
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.content import content_changed
 from research.store.catalog.items import KINDS, LONGEST_KEY, LONGEST_TEXT, NewItem, parts_of
+from research.store.catalog.labels import leave_items, leave_targets
 from research.store.catalog.meta import reserve_sequence
 from research.store.catalog.packages import leave_packages, owners_of_items
 from research.store.catalog.pages import batched, placeholders
@@ -156,6 +157,7 @@ def remove_parents(
             query = f"SELECT item_no FROM items WHERE kind = ? AND parent IN ({marks})"
             gone += remove_numbers(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
             connection.execute(f"DELETE FROM item_parents WHERE kind = ? AND parent IN ({marks})", (kind, *part))
+            leave_targets(connection, "", [f"{kind}:{parent}" for parent in part])
     return gone
 
 
@@ -324,11 +326,12 @@ def _held_elsewhere(connection: sqlite3.Connection, kind: str, parent: str, keys
 
 
 def remove_numbers(connection: sqlite3.Connection, numbers: Sequence[int]) -> int:
-    """Items with their words and vectors; part of the caller's transaction."""
+    """Items with their words, vectors and labels; part of the caller's transaction."""
     forget_items(connection, numbers)
     for part in batched(numbers):
         query = f"SELECT kind, parent, key FROM items WHERE item_no IN ({placeholders(part)})"
         leave_packages(connection, owners_of_items(connection.execute(query, tuple(part)).fetchall()))
+        leave_items(connection, part)
         connection.execute(f"DELETE FROM items WHERE item_no IN ({placeholders(part)})", tuple(part))
     return len(numbers)
 

@@ -197,6 +197,7 @@ REGIONS = ColumnCheck("a list of places on a page", _is_regions)
 WHO = ColumnCheck("a name on one line", _is_who)
 ITEM_KIND = one_of("a kind of items", frozenset(KINDS))
 ITEM_KEY = ColumnCheck("the name of an item", _is_item_key)
+LABEL_TARGET = ColumnCheck("what a label is given to", lambda value: _is_item_key(value) and ":" in value)
 METADATA = ColumnCheck("a JSON object", _is_metadata)
 AUDIT_ENTRY = ColumnCheck("what an audit entry says", lambda value: isinstance(_json(value, LONGEST_ENTRY), dict))
 PACKAGE_JSON = ColumnCheck(

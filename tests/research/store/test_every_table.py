@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from research.store.catalog import (
     audit,
     failures,
     item_writes,
+    labels,
     memory_removal,
     memory_writes,
     packages,
@@ -34,6 +36,7 @@ from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import FailedFile
 from research.store.catalog.items import NewItem
+from research.store.catalog.labels import Label
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
@@ -47,7 +50,7 @@ OF_MEMORIES = {
 }  # fmt: skip
 OF_ITEMS = {"item_parents", "items", "item_vectors", "item_words", "item_vocabulary"}
 OF_PACKAGES = {"package_requests", "packages"}  # which are kept without text of what is gone
-OF_NO_DOCUMENT = {"meta", "failed_files", "turns", *OF_PACKAGES, "audit", *OF_MEMORIES, *OF_ITEMS}
+OF_NO_DOCUMENT = {"meta", "failed_files", "turns", "labels", *OF_PACKAGES, "audit", *OF_MEMORIES, *OF_ITEMS}
 
 
 VOCABULARIES = {"page_vocabulary", "item_vocabulary"}  # what FTS5 tells of its own
@@ -86,6 +89,11 @@ def _fill(making: Making) -> None:
     _write_code(making)
     _record_access(making)
     _build_package(making, info.doc_id)
+    label = Label("memory:first", "classification", "Public", "anna", given_at="2026-01-02T00:00:00+00:00")
+    page = f"page:file-{info.doc_id}#1"
+    labels.put_labels(
+        making.catalog, [label, *(replace(label, target=each, tenant="") for each in (page, "code:/src/a.py"))]
+    )
 
 
 def _build_package(making: Making, doc_id: str) -> None:
@@ -202,6 +210,9 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
+    (lost,) = integrity.check_labels(filled.catalog)
+    assert lost.fix is not None
+    lost.fix(filled.catalog)
     assert {table for table in TABLES if _count(filled.catalog, table)} == {
         "meta", "failed_files", "turns", "audit", *OF_PACKAGES,
     }  # fmt: skip

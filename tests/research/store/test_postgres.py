@@ -14,6 +14,7 @@ import pytest
 from experience_history import experience
 from index_making import DIM, JPEG, WEBP, chunks_of, stamp
 from item_history import code
+from label_history import label
 from memory_making import tell, told
 from numpy.typing import NDArray
 from postgres import PostgresCatalog, running_server
@@ -94,6 +95,7 @@ def test_they_agree_on_everything(catalogs: list[Any]) -> None:
         _see,
         code,
         experience,
+        label,
         _record_access,
         _look_after,
     ):
@@ -142,7 +144,7 @@ def _build_packages(catalog: Any) -> object:
         packages.put_package(connection, anna, stored, [f"page:{FIRST}#1"])
         gone = packages.prune(connection, days[1])
         packages.leave_packages(connection, ["memory:m"])
-        left = packages.left_packages(catalog)
+        left = sorted(packages.left_packages(catalog))
         packages.forget_left(connection, left[:1])
     return told, gone, left
 
@@ -388,7 +390,7 @@ def _everything(catalog: Any) -> dict[str, object]:
             )
             for whose in (packages.Whose("anna", "agent"), packages.Whose("ben", "agent"))
         ],
-        "left": packages.left_packages(catalog),
+        "left": sorted(packages.left_packages(catalog)),
         "content": content.content_revision(catalog, "nobody").partition("-")[2],
         "memories": [
             list(memories.list_memories(catalog, "anna", within, now=now, newest=newest))
