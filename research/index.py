@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from research.filters import Filters
     from research.governance.access import Principal
     from research.governance.audit import Audit
+    from research.graph.neighbourhood import Neighbourhood
+    from research.graph.update import GraphUpdate
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
     from research.packages.package import ContextPackage
@@ -920,6 +922,32 @@ class Index:
     ) -> Question:
         """A question to documents, those that names or filters leave. Raises NothingFoundError where that is none."""
         return self._question(reader, text, None, documents or None, filters)
+
+    def neighbourhood(
+        self,
+        *refs: str,
+        hops: int = 1,
+        kinds: Sequence[str] | None = None,
+        limit: int = 200,
+        tenant: str = "",
+        seconds: float = 5.0,
+    ) -> Neighbourhood:
+        """What is near to these refs in the graph. What it lacks is brought into it first, for about so long and if
+        nobody else is writing; `complete` tells whether that was all."""
+        from research.graph.neighbourhood import neighbourhood
+
+        complete = self.graph_update(seconds=seconds).complete
+        with self.catalog.snapshot() as reader:
+            found = neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+        return replace(found, complete=complete)
+
+    def graph_update(self, *, seconds: float | None = None) -> GraphUpdate:
+        """Bring the graph up to what is in the index, for about so long."""
+        from research.graph.update import GraphUpdate, is_behind, update_graph
+
+        if not is_behind(self.catalog):
+            return GraphUpdate()
+        return update_graph(self.catalog, seconds=seconds)
 
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""

@@ -18,7 +18,8 @@ from research.store.catalog.ledger import STAGES
 from research.store.upkeep import column_checks as columns
 from research.store.upkeep.column_checks import ColumnCheck, count_lines, shown, unpack
 
-REBUILT = frozenset({"page_words", "page_vocabulary", "name_words", "memory_words", "item_words", "item_vocabulary"})
+GRAPH = frozenset({"nodes", "edges", "node_names", "mentions", "graphed_documents", "graphed_items", "graphed_tenants"})
+REBUILT = GRAPH | {"page_words", "page_vocabulary", "name_words", "memory_words", "item_words", "item_vocabulary"}
 
 # A page has at most 100,000 characters; this is room for ten times as many bytes and more.
 LARGEST_TEXT = 4 << 20
