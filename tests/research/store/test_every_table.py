@@ -24,6 +24,7 @@ from research.store.catalog import (
     labels,
     memory_removal,
     memory_writes,
+    package_cache,
     packages,
     page_vectors,
     schema,
@@ -102,6 +103,8 @@ def _build_package(making: Making, doc_id: str) -> None:
         packages.put_request(connection, whose, packages.StoredRequest("r1", at, '{"intent":"walrus"}'))
         stored = packages.StoredPackage("ab" * 16, "r1", at, at, "owner", "1-2-3", '{"contextPackageId":"x"}')
         packages.put_package(connection, whose, stored, [f"page:{doc_id}#1"])
+        cached = package_cache.CachedRow("ab" * 16, "anna", "agent", "owner", "1-2-3", at, at, "cd" * 32, b"{}")
+        package_cache.put_cached(connection, cached)
 
 
 def _record_access(making: Making) -> None:
