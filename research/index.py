@@ -1033,12 +1033,11 @@ class Index:
     def _packages(self) -> Packages:
         """Packages, loaded with the first: no question needs anything of them. All views share them."""
         if self._rooms.packages is None:
-            from research.packages.packages import Packages
-            from research.packages.wiring import governor_for
+            from research.packages.wiring import packages_of
 
             whole = copy(self)
             whole.principal = None  # what a package may hold is decided for each, by whom it is for
-            self._rooms.keep_packages(Packages(whole, partial(governor_for, whole)))
+            self._rooms.keep_packages(packages_of(whole))
         assert self._rooms.packages is not None
         return self._rooms.packages
 

@@ -28,7 +28,7 @@ MOST_NODES = 2000
 _WIDER = 5  # nodes that are looked at for one that is told: the nearest by hops need not be the nearest
 
 # What is left of a node's nearness one edge further, in either direction.
-_WEIGHTS: Mapping[str, float] = {
+WEIGHTS: Mapping[str, float] = {
     "refers": 0.8,
     "cites": 0.6,
     "newer": 0.5,
@@ -154,7 +154,7 @@ def _nearest(nodes: Sequence[StoredNode], edges: Sequence[StoredEdge]) -> list[N
     """All of them, the nearest first: by the best way over these edges."""
     beside: dict[int, list[tuple[int, float]]] = {}
     for edge in edges:
-        weight = _WEIGHTS[KIND_NAMES[edge.kind]]
+        weight = WEIGHTS[KIND_NAMES[edge.kind]]
         beside.setdefault(edge.source, []).append((edge.target, weight))
         beside.setdefault(edge.target, []).append((edge.source, weight))
     near: dict[int, float] = {}
@@ -168,6 +168,6 @@ def _nearest(nodes: Sequence[StoredNode], edges: Sequence[StoredEdge]) -> list[N
         for other, weight in beside.get(number, ()):
             if other not in near:
                 heapq.heappush(waiting, (negative * weight, other))
-    least = min(_WEIGHTS.values())
+    least = min(WEIGHTS.values())
     told = [Node(n.ref, n.hop, round(near.get(n.node_no, least**n.hop), 4), n.name) for n in nodes]
     return sorted(told, key=lambda node: (-node.proximity, node.hop, node.ref))

@@ -11,16 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from research.filters import read_time
 from research.governance.access import MemoryAccessDecision, Principal
 from research.models import Item
-from research.packages import candidates, metadata, ranking, retrieval
+from research.packages import candidates, metadata, near, ranking, retrieval
 from research.packages.candidates import Candidate
 from research.packages.extracts import words_of
 from research.packages.fitting import FittedPackage, Governed, fit_package
-from research.packages.governor import Governor
+from research.packages.governor import Decided, Governor
 from research.packages.package import (
     ContextPackage,
     ContextSource,
@@ -47,8 +48,9 @@ class Built:
     """A package, and what its record needs besides it."""
 
     package: ContextPackage
-    refs: list[str] = field(default_factory=list)  # of everything whose text it holds
-    decision: MemoryAccessDecision | None = None
+    refs: list[str]  # of everything whose text it holds
+    decision: MemoryAccessDecision
+    projection: Mapping[str, Any] = field(default_factory=dict)  # the graph's, if there is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Ids:
     package: str
     request: str
     trace: str
+    projection: str = ""
 
 
 class PackageBuilder:
@@ -80,42 +83,52 @@ class PackageBuilder:
 
     def build(self, request: ContextBuildRequest, ids: Ids) -> Built:
         with self._timed("package_retrieve"):
-            answers = self._retrieve(request)
+            answers = self._retrieve(request, ids)
         with self.index.catalog.snapshot() as reader:
             pinned, loaded = self._pinned(reader, request)
             found = ranking.fuse([loaded, *(answer.candidates for answer in answers.values())])
+            candidates.mark_superseded(reader, found)
             with self._timed("package_rank"):
                 ranked, outside = self._ranked(reader, request, found)
             with self._timed("package_govern"):
-                allowed, decision, denied = self.governor.govern(reader, ranked)
-            allowed = allowed[: request.retrieval.limits.sources + sum(r.ranked.candidate.pinned for r in allowed)]
+                decided = self.governor.govern(reader, ranked)
+            pins = sum(each.ranked.candidate.pinned for each in decided.allowed)
+            allowed = decided.allowed[: max(request.retrieval.limits.sources, pins)]
             with self._timed("package_passages"):
                 allowed = self._with_passages(reader, request, allowed)
         with self._timed("package_fit"):
             fitted = fit_package(
                 allowed, request.token_budget, CitedSources(), self.index.counter, words_of(request.intent)
             )
-        package = self._assembled(request, ids, answers, fitted, decision)
-        told = _pinned_out(pinned, denied, fitted)
-        excluded = Excluded(denied=len(denied), budget=len(fitted.dropped), outside=outside)
+        package = self._assembled(request, ids, answers, fitted, decided)
+        left = len(decided.allowed) - len(fitted.placed)
         package = package.model_copy(
-            update={"pinned_out": told, "excluded": excluded, "denied": bool(denied) and not allowed}
+            update={
+                "pinned_out": _pinned_out(pinned, decided.denied, fitted),
+                "excluded": Excluded(denied=len(decided.denied), budget=left, outside=outside),
+            }
         )
-        return Built(package, [source.ref for source in package.sources], decision)
+        graph = answers.get("graph", Answer())
+        return Built(package, [source.ref for source in package.sources], decided.decision, graph.told)
 
-    def _retrieve(self, request: ContextBuildRequest) -> dict[str, Answer]:
+    def _retrieve(self, request: ContextBuildRequest, ids: Ids) -> dict[str, Answer]:
         """All side by side; the graph after what it begins with."""
-        run, wanted = self.retrievals, request.retrieval.sources
-        started = time.monotonic()
-        tasks = retrieval.vector_retrievals(self.index, request, self.principal.tenant)
+        run, wanted, tenant = self.retrievals, request.retrieval.sources, self.principal.tenant
+        deadline = time.monotonic() + run.seconds
+        tasks = retrieval.vector_retrievals(self.index, request, tenant)
         running = {name: run.start(name, task) for name, task in tasks.items()}
         if "metadata" in wanted:
-            running["metadata"] = run.start(
-                "metadata",
-                lambda: metadata.retrieve(self.index, request, self.principal.tenant, self.governor.resources),
-            )
-        deadline = started + run.seconds
-        return {name: run.wait(each, deadline) for name, each in running.items()}
+            by_metadata = partial(metadata.retrieve, self.index, request, tenant, self.governor.resources)
+            running["metadata"] = run.start("metadata", by_metadata)
+        answers = {name: run.wait(each, deadline) for name, each in running.items() if name != "metadata"}
+        if "graph" in wanted:
+            found = [each for answer in answers.values() for each in answer.candidates]
+            nearby = partial(near.retrieve, self.index, request, tenant, request.pinned, found, ids.projection)
+            running["graph"] = run.start("graph", nearby)
+            answers["graph"] = run.wait(running["graph"], time.monotonic() + run.seconds)
+        if "metadata" in wanted:
+            answers["metadata"] = run.wait(running["metadata"], deadline)
+        return answers
 
     def _pinned(
         self, reader: Reader, request: ContextBuildRequest
@@ -168,7 +181,7 @@ class PackageBuilder:
         ids: Ids,
         answers: Mapping[str, Answer],
         fitted: FittedPackage,
-        decision: MemoryAccessDecision,
+        decided: Decided,
     ) -> ContextPackage:
         now = self._now()
         return ContextPackage(
@@ -176,7 +189,7 @@ class PackageBuilder:
             context_build_request_id=ids.request,
             task_id=request.task_id or "",
             trace_id=ids.trace,
-            policy_decision_id=decision.id,
+            policy_decision_id=decided.decision.id,
             graph_projection_id=answers["graph"].projection if "graph" in answers else "",
             intent=request.intent,
             sources=[
@@ -199,7 +212,8 @@ class PackageBuilder:
             ],
             token_budget=request.token_budget,
             tokens_used=fitted.tokens,
-            coverage=_coverage(request, answers, fitted),
+            coverage=_coverage(request, answers, fitted, decided),
+            denied=bool(decided.denied) and not decided.allowed,
             created_at=now.isoformat(),
             expires_at=_expiry(now, request.ttl_seconds, fitted).isoformat(),
             content=fitted.content,
@@ -214,9 +228,11 @@ def _showing(ranked: Ranked, item: Item) -> Ranked:
 
 
 def _coverage(
-    request: ContextBuildRequest, answers: Mapping[str, Answer], fitted: FittedPackage
+    request: ContextBuildRequest, answers: Mapping[str, Answer], fitted: FittedPackage, decided: Decided
 ) -> PackageCoverage:
     notes = list(dict.fromkeys(note for answer in answers.values() for note in answer.notes))
+    if decided.decision.problem:
+        notes.append("the policy cannot be used, and so everything is denied; see: ctx policy check")
     if fitted.dropped and not fitted.placed:
         notes.append(f"nothing that was found fits into {request.token_budget} tokens")
     return PackageCoverage(

@@ -35,6 +35,7 @@ TYPE_OF_KIND: Mapping[str, str] = {
 }
 """Kind of a ref → type of context."""
 
+_MOST_VERSIONS = 1_000
 MOST_PAGES = 1_000
 """Pages that pinned documents may stand for."""
 
@@ -93,6 +94,20 @@ def load(index: Index, reader: Reader, refs: Sequence[str], tenant: str) -> dict
                 if str(item.ref) == text:
                     found[text] = Candidate(item)
     return found
+
+
+def mark_superseded(reader: Reader, found: Sequence[Candidate]) -> None:
+    """Pages of documents that have a newer version in the index; memories know it themselves."""
+    from research.graph.neighbourhood import neighbourhood
+
+    documents = {f"document:{each.item.ref.key}" for each in found if each.item.ref.kind == "page"}
+    if not documents:
+        return
+    edges = neighbourhood(reader, sorted(documents), kinds=["newer"], limit=_MOST_VERSIONS).edges
+    older = {edge.target for edge in edges}
+    for each in found:
+        if f"document:{each.item.ref.key}" in older:
+            each.superseded = True
 
 
 def _pages(reader: Reader, refs: Mapping[str, Ref]) -> dict[str, Candidate]:

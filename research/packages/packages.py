@@ -16,14 +16,23 @@ from typing import TYPE_CHECKING, Any
 from research.errors import CtxError, NothingFoundError, PackageRequestError
 from research.governance.access import Principal
 from research.observe.trace import traced
-from research.packages.builder import Ids, PackageBuilder, new_id
-from research.packages.governor import Governor
+from research.packages.builder import Built, Ids, PackageBuilder, new_id
+from research.packages.cache import Cached, PackageCache
+from research.packages.events import (
+    AccessDenied,
+    ContextBuildRequested,
+    ContextPackageBuilt,
+    ContextPackageExpired,
+    Events,
+)
+from research.packages.governor import PURPOSE, Governor
 from research.packages.package import ContextPackage
 from research.packages.request import ContextBuildRequest, read_request
 from research.packages.retrieval import Retrievals
 from research.store.catalog import packages as store
 from research.store.catalog.content import content_revision
 from research.store.catalog.packages import StoredPackage, StoredRequest, Whose
+from research.store.catalog.projections import remove_projections, store_projection
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -37,13 +46,17 @@ class Packages:
     def __init__(
         self,
         index: Index,
-        governor: Callable[[Principal], Governor],
+        governor: Callable[[Principal, str], Governor],
         *,
+        cache: PackageCache,
+        events: Events,
         now: Callable[[], datetime] | None = None,
         retrievals: Retrievals | None = None,
     ) -> None:
         self._index = index
         self._governor = governor
+        self._cache = cache
+        self._events = events
         self._now = now or (lambda: datetime.now(UTC))
         self._retrievals = retrievals or Retrievals()
         self._turn = threading.Lock()
@@ -117,39 +130,80 @@ class Packages:
                     )
                 if built is not None:
                     return self._again(built.package_id, principal, trace)
-        ids = Ids(new_id(), request.id or new_id(), trace)
+        ids = Ids(new_id(), request.id or new_id(), trace, new_id())
         request = request.model_copy(update={"id": ids.request, "trace_id": trace})
         self._capture(whose, request, ids)
         return self._built(request, ids, principal)
 
-    def _again(
-        self, package_id: str, principal: Principal, trace: str, *, anew: bool = False
-    ) -> ContextPackage:
+    def _again(self, package_id: str, principal: Principal, trace: str, *, anew: bool = False) -> ContextPackage:
         whose = _whose(principal)
         if not self._index.exists:
             raise no_package(package_id)
+        cached = None if anew else self._cached(package_id, principal)
+        if cached is not None:
+            return cached
         with self._index.catalog.snapshot() as reader:
             known = store.get_package(reader, whose, package_id)
-            if known is None:
-                raise no_package(package_id)
-            asked = store.get_request(reader, whose, known.request_id)
-        assert asked is not None
+            asked = None if known is None else store.get_request(reader, whose, known.request_id)
+        if known is None or asked is None:
+            raise no_package(package_id)
+        if known.expires_at <= self._now().isoformat():
+            self._events.tell(
+                ContextPackageExpired(
+                    principal=principal.name,
+                    tenant=principal.tenant,
+                    trace_id=trace,
+                    package_id=package_id,
+                    request_id=known.request_id,
+                    expired_at=known.expires_at,
+                )
+            )
         request = read_request(asked.request)
-        return self._built(request, Ids(package_id, known.request_id, trace), principal)
+        return self._built(request, Ids(package_id, known.request_id, trace, new_id()), principal, rebuilt=True)
+
+    def _cached(self, package_id: str, principal: Principal) -> ContextPackage | None:
+        """What the cache holds, if it was built for this principal, under the policy and of the content of now."""
+        found = self._cache.get(package_id)
+        if found is None or (found.tenant, found.principal) != (principal.tenant, principal.name):
+            return None
+        with self._index.catalog.snapshot() as reader:
+            revision = content_revision(reader, principal.tenant)
+        if found.revision != revision or found.policy != self._governor(principal, "").revision:
+            return None
+        return ContextPackage.model_validate_json(found.package)
 
     def _capture(self, whose: Whose, request: ContextBuildRequest, ids: Ids) -> None:
         """The request, before anything is done about it."""
         stored = StoredRequest(ids.request, self._now().isoformat(), request.model_dump_json(by_alias=True))
         with self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
             store.put_request(connection, whose, stored)
+        self._events.tell(
+            ContextBuildRequested(
+                principal=whose.principal,
+                tenant=whose.tenant,
+                trace_id=ids.trace,
+                request_id=ids.request,
+                token_budget=request.token_budget,
+                pinned=len(request.pinned),
+            )
+        )
 
-    def _built(self, request: ContextBuildRequest, ids: Ids, principal: Principal) -> ContextPackage:
-        governor = self._governor(principal)
+    def _built(
+        self, request: ContextBuildRequest, ids: Ids, principal: Principal, *, rebuilt: bool = False
+    ) -> ContextPackage:
+        governor = self._governor(principal, ids.trace)
         policy = governor.revision  # as they are before anything is read: what changes meanwhile makes it outdated
         with self._index.catalog.snapshot() as reader:
             revision = content_revision(reader, principal.tenant)
         builder = PackageBuilder(self._index, principal, governor, retrievals=self._retrievals, now=self._now)
         built = builder.build(request, ids)
+        with self._timed("package_store"):
+            self._keep(built, ids, principal, policy, revision)
+        self._tell(built, ids, principal, rebuilt=rebuilt)
+        return built.package
+
+    def _keep(self, built: Built, ids: Ids, principal: Principal, policy: str, revision: str) -> None:
+        """The durable record, and then the cache: what it does not keep is built anew."""
         package = built.package
         stored = StoredPackage(
             ids.package,
@@ -161,10 +215,56 @@ class Packages:
             package.record().model_dump_json(by_alias=True),
         )
         before = (self._now() - timedelta(days=self._index.settings.package_days)).isoformat()
-        with self._timed("package_store"), self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
+        with self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
             store.put_package(connection, _whose(principal), stored, built.refs)
-            store.prune(connection, before)
-        return package
+            if built.projection:
+                store_projection(connection, package.graph_projection_id, package.created_at, built.projection)
+            gone = store.prune(connection, before)
+            if gone:
+                remove_projections(connection, before)
+        self._cache.put(
+            ids.package,
+            Cached(
+                package.model_dump_json(by_alias=True).encode(),
+                datetime.fromisoformat(package.expires_at),
+                principal.name,
+                principal.tenant,
+                policy,
+                revision,
+            ),
+        )
+
+    def _tell(self, built: Built, ids: Ids, principal: Principal, *, rebuilt: bool) -> None:
+        package, decision = built.package, built.decision
+        counts = decision.counts()
+        told = {"principal": principal.name, "tenant": principal.tenant, "trace_id": ids.trace}
+        if counts["deny"]:
+            self._events.tell(
+                AccessDenied(
+                    **told,
+                    decision_id=decision.id,
+                    purpose=PURPOSE,
+                    denied=counts["deny"],
+                    decided=len(decision.rulings),
+                    failed=bool(decision.problem),
+                )
+            )
+        self._events.tell(
+            ContextPackageBuilt(
+                **told,
+                package_id=ids.package,
+                request_id=ids.request,
+                decision_id=decision.id,
+                sources=len(package.sources),
+                tokens_used=package.tokens_used,
+                token_budget=package.token_budget,
+                allowed=counts["allow"],
+                redacted=counts["redact"],
+                denied=counts["deny"],
+                rebuilt=rebuilt,
+                expires_at=package.expires_at,
+            )
+        )
 
     def _once(self, key: tuple[str, ...], make: Callable[[], ContextPackage]) -> ContextPackage:
         """What several ask for at once is made by the first of them."""

@@ -95,7 +95,7 @@ class Limits(Model):
     vector: Limit = Field(default=20, description="Of each type.")
     metadata: Limit = 20
     graph: Limit = 20
-    hops: Annotated[int, Field(ge=1, le=4, strict=True)] = 2
+    hops: Annotated[int, Field(ge=1, le=3, strict=True)] = 2
     sources: Annotated[int, Field(ge=1, le=MOST_ITEMS, strict=True)] = 20
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.packages.candidates import Candidate, item_sources
@@ -38,6 +38,7 @@ class Answer:
     reason: str = ""
     notes: list[str] = field(default_factory=list)
     projection: str = ""  # the id of the graph's
+    told: Mapping[str, Any] = field(default_factory=dict)  # and what it holds
 
     def coverage(self, name: str) -> RetrievalCoverage:
         return RetrievalCoverage(name=name, status=self.status, reason=self.reason, found=len(self.candidates))

@@ -1,12 +1,13 @@
 """Whether what an index holds is still what it was: one text that is another after every change of it.
 
-Documents, items, tags and labels share a counter; memories have one of each tenant already.
+Documents, items and tags share a counter; labels have one already, and memories one of each tenant.
 """
 
 from __future__ import annotations
 
 import sqlite3
 
+from research.store.catalog.labels import labels_state
 from research.store.catalog.memories import tenant_state
 from research.store.catalog.reader import Reader
 
@@ -26,4 +27,4 @@ def content_revision(reader: Reader, tenant: str) -> str:
     """Of what a tenant sees. A restored catalog is another one, whatever its counters say."""
     state = tenant_state(reader, tenant)
     memories = f"{state.version}.{state.last_seq}" if state else "0"
-    return f"{reader.meta('catalog_id')[:12]}-{reader.meta(CONTENT, '0')}-{memories}"
+    return f"{reader.meta('catalog_id')[:12]}-{reader.meta(CONTENT, '0')}-{labels_state(reader)}-{memories}"
