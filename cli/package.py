@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from research.packages.package import ContextPackage
 
 DETAILS = """
-A package holds what a task needs to know: sources of every kind, found by vectors, by metadata and in the graph, ranked
-by one score whose parts are shown, governed by the policy, within a hard token budget. What is too large comes as its
-passages, then as a summary of its own sentences. `build` reads a request (JSON; `schema` prints what it may hold) from a
-file, or from stdin with -. A package is kept under its id for its `ttlSeconds`; `show` builds it anew where that time is
-over, or where the policy or the index has changed since. `feedback` tells that sources were of use, or with
---not-useful that they were not: they count more, or less, from then on.
+A package holds what a task needs to know: sources of every kind, found by vectors, by metadata and in the graph,
+ranked by one score whose parts are shown, governed by the policy, within a hard token budget. What is too large comes
+as its passages, then as a summary of its own sentences. `build` reads a request (JSON; `schema` prints what it may
+hold) from a file, or from stdin with -. A package is kept under its id for its `ttlSeconds`; `show` builds it anew
+where that time is over, or where the policy or the index has changed since. `feedback` tells that sources were of use,
+or with --not-useful that they were not: they count more, or less, from then on.
 
 A retrieval that fails is named on stderr, and the rest answers. A package without any source ends with 3.
 """

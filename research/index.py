@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from research.sources.assembler import ContextAssembler, Options
     from research.sources.documents import DocumentsSource
     from research.sources.items import ItemsSource
+    from research.sources.memories import MemoriesSource
     from research.sources.records import FormattedContext
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient

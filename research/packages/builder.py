@@ -123,16 +123,14 @@ class PackageBuilder:
         answers = {name: run.wait(each, deadline) for name, each in running.items() if name != "metadata"}
         if "graph" in wanted:
             found = [each for answer in answers.values() for each in answer.candidates]
-            nearby = partial(near.retrieve, self.index, request, tenant, request.pinned, found, ids.projection)
+            nearby = partial(near.retrieve, self.index, request, tenant, request.pinned, found, name=ids.projection)
             running["graph"] = run.start("graph", nearby)
             answers["graph"] = run.wait(running["graph"], time.monotonic() + run.seconds)
         if "metadata" in wanted:
             answers["metadata"] = run.wait(running["metadata"], deadline)
         return answers
 
-    def _pinned(
-        self, reader: Reader, request: ContextBuildRequest
-    ) -> tuple[dict[str, list[str]], list[Candidate]]:
+    def _pinned(self, reader: Reader, request: ContextBuildRequest) -> tuple[dict[str, list[str]], list[Candidate]]:
         """Each pinned ref with the refs of today that it stands for, none if it names nothing; and all of them."""
         meant = candidates.pinned_refs(reader, request.pinned)
         refs = list(dict.fromkeys(ref for several in meant.values() for ref in several))

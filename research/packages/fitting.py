@@ -1,9 +1,9 @@
-"""The budget: hard and exact. What is too large comes as its passages, then as a summary of its own sentences with a link
-to the whole, before it is dropped.
+"""The budget: hard and exact. What is too large comes as its passages, then as a summary of its own sentences with a
+link to the whole, before it is dropped.
 
-Every source has a few ways to stand in the content, each smaller than the one before. In the order of rank each gets one
-that has room; what is left then lets them grow, the first one first. Tokens are counted exactly on what comes out: if
-joints cost more than was reckoned, the last source is made smaller or taken back.
+Every source has a few ways to stand in the content, each smaller than the one before. In the order of rank each gets
+one that has room; what is left then lets them grow, the first one first. Tokens are counted exactly on what comes out:
+if joints cost more than was reckoned, the last source is made smaller or taken back.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def fit_package(
 
 
 def _first(entry: _Entry, left: int, share: int) -> Level | None:
-    """What a source gets before those after it: all of it where that is little, or where it is pinned and has its share;
-    else its passages, else a summary."""
+    """What a source gets before those after it: all of it where that is little, or where it is pinned and has its
+    share; else its passages, else a summary."""
     if not entry.governed.text:
         tokens = entry._shared.counter.count(f"\n\n{_headed(entry, 99)}") + 1
         return Level("reference", "", tokens) if tokens <= left else None

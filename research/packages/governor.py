@@ -93,6 +93,8 @@ class Governor:
         try:
             self._audit(decision, PURPOSE)
         except CtxError as error:
-            raise CtxError(f"access could not be recorded, so nothing is released: {error.message}", hint=error.hint) from error
+            raise CtxError(
+                f"access could not be recorded, so nothing is released: {error.message}", hint=error.hint
+            ) from error
         classes = {each.ref: each.classification for each in resources}
         return Decided([Governed(each, classification=classes[each.candidate.ref]) for each in ranked], decision)

@@ -31,14 +31,15 @@ def retrieve(
     tenant: str,
     pinned: Sequence[str],
     found: Sequence[Candidate],
-    new_id: str,
+    *,
+    name: str,
 ) -> Answer:
-    """`found`: what the search found. The projection is kept under `new_id`."""
+    """`found`: what the search found. The projection is kept under the id `name`."""
     limit = request.retrieval.limits.graph
     if limit < 1:
         return Answer(status="off", reason="its limit is 0")
     best = sorted(found, key=lambda each: -each.semantic)[:_SEEDS]
-    seeds = {ref: _PINNED for ref in pinned} | {each.ref: max(each.semantic, 0.01) for each in best}
+    seeds = dict.fromkeys(pinned, _PINNED) | {each.ref: max(each.semantic, 0.01) for each in best}
     if not seeds:
         return Answer(reason="there is nothing to begin with")
     near = index.neighbourhood(
@@ -50,7 +51,8 @@ def retrieve(
     )
     nearness = spread(near, seeds)
     known = {each.ref: each for each in found}
-    wanted = [ref for ref, _ in sorted(nearness.items(), key=lambda entry: (-entry[1], entry[0])) if _wanted(ref, request)]
+    ordered = sorted(nearness, key=lambda ref: (-nearness[ref], ref))
+    wanted = [ref for ref in ordered if _wanted(ref, request)]
     brought = [ref for ref in wanted if ref not in known and ref not in seeds][:limit]
     with index.catalog.snapshot() as reader:
         loaded = load(index, reader, brought, tenant)
@@ -61,7 +63,7 @@ def retrieve(
         each.origins.add("graph")
         each.graph = nearness[ref]
         candidates.append(each)
-    answer = Answer(candidates, projection=new_id, told=_told(near, seeds))
+    answer = Answer(candidates, projection=name, told=_told(near, seeds))
     if not near.complete:
         answer.status, answer.reason = "degraded", "the graph does not hold all of the index yet"
     return answer

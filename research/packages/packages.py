@@ -96,9 +96,7 @@ class Packages:
             found = store.list_packages(reader, _whose(principal), limit)
         return [ContextPackage.model_validate_json(each.record) for each in found]
 
-    def feedback(
-        self, package_id: str, refs: Sequence[str], principal: Principal, *, useful: bool = True
-    ) -> list[str]:
+    def feedback(self, package_id: str, refs: Sequence[str], principal: Principal, *, useful: bool = True) -> list[str]:
         """Tell whether sources of a package were of use, all of them if none is named: they count a little more, or
         less, from then on. Those that it has."""
         with self._index.catalog.snapshot() as reader:
@@ -311,5 +309,3 @@ def no_package(package_id: str) -> NothingFoundError:
 
 def _whose(principal: Principal) -> Whose:
     return Whose(principal.tenant, principal.name)
-
-

@@ -1,5 +1,5 @@
-"""The blended score: how well a thing fits, how near it is in the graph, how current and how sound it is, and whether it
-was of use before. Each part is 0 to 1, and stands with the source; the score is their weighted mean.
+"""The blended score: how well a thing fits, how near it is in the graph, how current and how sound it is, and whether
+it was of use before. Each part is 0 to 1, and stands with the source; the score is their weighted mean.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def recency(candidate: Candidate, now: datetime) -> float:
     if at is None:
         return _CURRENT
     days = max(0.0, (now.astimezone(UTC) - at).total_seconds() / 86_400)
-    return _CURRENT + (1.0 - _CURRENT) * 0.5 ** (days / _HALF_LIFE_DAYS)
+    return _CURRENT + (1.0 - _CURRENT) * math.exp2(-days / _HALF_LIFE_DAYS)
 
 
 def quality(candidate: Candidate) -> float:

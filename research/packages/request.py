@@ -167,8 +167,7 @@ class ContextBuildRequest(Model):
 
 
 def read_request(given: ContextBuildRequest | Mapping[str, Any] | str | bytes) -> ContextBuildRequest:
-    """A request from JSON or an object. Raises PackageRequestError that names the fields, and nothing of their values.
-    """
+    """A request from JSON or an object. Raises PackageRequestError that names the fields, nothing of their values."""
     if isinstance(given, ContextBuildRequest):
         return given
     try:

@@ -173,5 +173,3 @@ def _items(index: Index, kind: str, intent: str, limit: int) -> Answer:
 
 def _noted(candidates: list[Candidate], notes: Sequence[str]) -> Answer:
     return Answer(candidates, "degraded" if notes else "ok", "; ".join(notes))
-
-

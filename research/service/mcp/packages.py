@@ -1,4 +1,4 @@
-"""build_context_package: a governed bundle of what a task needs to know (seed 003), once, within the budget of a result.
+"""build_context_package: a governed bundle of what a task needs to know (seed 003), within the budget of a result.
 
 A package is built, recorded and audited each time, so it is not tried with one budget after the other as other tools
 do: the first is small enough for what JSON adds, nearly always.
@@ -82,9 +82,7 @@ def _reply(package: ContextPackage | None) -> Reply:
         {"ref": each.ref, "kind": each.kind, "score": round(each.score, 2), "projection": each.projection}
         for each in package.sources
     ]
-    fields = _fields(
-        package.context_package_id, package.trace_id, sources, truncated=package.excluded.budget > 0
-    )
+    fields = _fields(package.context_package_id, package.trace_id, sources, truncated=package.excluded.budget > 0)
     return Reply("\n".join(notes) + "\n\n" + package.content, fields)
 
 

@@ -28,8 +28,8 @@ from research.store.catalog.ledger import (
     close_ocr,
     open_stage,
 )
-from research.store.catalog.page_vectors import pack_lines, write_lines
 from research.store.catalog.packages import leave_packages
+from research.store.catalog.page_vectors import pack_lines, write_lines
 from research.store.catalog.session_turns import leave_sessions
 from research.store.catalog.vectors import touch_vectors
 from research.store.files import images, uploads

@@ -212,5 +212,3 @@ def prune(connection: sqlite3.Connection, before: str) -> list[str]:
 def owners_of_items(rows: Iterable[tuple[str, str, str]]) -> list[str]:
     """What packages know items by, from their kind, parent and key."""
     return [name for kind, parent, key in rows for name in (f"{kind}:{parent}", f"{kind}:{key.partition('#')[0]}")]
-
-

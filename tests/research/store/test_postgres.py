@@ -25,7 +25,6 @@ from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
 from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
     audit,
-    content,
     document_names,
     document_writes,
     documents,
@@ -44,6 +43,7 @@ from research.store.catalog import (
 )
 from research.store.catalog.audit import AuditRow
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.content import content_revision
 from research.store.catalog.documents import FileStamp
 from research.store.catalog.failures import CRASHED, KILLED, TIMEOUT, FailedFile
 from research.store.catalog.page_vectors import PageBlobs
@@ -391,7 +391,7 @@ def _everything(catalog: Any) -> dict[str, object]:
             for whose in (packages.Whose("anna", "agent"), packages.Whose("ben", "agent"))
         ],
         "left": sorted(packages.left_packages(catalog)),
-        "content": content.content_revision(catalog, "nobody").partition("-")[2],
+        "content": content_revision(catalog, "nobody").partition("-")[2],
         "memories": [
             list(memories.list_memories(catalog, "anna", within, now=now, newest=newest))
             for within in (Within(), Within("s", "p", "n", ("memory",)), Within(tags=("people",)))
