@@ -170,7 +170,9 @@ class PackageBuilder:
         items = [allowed[at].ranked.candidate.item for at in places]
         found = list(allowed)
         for at, item in zip(places, self.index.source.with_passages(reader, question, items), strict=True):
-            found[at] = replace(found[at], ranked=_showing(found[at].ranked, item))
+            # Where a sentence runs on to the next page, that page was not decided about.
+            own = item if self.governor.sees_everything else _on_its_own_page(item)
+            found[at] = replace(found[at], ranked=_showing(found[at].ranked, own))
         return found
 
     def _assembled(
@@ -223,6 +225,15 @@ class PackageBuilder:
 
 def _showing(ranked: Ranked, item: Item) -> Ranked:
     return replace(ranked, candidate=replace(ranked.candidate, item=item))
+
+
+def _on_its_own_page(item: Item) -> Item:
+    own = int(item.ref.part)
+    passages = tuple(
+        each if each.pages in ((), (own,)) else replace(each, text=item.text[each.start : each.end], pages=(own,))
+        for each in item.passages
+    )
+    return replace(item, passages=passages, pages=())
 
 
 def _coverage(
