@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
     failures,
     item_writes,
+    labels,
     memory_removal,
     memory_writes,
     page_vectors,
@@ -31,6 +33,7 @@ from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import FailedFile
 from research.store.catalog.items import NewItem
+from research.store.catalog.labels import Label, list_labels
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
@@ -43,7 +46,7 @@ OF_MEMORIES = {
     "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_facts", "memory_sources", "memory_feedback",
 }  # fmt: skip
 OF_ITEMS = {"item_parents", "items", "item_vectors", "item_words", "item_vocabulary"}
-OF_NO_DOCUMENT = {"meta", "failed_files", "turns", *OF_MEMORIES, *OF_ITEMS}
+OF_NO_DOCUMENT = {"meta", "failed_files", "turns", "labels", *OF_MEMORIES, *OF_ITEMS}
 
 
 VOCABULARIES = {"page_vocabulary", "item_vocabulary"}  # what FTS5 tells of its own
@@ -80,6 +83,11 @@ def _fill(making: Making) -> None:
     _remember(making)
     _ask(making, info.doc_id)
     _write_code(making)
+    label = Label("memory:first", "classification", "Public", "anna", given_at="2026-01-02T00:00:00+00:00")
+    page = f"page:file-{info.doc_id}#1"
+    labels.put_labels(
+        making.catalog, [label, *(replace(label, target=each, tenant="") for each in (page, "code:/src/a.py"))]
+    )
 
 
 def _ask(making: Making, doc_id: str) -> None:
