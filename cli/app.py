@@ -58,6 +58,7 @@ COMMANDS = {
     "list": "List the documents in the index.",
     "tag": "Give documents tags, to ask only those, and list them.",
     "remove": "Take documents out of the index.",
+    "audit": "Tell who was shown what, and whether that record is whole.",
     "status": "Tell where the index is and what is in it.",
     "init": "Give this project an index of its own.",
     "doctor": "Check the installation and the index, and repair what can be.",

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from research.experiences.values import Values
     from research.filters import Filters
     from research.governance.access import Principal
+    from research.governance.audit import Audit
     from research.governance.ways_out import WaysOut
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
@@ -252,13 +253,13 @@ class Index:
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
-        follows, tenant, ways = "", self._tenant(tenant), self._ways_out(tenant)
+        follows, tenant, ways = "", self._tenant(tenant), self.ways_out(tenant)
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
                 asked = self._question(reader, question, mode, documents, filters)
                 if session is not None or before:
                     asked, follows = self._sessions().next_question(reader, asked, session, tenant, before)
-                asked = self._sending(reader, asked, ways)
+                asked = self.sending(reader, asked, ways)
                 context = build(
                     reader,
                     asked,
@@ -268,7 +269,7 @@ class Index:
                     renderer=CitedPages(),
                     counter=counter or self._rooms.counter(),
                     recorder=self.recorder,
-                    passages=partial(self._with_passages, reader, ways, look=highlights),
+                    passages=partial(self.with_passages, reader, ways, look=highlights),
                     judge=confidence_of,
                     least=self._least(min_score, min_confidence),
                     extent=extent,
@@ -323,7 +324,7 @@ class Index:
         found = self._sessions().turns(session_name(name), tenant) if self.exists else []
         if not found:
             raise no_session(name)
-        ways = self._ways_out(tenant)
+        ways = self.ways_out(tenant)
         if ways is None:
             return found
         with self.catalog.snapshot() as reader:
@@ -368,9 +369,9 @@ class Index:
         from research.search.snippets import page_snippet
 
         limit = self.settings.num_results if num_results is None else num_results
-        ways = self._ways_out()
+        ways = self.ways_out()
         with self._timed("search"), self.catalog.snapshot() as reader:
-            asked = self._sending(reader, self._question(reader, question, mode, documents, filters), ways)
+            asked = self.sending(reader, self._question(reader, question, mode, documents, filters), ways)
             source = self.source if ways is None else ways.source(self.source, "search")
             with self._timed("retrieve"):
                 found = source.retrieve(reader, asked, limit)
@@ -379,7 +380,7 @@ class Index:
             wanted = self._least(min_score, min_confidence).of(found.items, confidence)
             asked = asked.searching(found.searched)
             with self._timed("passages"):
-                items = self._with_passages(reader, ways, asked, wanted, look=highlights)
+                items = self.with_passages(reader, ways, asked, wanted, look=highlights)
         searched, rewrites = found.searched, found.rewrites
         if ways is not None:
             searched, rewrites = ways.told(question, searched, rewrites)
@@ -468,8 +469,9 @@ class Index:
 
         with self.catalog.snapshot() as reader:
             ids = None if doc_ids is None else tuple(current_ids(reader, doc_ids))
-            asked, ways = Question(question, mode=mode, documents=ids), self._ways_out()
-            outcome = self.source.engine.run(reader, self._sending(reader, asked, ways), num_results, everything=everything)
+            ways = self.ways_out()
+            asked = self.sending(reader, Question(question, mode=mode, documents=ids), ways)
+            outcome = self.source.engine.run(reader, asked, num_results, everything=everything)
             return outcome if ways is None else ways.outcome(reader, outcome)
 
     def page(self, document: str, page: int | None = None, *, question: str | None = None) -> PageView:
@@ -508,7 +510,7 @@ class Index:
         from research.store.catalog.pages import page_texts
 
         with self.catalog.snapshot() as reader:
-            info, ways = self._one(reader, document), self._ways_out()
+            info, ways = self._one(reader, document), self.ways_out()
             outline = document_outline(info, page_texts(reader, info.doc_id))
             return outline if ways is None else ways.outline(reader, outline, "outline")
 
@@ -518,7 +520,7 @@ class Index:
         from research.store.upkeep.gone_files import file_of
 
         with self.catalog.snapshot() as reader:
-            info, ways = self._one(reader, document), self._ways_out()
+            info, ways = self._one(reader, document), self.ways_out()
             if ways is not None and not ways.is_whole(reader, info, "file"):
                 raise ways.not_there(document)
             return file_of(reader, info.doc_id)
@@ -526,12 +528,10 @@ class Index:
     def picture_path(self, document: str, page: int, *, small: bool = False) -> Path:
         """Where a page's picture is, or would be. It shows everything, so the page has to be readable as it is."""
         with self.catalog.snapshot() as reader:
-            info, ways = self._one(reader, document), self._ways_out()
-            ref = f"page:{info.doc_id}#{page}"
-            if ways is not None and 0 < page <= info.num_pages:
-                if ways.rulings(reader, [ref], "picture")[ref].effect != "allow":
-                    raise ways.not_there(f"picture of page {page}")
-        return (self.paths.thumbnail_path if small else self.paths.image_path)(info.doc_id, page)
+            info, ways = self._one(reader, document), self.ways_out()
+            if ways is not None and not ways.is_plain(reader, info, page):
+                raise ways.not_there(f"picture of page {page}")
+        return Path((self.paths.thumbnail_path if small else self.paths.image_path)(info.doc_id, page))
 
     def matches(self, text: str, question: str) -> list[tuple[int, int]]:
         """Where in a text the words stand that fit the question: what a view marks."""
@@ -545,7 +545,7 @@ class Index:
         from research.store.catalog.document_names import select_documents
 
         with self.catalog.snapshot() as reader:
-            ways = self._ways_out()
+            ways = self.ways_out()
             if ways is None:
                 return select_documents(reader, names, self._relative_to) if names else all_documents(reader)
             if not names:
@@ -588,7 +588,7 @@ class Index:
         from research.store.catalog.file_ids import current_ids
 
         with self.catalog.snapshot() as reader:
-            found, ways = get_documents(reader, current_ids(reader, [doc_id])), self._ways_out()
+            found, ways = get_documents(reader, current_ids(reader, [doc_id])), self.ways_out()
             if ways is not None:
                 found = ways.documents(reader, found, "document")
                 if not found:
@@ -602,7 +602,7 @@ class Index:
         from research.store.catalog.file_ids import current_ids
 
         with self.catalog.snapshot() as reader:
-            found, ways = current_ids(reader, [doc_id]), self._ways_out()
+            found, ways = current_ids(reader, [doc_id]), self.ways_out()
             if found and ways is not None:
                 pages = ways.markdown(reader, self._views(reader, found[0]))
             else:
@@ -639,7 +639,7 @@ class Index:
         from research.store.catalog.tags import all_tags
 
         with self.catalog.snapshot() as reader:
-            found, ways = {tag: get_documents(reader, ids) for tag, ids in all_tags(reader).items()}, self._ways_out()
+            found, ways = {tag: get_documents(reader, ids) for tag, ids in all_tags(reader).items()}, self.ways_out()
             if ways is None:
                 return found
             every = {info.doc_id: info for documents in found.values() for info in documents}
@@ -711,7 +711,7 @@ class Index:
         `near_session` only prefers. With `salience` the best are ordered by score and recency, as of `now`."""
         from research.memories import Within
 
-        tenant, ways = self._tenant(tenant), self._ways_out(tenant)
+        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
         recalled = self._memory().recall(
             query,
             tenant=tenant,
@@ -730,7 +730,7 @@ class Index:
     def memory(self, memory_id: str, *, tenant: str = "", as_told: bool = False) -> Memory:
         """One memory by its id. One that is joined to another is found as that, or `as_told`. Raises
         NothingFoundError."""
-        tenant, ways = self._tenant(tenant), self._ways_out(tenant)
+        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
         found = self._memory().get(memory_id, tenant, as_told=as_told)
         if ways is None:
             return found
@@ -758,7 +758,7 @@ class Index:
         if not self.exists:
             return iter(())
         within = Within(session, persona, namespace, tuple(types), tuple(tags))
-        tenant, ways = self._tenant(tenant), self._ways_out(tenant)
+        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
         listed = self._memory().listed(tenant, within, limit=limit, newest=newest)
         return listed if ways is None else ways.each_memory(lambda: self.catalog, listed)
 
@@ -840,7 +840,7 @@ class Index:
 
     def experience(self, experience_id: str) -> Experience:
         """By its id, or the beginning of it where that means one alone. Raises NothingFoundError."""
-        found, ways = self._experience().get(experience_id), self._ways_out()
+        found, ways = self._experience().get(experience_id), self.ways_out()
         if ways is None:
             return found
         with self.catalog.snapshot() as reader:
@@ -859,7 +859,7 @@ class Index:
     ) -> list[Experience]:
         """Those that a restriction leaves, the newest first; `outcome` may also be "open"."""
         found = self._experience().listed(domain=domain, strategy=strategy, outcome=outcome, limit=limit)
-        ways = self._ways_out() if found else None
+        ways = self.ways_out() if found else None
         if ways is None:
             return found
         with self.catalog.snapshot() as reader:
@@ -891,7 +891,7 @@ class Index:
         with self.catalog.snapshot() as reader:
             where = source.restriction(reader, choices, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
             found = source.find(reader, query, limit, where=where)
-            results, ways = source.experiences(reader, found), self._ways_out()
+            results, ways = source.experiences(reader, found), self.ways_out()
             if ways is not None:
                 results = ways.found_experiences(reader, results)
         self.store_item_vectors(found)
@@ -903,7 +903,7 @@ class Index:
 
         wanted = None if axis is None else axis_of(axis)
         found = self._values().listed(wanted) if self.exists else []
-        ways = self._ways_out() if found else None
+        ways = self.ways_out() if found else None
         if ways is None:
             return found
         with self.catalog.snapshot() as reader:
@@ -911,7 +911,7 @@ class Index:
 
     def value(self, value_id: str) -> Value:
         """Raises NothingFoundError."""
-        found, ways = self._values().get(value_id), self._ways_out()
+        found, ways = self._values().get(value_id), self.ways_out()
         if ways is None:
             return found
         with self.catalog.snapshot() as reader:
@@ -962,7 +962,7 @@ class Index:
             return ValueResults(query)
         source = self.item_source(ValuesSource)
         with self.catalog.snapshot() as reader:
-            found, ways = source.find(reader, query, limit, where=where), self._ways_out()
+            found, ways = source.find(reader, query, limit, where=where), self.ways_out()
             results = source.values(found)
             if ways is not None:
                 results = ways.found_values(reader, results)
@@ -1013,7 +1013,16 @@ class Index:
         from research.store.upkeep.checks import check_index
 
         own = check_index(self.paths, self.settings.named_encoders, self.settings.request_timeout)
-        return [*check_installation(), *own, *check_models(self.settings, own)]
+        return [*check_installation(), *own, *self._check_audit(), *check_models(self.settings, own)]
+
+    def audit(self) -> Audit:
+        """Who was shown what, by which decision."""
+        return self._rooms.audit()
+
+    def _check_audit(self) -> list[Check]:
+        from research.governance.audit_verify import check_audit
+
+        return check_audit(self.audit) if self.exists else []
 
     def repair(self) -> list[Check]:
         """Mend what can be mended: what was wrong, and whether it is well now. Empty: nothing was."""
@@ -1043,11 +1052,11 @@ class Index:
         """Whose things are meant: the owner may name anybody's, everybody else has their own."""
         return tenant if self.principal is None or self.principal.owner else self.principal.tenant
 
-    def _ways_out(self, tenant: str = "") -> WaysOut | None:
+    def ways_out(self, tenant: str = "") -> WaysOut | None:
         """What may leave the index, for whoever it acts for; None: all of it, to its owner without a policy."""
         return self._rooms.ways_out(self.principal, tenant)
 
-    def _sending(self, reader: Reader, question: Question, ways: WaysOut | None) -> Question:
+    def sending(self, reader: Reader, question: Question, ways: WaysOut | None) -> Question:
         """The question, which says itself what of the index may be sent to a model elsewhere."""
         return question if ways is None else replace(question, sendable=partial(ways.sendable, reader))
 
@@ -1055,7 +1064,7 @@ class Index:
         """A context as the model that the settings name may get it."""
         from research.answer.model.local import LOCAL
 
-        ways = None if self.settings.model == LOCAL else self._ways_out()
+        ways = None if self.settings.model == LOCAL else self.ways_out()
         if ways is None:
             return context
         from research.governance.ways_out import without_unsendable
@@ -1063,9 +1072,10 @@ class Index:
         with self.catalog.snapshot() as reader:
             return without_unsendable(context, ways.sendable(reader, [source.ref for source in context.sources]))
 
-    def _with_passages(
-        self, reader: Reader, ways: WaysOut | None, question: Question, items: Sequence[Item], *, look: bool
+    def with_passages(
+        self, reader: Reader, ways: WaysOut | None, question: Question, items: Sequence[Item], *, look: bool = False
     ) -> list[Item]:
+        """Pages with the passages that fit a question; of those that may not be read as they are nothing is read."""
         find = partial(self.source.with_passages, reader, question, look=look)
         return find(items) if ways is None else ways.with_passages(find, reader, items)
 
@@ -1131,7 +1141,7 @@ class Index:
         try:
             scope = select(reader, restrictions, self._relative_to)
         except (NothingFoundError, UsageError):
-            if self._ways_out() is None:
+            if self.ways_out() is None:
                 raise
             return replace(asked, documents=())  # what it would say may name what may not be read
         ids = None if scope.documents is None else tuple(sorted(scope.documents))
@@ -1143,7 +1153,7 @@ class Index:
         stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
         if stored is None:
             raise _no_pages(info, page, page)
-        item, problem, ways = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), "", self._ways_out()
+        item, problem, ways = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), "", self.ways_out()
         view = PageView(item, info.num_pages, stored.error)
         if ways is not None:
             seen = ways.view(reader, view, "page")
@@ -1159,7 +1169,7 @@ class Index:
     def _one(self, reader: Reader, document: str) -> DocumentInfo:
         from research.store.catalog.document_names import ambiguous, select_one
 
-        ways = self._ways_out()
+        ways = self.ways_out()
         if ways is None:
             return select_one(reader, document, self._relative_to)
         found = ways.documents(reader, self._meant(reader, document), "document")

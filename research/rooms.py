@@ -107,7 +107,7 @@ class Rooms:
         return self._memories
 
     def ways_out(self, principal: Principal | None, tenant: str = "") -> WaysOut | None:
-        """What may leave, for a principal, or the owner; None: all of it. The owner who names a tenant acts within it."""
+        """What may leave, for a principal or the owner; None: all of it. An owner who names a tenant acts within it."""
         from research.governance.access import owner_principal
         from research.governance.gate import gate_for
 

@@ -168,6 +168,12 @@ class Settings:
     experience_strategies: tuple[str, ...] = _setting((), separator=",")
     # experiences that come or go until values are looked for anew; 0: only when asked to
     values_after: int = _setting(20, maximum=1_000_000)
+    # how long entries of the audit are kept
+    audit_days: int = _setting(90, minimum=1, maximum=36_500, users_own="it says how long it is known who saw what")
+    # a file to which a line of JSON is added for each package that is asked for, built or expired, and each denial
+    events_file: str = _setting("", users_own="it says where files are written")
+    # a Redis server that keeps packages beside the catalog and hears of events: redis://HOST:PORT/0, unix:///PATH
+    redis_url: str = _setting("", users_own="it opens a connection")
     # folders whose .ctx and ctx.toml are used though somebody else owns or may write them
     safe_folders: tuple[str, ...] = _setting((), separator=os.pathsep, users_own="it says whom to trust")
 

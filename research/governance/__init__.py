@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from research.errors import RedactionError
+    from research.governance.audit import Audit
+    from research.governance.audit_chain import Verification
+    from research.governance.audit_entry import MemoryAccessAudit
     from research.governance.fail_closed import Redacted, SafeRedactor, redact_items, redact_texts
     from research.governance.findings import Finding
     from research.governance.masking import MaskingRedactor, MaskingStream, SecretMasker
@@ -29,11 +32,13 @@ if TYPE_CHECKING:
     from research.governance.secret_sources import KnownSecrets, known_secrets
 
 _HOMES = {
+    "Audit": "research.governance.audit",
     "BaseRedactor": "research.governance.redaction",
     "Finding": "research.governance.findings",
     "KnownSecrets": "research.governance.secret_sources",
     "MaskingRedactor": "research.governance.masking",
     "MaskingStream": "research.governance.masking",
+    "MemoryAccessAudit": "research.governance.audit_entry",
     "NoopRedactor": "research.governance.redaction",
     "Placeholders": "research.governance.placeholders",
     "PresidioRedactor": "research.governance.presidio",
@@ -42,6 +47,7 @@ _HOMES = {
     "RedactorProtocol": "research.governance.redaction",
     "SafeRedactor": "research.governance.fail_closed",
     "SecretMasker": "research.governance.masking",
+    "Verification": "research.governance.audit_chain",
     "known_secrets": "research.governance.secret_sources",
     "open_redactor": "research.governance.redaction",
     "redact_items": "research.governance.fail_closed",
@@ -50,11 +56,13 @@ _HOMES = {
 }
 
 __all__ = [
+    "Audit",
     "BaseRedactor",
     "Finding",
     "KnownSecrets",
     "MaskingRedactor",
     "MaskingStream",
+    "MemoryAccessAudit",
     "NoopRedactor",
     "Placeholders",
     "PresidioRedactor",
@@ -63,6 +71,7 @@ __all__ = [
     "RedactorProtocol",
     "SafeRedactor",
     "SecretMasker",
+    "Verification",
     "known_secrets",
     "open_redactor",
     "redact_items",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from research.errors import NothingFoundError
 from research.governance.gate import REFERENCE_ONLY, Gate, is_withheld
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from research.memories import Memory, Recalled
     from research.models import DocumentOutline, Item, PageView, Question, ResearchContext, Rewrite, SourceDocument
     from research.records import DocumentInfo
+    from research.search.items import FoundItem
     from research.search.legs import Found, SearchOutcome
     from research.sessions import AskedTurn, CitedPage
     from research.sources.base import Retrieved, Source
+    from research.sources.items import ItemsSource
     from research.store.catalog.catalog import Catalog
     from research.store.catalog.reader import Reader
 
@@ -53,7 +55,9 @@ class WaysOut:
     def source(self, source: Source, purpose: str) -> GovernedSource:
         return GovernedSource(source, self.gate, purpose)
 
-    def rulings(self, reader: Reader, refs: Iterable[str], purpose: str, *, action: Action = "read") -> dict[str, Ruling]:
+    def rulings(
+        self, reader: Reader, refs: Iterable[str], purpose: str, *, action: Action = "read"
+    ) -> dict[str, Ruling]:
         """What is decided about each, on record."""
         wanted = list(dict.fromkeys(refs))
         decision = self.gate.decide(reader, wanted, action=action)
@@ -69,11 +73,11 @@ class WaysOut:
         found = finder(plain)
         following = {_page_ref(item, page) for item in found for passage in item.passages for page in passage.pages}
         following -= {str(item.ref) for item in found}
-        readable = {
-            ruling.ref
-            for ruling in self.gate.decide(reader, sorted(following)).rulings
-            if ruling.effect == "allow"
-        } if following else set()
+        readable = (
+            {ruling.ref for ruling in self.gate.decide(reader, sorted(following)).rulings if ruling.effect == "allow"}
+            if following
+            else set()
+        )
         done = {id(before): _ending_here(after, readable) for before, after in zip(plain, found, strict=True)}
         return [done.get(id(item), item) for item in items]
 
@@ -94,6 +98,11 @@ class WaysOut:
         """Whether all of a document may be read as it is: its file shows everything."""
         refs = [f"document:{info.doc_id}", *(f"page:{info.doc_id}#{page}" for page in range(1, info.num_pages + 1))]
         return all(ruling.effect == "allow" for ruling in self.rulings(reader, refs, purpose).values())
+
+    def is_plain(self, reader: Reader, info: DocumentInfo, page: int) -> bool:
+        """Whether a page may be read as it is: its picture shows everything. One that there is not is none to hide."""
+        ref = f"page:{info.doc_id}#{page}"
+        return not 0 < page <= info.num_pages or self.rulings(reader, [ref], "picture")[ref].effect == "allow"
 
     def view(self, reader: Reader, view: PageView, purpose: str) -> PageView | None:
         """A page as it may be shown; None: not at all."""
@@ -131,17 +140,15 @@ class WaysOut:
         """Records that are no items (memories, experiences, values): with their texts masked, or emptied where only the
         reference may be seen."""
         ruled = self.rulings(reader, map(ref, records), purpose)
-        found = []
-        for record in records:
-            ruling = ruled[ref(record)]
-            if ruling.effect == "deny":
-                continue
-            if ruling.effect == "redact":
-                own = texts(record)
-                safe = self.gate.redact_text(ruling, *own)
-                record = with_texts(record, safe if safe is not None else ("",) * len(own))
-            found.append(record)
-        return found
+
+        def shown(record: T, ruling: Ruling) -> T:
+            if ruling.effect == "allow":
+                return record
+            own = texts(record)
+            safe = self.gate.redact_text(ruling, *own)
+            return with_texts(record, safe if safe is not None else ("",) * len(own))
+
+        return [shown(each, ruled[ref(each)]) for each in records if ruled[ref(each)].effect != "deny"]
 
     def turns(self, reader: Reader, turns: Sequence[AskedTurn]) -> list[AskedTurn]:
         """Turns of a session without what they quote of pages that may not be read as they are now."""
@@ -153,13 +160,28 @@ class WaysOut:
         def quoting(cited: CitedPage) -> CitedPage:
             return cited if ruled[cited.ref].effect == "allow" else replace(cited, quotes=())
 
-        found = []
-        for turn in turns:
+        def shown(turn: AskedTurn) -> AskedTurn:
             sources = tuple(quoting(cited) for cited in turn.sources if known(cited))
-            if sources != turn.sources:  # what a model wrote, and the words it was searched with, may be those of a page
-                turn = replace(turn, sources=sources, answer="", searched=turn.question)
-            found.append(turn)
-        return found
+            if sources == turn.sources:
+                return turn
+            # What a model wrote, and what was searched for, may be words of a page.
+            return replace(turn, sources=sources, answer="", searched=turn.question)
+
+        return [shown(turn) for turn in turns]
+
+    def found_items(self, reader: Reader, source: ItemsSource, found: Sequence[FoundItem]) -> list[FoundItem]:
+        """Code and commits as their source found them; of a redacted one only what was made safe is left."""
+        items = {str(source.ref(each)): source.item(each) for each in found}
+        seen = {str(item.ref): item for item in self.gate.govern(reader, list(items.values()), purpose="context").items}
+
+        def shown(each: FoundItem, item: Item) -> FoundItem:
+            if not is_withheld(item):
+                return each
+            stored = replace(each.item, title=item.title, text=item.text, metadata=dict(item.metadata))
+            return replace(each, item=stored)
+
+        refs = {id(each): str(source.ref(each)) for each in found}
+        return [shown(each, seen[refs[id(each)]]) for each in found if refs[id(each)] in seen]
 
     def memories(self, reader: Reader, memories: Sequence[Memory], purpose: str = "memories") -> list[Memory]:
         return self.records(
@@ -193,7 +215,7 @@ class WaysOut:
             purpose,
             ref=lambda told: f"experience:{told.id}",
             texts=lambda told: tuple(str(getattr(told, name)) for name in _TOLD),
-            with_texts=lambda told, safe: replace(told, **dict(zip(_TOLD, safe, strict=True))),
+            with_texts=_told_as,
         )
 
     def found_experiences(self, reader: Reader, found: Sequence[FoundExperience]) -> list[FoundExperience]:
@@ -203,7 +225,7 @@ class WaysOut:
         for each in found:
             told = seen.get(each.experience.id)
             if told is not None:
-                text = each.text if told is each.experience else ""  # what it says on its axis stands in its fields, too
+                text = each.text if told is each.experience else ""  # it stands in one of the fields, too
                 kept.append(replace(each, experience=told, text=text))
         return kept
 
@@ -317,6 +339,11 @@ def _withheld(source: SourceDocument) -> SourceDocument:
         passages=[],
         regions=[],
     )
+
+
+def _told_as(told: Experience, texts: tuple[str, ...]) -> Experience:
+    fields: dict[str, Any] = dict(zip(_TOLD, texts, strict=True))
+    return replace(told, **fields)
 
 
 def _page_ref(item: Item, page: int) -> str:

@@ -115,7 +115,8 @@ class PageReranker:
             Item(Ref("page", page.doc_id, str(page.page)), page.title, text, worth[page_id])
             for page_id, (page, text) in found.items()
         ]
-        read, permitted = self._highlighter.passages(reader, question, items, list(found)), self._permitted(question, items)
+        permitted = self._permitted(question, items)
+        read = self._highlighter.passages(reader, question, items, list(found))
         return {
             page_id: _read(page, [each.text for each in item.passages] or [text[:_LONGEST]])
             for (page_id, (page, text)), item in zip(found.items(), read, strict=True)

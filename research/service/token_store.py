@@ -17,8 +17,8 @@ from typing import Any
 
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.folders import user_state
+from research.private_files import locked, read_private, replace_private
 from research.secret import Secret
-from research.service.private_files import locked, read_private, replace_private
 from research.store.files.marker import index_id
 from research.store.files.paths import IndexPaths
 

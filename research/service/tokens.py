@@ -18,8 +18,8 @@ from pathlib import Path
 from research.errors import CtxError
 from research.folders import user_state
 from research.governance.access import Principal, owner_principal
+from research.private_files import Followed, create_private, read_private
 from research.secret import Secret
-from research.service.private_files import Followed, create_private, read_private
 from research.service.token_store import TokenEntry, default_store, digest, new_token, read_tokens
 from research.store.files.marker import index_id
 from research.store.files.paths import MARKER

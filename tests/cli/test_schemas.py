@@ -102,6 +102,7 @@ def test_the_fields_that_may_be_missing_are_texts_and_the_batchs() -> None:
     optional = {name: set(load(name)["properties"]) - set(load(name)["required"]) for name in names()}
     assert {name: fields for name, fields in optional.items() if fields} == {
         "ask": {"formatted_text", "id", "line", "session"},
+        "audit": {"entries", "entry", "verification"},
         "doctor": {"repairs"},
         "experience": {
             "experience",
@@ -206,6 +207,8 @@ def test_an_empty_index_and_none(told: Check, tmp_path: Path) -> None:
         assert told("list", *at)["documents"] == []
         assert told("tag", *at)["tags"] == []
         assert told("token", "list", *at)["tokens"] == []
+        assert told("audit", *at)["entries"] == []
+        assert told("audit", "verify", *at)["verification"]["ok"]
         told("status", *at)
         told("doctor", *at)
         told("ask", "housing", *at, code=3, kind="error")
@@ -284,4 +287,4 @@ def test_schemas_are_printed(call: Call) -> None:
         assert (ran.code, json.loads(ran.out)) == (0, load(name))
     unknown = call("schema", "sauces")
     assert (unknown.code, unknown.out) == (3, "")
-    assert "there are: ask, backup" in unknown.err
+    assert "there are: ask, audit, backup" in unknown.err

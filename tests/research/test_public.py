@@ -50,6 +50,7 @@ MAY_IMPORT = {
         "research.experiences.records",
         "research.filters",
         "research.folders",
+        "research.governance",
         "research.index",
         "research.markdown",
         "research.memories",

@@ -375,14 +375,19 @@ _STEPS: tuple[str, ...] = (
         PRIMARY KEY (tenant, target, name)
     ) WITHOUT ROWID;
 
-    -- Who saw what, by which decision. Each entry's hash is keyed and covers the one before it.
+    -- Who saw what, by which decision. Each entry's hash is keyed, and covers all of it and the hash before it.
     CREATE TABLE audit (
         seq INTEGER PRIMARY KEY,
         at TEXT NOT NULL,
-        kind TEXT NOT NULL,  -- access, or checkpoint: what stands for those before it that are gone
+        kind TEXT NOT NULL,  -- access, or a mark of the chain's own: checkpoint, restart, accepted
+        tenant TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        decision TEXT NOT NULL,
+        denied INTEGER NOT NULL,  -- of the things that it decided about
         hash TEXT NOT NULL,
         entry TEXT NOT NULL  -- JSON
     );
+    CREATE INDEX audit_by_decision ON audit (decision);
     """,
     """
     -- The graph: what one thing says of another. `origin` is the thing it was read from, and takes its edges along.

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from research.store.catalog.audit import KINDS as AUDIT_KINDS
 from research.store.catalog.labels import CLASSIFICATIONS, ORIGINS
 from research.store.catalog.labels import NAMES as LABELS
 from research.store.catalog.ledger import STAGES
@@ -429,6 +430,19 @@ TABLES: dict[str, Table] = {
     "item_vectors": Table(
         {"item_no": columns.KEY, "part": columns.COUNT, "encoder": columns.ENCODER, "vector": columns.BLOB},
         _own_vector,
+    ),
+    "audit": Table(
+        {
+            "seq": columns.KEY,
+            "at": columns.TIME,
+            "kind": columns.one_of("a kind of audit entries", frozenset(AUDIT_KINDS)),
+            "tenant": columns.WHO,
+            "principal": columns.WHO,
+            "decision": columns.WHO,
+            "denied": columns.COUNT,
+            "hash": columns.SHA256,
+            "entry": columns.AUDIT_ENTRY,
+        }
     ),
 }
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, NoReturn
 
+from research.store.catalog.audit import LONGEST_ENTRY
 from research.store.catalog.items import KINDS, LONGEST_KEY
 from research.store.catalog.tags import is_tag
 
@@ -197,6 +198,7 @@ ITEM_KIND = one_of("a kind of items", frozenset(KINDS))
 ITEM_KEY = ColumnCheck("the name of an item", _is_item_key)
 LABEL_TARGET = ColumnCheck("what a label is given to", lambda value: _is_item_key(value) and ":" in value)
 METADATA = ColumnCheck("a JSON object", _is_metadata)
+AUDIT_ENTRY = ColumnCheck("what an audit entry says", lambda value: isinstance(_json(value, LONGEST_ENTRY), dict))
 SHARE = ColumnCheck("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
 MAYBE_KEY = ColumnCheck("a row's number, or nothing", lambda value: value is None or KEY.holds(value))
 MAYBE_TIME = ColumnCheck("a time in ISO 8601, or nothing", lambda value: value == "" or _is_time(value))

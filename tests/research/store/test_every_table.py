@@ -18,6 +18,7 @@ from research.encoders.visual.packing import pack
 from research.records import FailedPage, Line, Page
 from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
+    audit,
     failures,
     item_writes,
     labels,
@@ -28,12 +29,13 @@ from research.store.catalog import (
     session_turns,
     tags,
 )
+from research.store.catalog.audit import AuditRow
 from research.store.catalog.catalog import SCHEMA_VERSION, Catalog
 from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import FailedFile
 from research.store.catalog.items import NewItem
-from research.store.catalog.labels import Label, list_labels
+from research.store.catalog.labels import Label
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
@@ -46,7 +48,7 @@ OF_MEMORIES = {
     "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_facts", "memory_sources", "memory_feedback",
 }  # fmt: skip
 OF_ITEMS = {"item_parents", "items", "item_vectors", "item_words", "item_vocabulary"}
-OF_NO_DOCUMENT = {"meta", "failed_files", "turns", "labels", *OF_MEMORIES, *OF_ITEMS}
+OF_NO_DOCUMENT = {"meta", "failed_files", "turns", "labels", "audit", *OF_MEMORIES, *OF_ITEMS}
 
 
 VOCABULARIES = {"page_vocabulary", "item_vocabulary"}  # what FTS5 tells of its own
@@ -88,6 +90,13 @@ def _fill(making: Making) -> None:
     labels.put_labels(
         making.catalog, [label, *(replace(label, target=each, tenant="") for each in (page, "code:/src/a.py"))]
     )
+    _record_access(making)
+
+
+def _record_access(making: Making) -> None:
+    entry = AuditRow(1, "2026-01-02T00:00:00+00:00", "access", "lab", "ann", "d1", 1, "ab" * 32, '{"refs":[]}')
+    with making.catalog.transaction() as connection:
+        audit.add_rows(connection, [entry])
 
 
 def _ask(making: Making, doc_id: str) -> None:
@@ -187,7 +196,7 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
-    assert {table for table in TABLES if _count(filled.catalog, table)} == {"meta", "failed_files", "turns"}
+    assert {table for table in TABLES if _count(filled.catalog, table)} == {"meta", "failed_files", "turns", "audit"}
     (problem,) = integrity.check_fulltext(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)

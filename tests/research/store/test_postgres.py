@@ -23,6 +23,7 @@ from research.memories import Within
 from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
 from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
+    audit,
     document_names,
     document_writes,
     documents,
@@ -38,6 +39,7 @@ from research.store.catalog import (
     tags,
     vectors,
 )
+from research.store.catalog.audit import AuditRow
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import FileStamp
 from research.store.catalog.failures import CRASHED, KILLED, TIMEOUT, FailedFile
@@ -89,6 +91,7 @@ def test_they_agree_on_everything(catalogs: list[Any]) -> None:
         _see,
         code,
         experience,
+        _record_access,
         _look_after,
     ):
         told = [step(catalog) for catalog in catalogs]
@@ -121,6 +124,21 @@ def _converse(catalog: Any) -> object:
         gone = session_turns.remove_session(connection, "ben", "north")
         session_turns.leave_sessions(connection, ["9" * 16], heir=SECOND)
     return number, gone
+
+
+def _record_access(catalog: Any) -> object:
+    """Entries of the audit: added, found, and the old ones replaced."""
+    with catalog.transaction() as connection:
+        for number in range(1, 5):
+            at = f"2026-01-0{number}T00:00:00+00:00"
+            made = AuditRow(number, at, "access", "lab", "ann", f"d{number}", number % 2, "ab" * 32, "{}")
+            audit.add_rows(connection, [made])
+        told = [audit.last_before(connection, f"2026-01-0{day}") for day in (1, 3, 9)]
+        found = [audit.first_row(connection), audit.last_row(connection), audit.row_at(connection, 2)]
+        audit.remove_through(connection, 1)
+    narrow = audit.list_rows(catalog, tenant="lab", principal="ann", since="2026-01-03", denied=True, limit=9)
+    decided = audit.row_of_decision(catalog, "d3"), audit.row_of_decision(catalog, "d1")
+    return told, found, narrow, decided, list(audit.rows_between(catalog.connection, 2, 3)), audit.count_rows(catalog)
 
 
 def _remember(catalog: Any) -> object:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from research import private_files
 from research.errors import BusyError, CtxError, UntrustedError
-from research.service import private_files
-from research.service.private_files import Followed, create_private, locked, read_private, replace_private
+from research.private_files import Followed, create_private, locked, read_private, replace_private
 
 
 def test_a_new_file_is_whole_and_its_owners(tmp_path: Path) -> None:
