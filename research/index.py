@@ -562,7 +562,7 @@ class Index:
         """The repositories whose commits are in the index."""
         from research.sources.commits import repositories_of
 
-        if not self.exists:
+        if not self.exists or not self._is_owners:
             return []
         with self.catalog.snapshot() as reader:
             return repositories_of(reader)
@@ -571,7 +571,7 @@ class Index:
         """The folders whose source code is in the index."""
         from research.sources.code import trees_of
 
-        if not self.exists:
+        if not self.exists or not self._is_owners:
             return []
         with self.catalog.snapshot() as reader:
             return trees_of(reader)
@@ -1047,6 +1047,10 @@ class Index:
         from research.store.upkeep.restore import restore
 
         return restore(self.paths, file, force=force, wait=wait)
+
+    @property
+    def _is_owners(self) -> bool:
+        return self.principal is None or self.principal.owner
 
     def _tenant(self, tenant: str) -> str:
         """Whose things are meant: the owner may name anybody's, everybody else has their own."""
