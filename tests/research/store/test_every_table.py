@@ -190,7 +190,7 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (lost,) = integrity.check_labels(filled.catalog)
     assert lost.fix is not None
     lost.fix(filled.catalog)
-    assert {table for table in TABLES if _count(filled.catalog, table)} == {"meta", "failed_files"}
+    assert {table for table in TABLES if _count(filled.catalog, table)} == {"meta", "failed_files", "turns"}
     (problem,) = integrity.check_fulltext(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
