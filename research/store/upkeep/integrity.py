@@ -11,6 +11,7 @@ from research.store.catalog import failures
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.experience_removal import values_of_nobody
 from research.store.catalog.item_writes import remove_numbers
+from research.store.catalog.labels import labels_of_nothing, leave_targets
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
 from research.store.catalog.session_turns import leave_sessions, lost_documents
 from research.store.catalog.vectors import dim_of
@@ -145,6 +146,14 @@ def check_values_of_experiences(catalog: Catalog) -> Iterator[Problem]:
         yield Problem("items", message, lambda opened: _drop_items(opened, strangers))
 
 
+def check_labels(catalog: Catalog) -> Iterator[Problem]:
+    """What is removed takes its labels along."""
+    lost = labels_of_nothing(catalog)
+    if lost:
+        message = f"{len(lost)} labels are of things that are gone"
+        yield Problem("labels", message, lambda opened: _drop_labels(opened, lost))
+
+
 def check_values(catalog: Catalog) -> Iterator[Problem]:
     """Every value looked at as restore does: what is found here keeps a backup from being made."""
     problem = next(validate_catalog(catalog.connection), None)
@@ -228,6 +237,7 @@ QUICK: tuple[IntegrityCheck, ...] = (
     check_memories,
     check_sessions,
     check_values_of_experiences,
+    check_labels,
     check_fulltext,
     check_leftovers,
 )
@@ -243,6 +253,7 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_sessions,
     check_item_vectors,
     check_values_of_experiences,
+    check_labels,
     check_values,
     check_ledger,
     check_given_up,
@@ -315,6 +326,12 @@ def _drop_memory_vectors(catalog: Catalog, rows: list[tuple[str, int]]) -> None:
 def _leave_sessions(catalog: Catalog, doc_ids: list[str]) -> None:
     with catalog.transaction() as connection:
         leave_sessions(connection, doc_ids)
+
+
+def _drop_labels(catalog: Catalog, lost: list[tuple[str, str]]) -> None:
+    with catalog.transaction() as connection:
+        for tenant, target in lost:
+            leave_targets(connection, tenant, [target])
 
 
 def _drop_items(catalog: Catalog, numbers: list[int]) -> None:

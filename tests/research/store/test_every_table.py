@@ -196,6 +196,9 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
+    (lost,) = integrity.check_labels(filled.catalog)
+    assert lost.fix is not None
+    lost.fix(filled.catalog)
     assert {table for table in TABLES if _count(filled.catalog, table)} == {"meta", "failed_files", "turns", "audit"}
     (problem,) = integrity.check_fulltext(filled.catalog)
     assert problem.fix is not None

@@ -14,6 +14,7 @@ import pytest
 from experience_history import experience
 from index_making import DIM, JPEG, WEBP, chunks_of, stamp
 from item_history import code
+from label_history import label
 from memory_making import tell, told
 from numpy.typing import NDArray
 from postgres import PostgresCatalog, running_server
@@ -92,6 +93,7 @@ def test_they_agree_on_everything(catalogs: list[Any]) -> None:
         code,
         experience,
         _record_access,
+        label,
         _look_after,
     ):
         told = [step(catalog) for catalog in catalogs]
