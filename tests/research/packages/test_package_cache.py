@@ -17,7 +17,7 @@ import pytest
 
 from research.errors import BusyError, UsageError
 from research.packages.cache import LARGEST, Cached, CatalogCache, PackageCache, RedisCache, cache_for
-from research.packages.redis_link import RedisLink
+from research.packages.redis_link import RedisLink, shown_address
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.files.marker import index_id
@@ -86,9 +86,7 @@ def _cached(clock: Clock, text: str = "walrus", *, seconds: float = 60.0, **more
 
 
 def _stored_text(catalog: Catalog, package_id: str) -> bytes:
-    row = catalog.connection.execute(
-        "SELECT package FROM package_cache WHERE package_id = ?", (package_id,)
-    ).fetchone()
+    row = catalog.connection.execute("SELECT package FROM package_cache WHERE package_id = ?", (package_id,)).fetchone()
     return bytes(row[0])
 
 
@@ -235,9 +233,7 @@ def test_a_value_that_is_not_ours_is_none(
     assert redis_cache.get("p1") == _cached(clock)
 
 
-def test_what_was_removed_while_redis_was_away_never_comes_back(
-    catalog: Catalog, clock: Clock, loopback: None
-) -> None:
+def test_what_was_removed_while_redis_was_away_never_comes_back(catalog: Catalog, clock: Clock, loopback: None) -> None:
     with closing(RedisServer()) as server:
         server.start()
         cache = RedisCache(lambda: catalog, RedisLink(server.url, pause=0.0), "1" * 32, now=clock)
@@ -313,9 +309,7 @@ class _Listener(threading.Thread):
             each.close()
 
 
-def test_redis_killed_in_the_middle_of_five_hundred(
-    catalog: Catalog, clock: Clock, loopback: None
-) -> None:
+def test_redis_killed_in_the_middle_of_five_hundred(catalog: Catalog, clock: Clock, loopback: None) -> None:
     """All are answered, none wrong, with threads beside each other; and it is used again once it is back."""
     wrong: list[object] = []
     answered: list[int] = []
@@ -359,6 +353,8 @@ def test_which_one_the_settings_name(catalog: Catalog, clock: Clock, server: Red
     assert cache.put("p1", _cached(clock))
     assert cache.get("p1") == _cached(clock)
     assert plain.get("p1") is None, "without Redis its texts are not there, and nothing is wrong"
+    assert shown_address("rediss://me:hidden@example.org:6380/0?password=hidden") == "rediss://example.org:6380"
+    assert shown_address(server.url) == server.url
     for url in ("http://me:hidden@localhost", "redis://me:hidden@localhost:notaport"):
         with pytest.raises(UsageError) as raised:
             cache_for(catalog.paths, lambda: catalog, Settings(redis_url=url))
