@@ -39,11 +39,11 @@ def code_notes(summary: IngestSummary) -> Iterator[str]:
 def remove_code(index: Path, paths: Sequence[str], *, as_json: bool, dry_run: bool) -> int:
     """Take the code of files and folders out, whether these are still there or not; they are not touched."""
     from ingest.code.run import remove_paths
-    from research.store.files.paths import IndexPaths
+    from research.index import Index
 
     if dry_run:
         raise UsageError("--dry-run is for documents", hint="ctx list tells which code there is")
-    removed = remove_paths(IndexPaths(index), [Path(path) for path in paths])
+    removed = remove_paths(Index(index).paths, [Path(path) for path in paths])
     if as_json:
         listed = [{"path": path, "files": files, "units": units} for path, files, units in removed]
         write_document("ctx.remove/2", {"removed": [], "removed_code": listed})

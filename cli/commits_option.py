@@ -61,12 +61,12 @@ def _error(summary: CommitsSummary, repositories: Sequence[Path], index: str | N
 def remove_commits(index: Path, repositories: Sequence[str], *, as_json: bool, dry_run: bool) -> int:
     from cli.output import write_document, write_line
     from ingest.commits.run import remove_repositories
-    from research.store.files.paths import IndexPaths
+    from research.index import Index
 
     if dry_run:
         raise UsageError("--dry-run is for documents", hint="ctx status tells how many commits there are")
     paths = [Path(each) for each in repositories]
-    summary = remove_repositories(IndexPaths(index), paths)
+    summary = remove_repositories(Index(index).paths, paths)
     if as_json:
         gone = [each for each in summary.repositories if each.result == "removed"]
         listed = [{"repository": each.repository, "commits": each.removed} for each in gone]

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from research.index import Index
     from research.records import DocumentInfo
-    from research.sources.code import CodeTree
-    from research.sources.commits import RepositoryInfo
 
 DETAILS = "In a pipe each document is one line of tab-separated fields: id, file, pages, title, added."
 
@@ -44,7 +41,7 @@ def command(ctx: typer.Context) -> int:
     given = common(ctx)
     opened = index_for(given)
     documents = opened.documents() if opened.exists else []
-    repositories, trees = _repositories(opened), _code(opened)
+    repositories, trees = opened.repositories(), opened.code_trees()
     if given.as_json:
         history = {"repositories": [asdict(each) for each in repositories]} if repositories else {}
         code = {"code": [asdict(each) for each in trees]} if trees else {}
@@ -64,24 +61,6 @@ def command(ctx: typer.Context) -> int:
         nothing = opened.nothing_found()
         say(f"ctx: note: {nothing.message}; {nothing.hint}")
     return 0
-
-
-def _repositories(opened: Index) -> Sequence[RepositoryInfo]:
-    from research.sources.commits import repositories_of
-
-    if not opened.exists:
-        return []
-    with opened.catalog.snapshot() as reader:
-        return repositories_of(reader)
-
-
-def _code(opened: Index) -> Sequence[CodeTree]:
-    from research.sources.code import trees_of
-
-    if not opened.exists:
-        return []
-    with opened.catalog.snapshot() as reader:
-        return trees_of(reader)
 
 
 def document_lines(documents: Sequence[DocumentInfo], width: int, *, links: bool) -> Iterator[Text]:

@@ -18,6 +18,7 @@
     ├── DocumentError        1  one file cannot be read; never stops a run
     ├── OcrError             1  one image cannot be read; never stops a document
     ├── RedactionError       1  a text could not be made safe, and does not leave
+    ├── PolicyError          1  a policy cannot be used, and nothing is released
     ├── ModelError           1  a language model wrote no answer, or not all of it; quotes and sources need none
     │   ├── ModelUnavailableError 1  nobody there, or a package is missing
     │   ├── ModelTimeoutError 1  it says nothing, or too slowly
@@ -191,6 +192,11 @@ class RedactionError(CtxError):
     def __init__(self, message: str, *, reason: str = "error", hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
+
+
+class PolicyError(CtxError):
+    """A policy cannot be used: it does not parse, cannot be read or trusted, or its engine is missing or fails. Nothing
+    is released then."""
 
 
 class ModelError(CtxError):

@@ -6,7 +6,7 @@ Question → Item (Ref, Passage) → ResearchContext, of SourceDocuments, with i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -74,6 +74,8 @@ class Question:
     session: str = ""
     rewrites: tuple[Rewrite, ...] = ()  # what made `searched` of the text before any rewriter saw it
     about: Mapping[str, float] = field(default_factory=dict, hash=False)  # documents a conversation is about → weight
+    # Refs → those whose text may be sent to a model elsewhere; None: all.
+    sendable: Callable[[Sequence[str]], Collection[str]] | None = field(default=None, compare=False, repr=False)
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
     notes: list[str] = field(default_factory=list, compare=False, repr=False)  # what went wrong, for coverage
 

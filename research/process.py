@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 import research
 from research.secret import KEY_VARIABLE
@@ -19,6 +21,14 @@ _PR_SET_PDEATHSIG = 1
 _LOOK_SECONDS = 1.0
 
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def has_said(stream: IO[bytes], seconds: float) -> bool:
+    """Whether there is something to read, or its end, before so many seconds are over. (poll, because select takes no
+    file of a number above 1023, which a server with many connections has.)"""
+    waiting = select.poll()
+    waiting.register(stream, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
 
 
 def start_helper(

@@ -97,3 +97,20 @@ class DocumentInfo:
     warnings: tuple[str, ...] = field(default=())
     # What it is called for as long as its file lives, whatever is written into it; given by the catalog.
     file_id: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryInfo:
+    """A repository whose commits are in the index."""
+
+    repository: str  # the folder in which git keeps it
+    commits: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTree:
+    """A folder whose source code is in the index."""
+
+    root: str  # the repository, else the folder that was given
+    files: int
+    units: int

@@ -154,6 +154,15 @@ class Settings:
     redact_allow: tuple[str, ...] = _setting((), separator=",", users_own="it says what may leave")
     # variables (or keyring:NAME, file:PATH) whose values are masked as §§secret(NAME) wherever they would leave
     secrets: tuple[str, ...] = _setting((), separator=",", users_own="it says which of your secrets are read")
+    # a policy in Cedar that says who may see what: a file, or a folder of *.cedar; empty: policy.cedar and
+    # policies/*.cedar beside the user's config.toml, and where there are none everything is the owner's
+    policy: str = _setting("", users_own="it says who may see what")
+    # what is classified by nobody
+    default_classification: str = _setting(
+        "Internal",
+        choices=("Public", "Internal", "Confidential", "Restricted"),
+        users_own="it says who may see what",
+    )
     # domains and strategies of experiences besides our own
     experience_domains: tuple[str, ...] = _setting((), separator=",")
     experience_strategies: tuple[str, ...] = _setting((), separator=",")

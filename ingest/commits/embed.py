@@ -5,12 +5,11 @@ from __future__ import annotations
 from ingest.commits.items import KIND
 from ingest.encoder import RunEncoder, choose_text_encoder
 from ingest.report import Observer
-from research.search.items import fitting_parts
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_writes import write_item_vectors
-from research.store.catalog.items import numbers_without_vectors, pending_items
+from research.store.catalog.items import fitting_parts, numbers_without_vectors, pending_items
 
 _BATCH = 256
 

@@ -8,7 +8,6 @@ hand is read again with less, and those after it as ever.
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import IO
 from ingest.commits.patches import changed_words, function_names
 from ingest.commits.repository import Git, words_of
 from research.errors import DocumentError
+from research.process import has_said
 
 MOST_FILES = 400  # named of a commit; the numbers are of all
 LONGEST_MESSAGE = 16_000
@@ -163,7 +163,7 @@ def _records(stream: IO[bytes], mark: bytes) -> Iterator[bytes]:
 
 
 def _block(stream: IO[bytes]) -> bytes:
-    if not select.select([stream], [], [], _SILENT_SECONDS)[0]:
+    if not has_said(stream, _SILENT_SECONDS):
         raise DocumentError(
             f"git has said nothing for {_SILENT_SECONDS} s",
             code="timeout",

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from ingest.encoder import RunEncoder, choose_text_encoder
 from ingest.report import Observer
 from ingest.stages.base import Work
-from research.search.items import fitting_parts
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_writes import write_item_vectors
-from research.store.catalog.items import KINDS, count_items, numbers_without_vectors, pending_items
+from research.store.catalog.items import KINDS, count_items, fitting_parts, numbers_without_vectors, pending_items
 
 _BATCH = 128  # items a commit: a few seconds of work, all that a kill can cost
 

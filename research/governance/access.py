@@ -17,6 +17,7 @@ Action = Literal["read", "read_redacted", "read_text", "send"]
 reference alone, unless `read_text` is permitted, too. `send`: also to a model that runs elsewhere."""
 
 CLASSIFICATIONS = ("Public", "Internal", "Confidential", "Restricted")
+"""The strictest last; those that the catalog takes (`store.catalog.labels`)."""
 
 
 @dataclass(frozen=True, slots=True)

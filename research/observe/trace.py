@@ -29,3 +29,9 @@ def taken_up(headers: Iterable[tuple[bytes, bytes]]) -> Mapping[str, str]:
         return {}
     state = ",".join(states)
     return {"traceparent": parents[0]} | ({"tracestate": state} if _TRACESTATE.fullmatch(state) else {})
+
+
+def current_trace_id() -> str:
+    """The id of the trace that the work in hand belongs to; empty if nobody named one."""
+    parent = TRACE.get().get("traceparent", "")
+    return parent.split("-")[1] if parent else ""

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 from research.errors import CtxError
 from research.store.catalog.items import (
-    PendingItem,
     Scalar,
     StoredItem,
+    fitting_parts,
     get_items,
     item_metadata,
     item_vectors,
@@ -255,18 +255,6 @@ class ItemSearch:
             parts = {name: float(signal[row]) for name, signal in signals.items() if weights[name]}
             chosen.append((int(view.numbers[row]), FoundItem(_NOBODY, score, total, parts)))
         return chosen
-
-
-def fitting_parts(pending: Sequence[PendingItem], encoder: TextEncoder) -> tuple[list[str], list[int]]:
-    """What is embedded of these items, and the number of the item that each text is of."""
-    from research.encoders.base import split_to_fit
-
-    parts, numbers = list[str](), list[int]()
-    for item in pending:
-        fitting = [each for part in item.parts for each in split_to_fit(part, encoder)]
-        parts += fitting
-        numbers += [item.item_no] * len(fitting)
-    return parts, numbers
 
 
 _NOBODY = StoredItem(0, "", "", "", "", "", "")

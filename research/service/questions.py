@@ -37,9 +37,11 @@ def questions_router(service: Service) -> APIRouter:
     )
     async def ask(body: schemas.AskBody, request: Request) -> Response:
         if body.stream or EVENTS in request.headers.get("accept", ""):
-            return StreamingResponse(_stream(service, body, request), media_type=EVENTS, headers=STREAM_HEADERS)
-        context = await _asked(service, body)
-        answer = await service.write(context) if _is_written(service, body, context) else None
+            stream = _stream(service.acting_as(request.state.caller), body, request)
+            return StreamingResponse(stream, media_type=EVENTS, headers=STREAM_HEADERS)
+        own = service.acting_as(request.state.caller)
+        context = await _asked(own, body)
+        answer = await own.write(context) if _is_written(own, body, context) else None
         return json_response(ask_document(context, answer))
 
     @router.post(
@@ -48,8 +50,8 @@ def questions_router(service: Service) -> APIRouter:
         response_class=Response,
         responses={200: {"model": schemas.SearchDocument}},
     )
-    async def search(body: schemas.SearchBody) -> Response:
-        return json_response(search_document(await _searched(service, body)))
+    async def search(body: schemas.SearchBody, request: Request) -> Response:
+        return json_response(search_document(await _searched(service.acting_as(request.state.caller), body)))
 
     @router.get(
         "/api/search",
@@ -59,6 +61,7 @@ def questions_router(service: Service) -> APIRouter:
     )
     async def search_by_address(
         *,
+        request: Request,
         q: schemas.Question,
         num_results: schemas.Results | None = None,
         mode: Mode | None = None,
@@ -89,7 +92,7 @@ def questions_router(service: Service) -> APIRouter:
             min_score=min_score,
             min_confidence=min_confidence,
         )
-        return json_response(search_document(await _searched(service, body)))
+        return json_response(search_document(await _searched(service.acting_as(request.state.caller), body)))
 
     return router
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from research.models import Item, Ref
+from research.records import CodeTree
 from research.search.items import FoundItem, Ranking
 from research.sources.items import ItemsSource
 from research.store.catalog.item_keys import count_of_parents
@@ -27,15 +28,6 @@ RANKING = Ranking(
     hybrid=(2.95, 1.4, -5.05),
     lexical=(4.35, 1.3, -3.65),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CodeTree:
-    """A folder whose source code is in the index."""
-
-    root: str  # the repository, else the folder that was given
-    files: int
-    units: int
 
 
 def trees_of(reader: Reader) -> list[CodeTree]:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from research.records import RepositoryInfo
 from research.search.items import Ranking
 from research.sources.items import ItemsSource
 from research.store.catalog.item_keys import count_of_parents
 
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
-
-
-@dataclass(frozen=True, slots=True)
-class RepositoryInfo:
-    """A repository whose commits are in the index."""
-
-    repository: str  # the folder in which git keeps it
-    commits: int
 
 
 def repositories_of(reader: Reader) -> list[RepositoryInfo]:

@@ -57,7 +57,7 @@ def _cost(index: Index, records: list[dict[str, Any]]) -> None:
     index.import_experiences(_mixed(draw, records, number) for number in range(MANY))
     line(f"{MANY:,} experiences told", f"{time.process_time() - begun:.1f} s")
     with index.catalog.snapshot() as reader:
-        encoder = index._own_encoder(reader)
+        encoder = index._rooms.own_encoder(reader)
         numbers = numbers_without_vectors(reader, "experience", encoder.name)
     rng = np.random.default_rng(1)
     centres = rng.normal(size=(80, encoder.dim))

@@ -23,6 +23,7 @@ MAY_IMPORT = {
         "research.boxes",
         "research.encoders",
         "research.errors",
+        "research.governance",  # what is masked before it is kept
         "research.index",
         "research.models",
         "research.observe",
@@ -32,6 +33,7 @@ MAY_IMPORT = {
         "research.store",
         "research.telemetry",
         "research.text",
+        "research.visible_text",
     },
     # Index and the records it gives; settings, with the folders they are found in; and what stands on Index itself. The
     # log and the switch of telemetry are needed before there is anything else.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import select
 import subprocess
 import threading
 import time
@@ -23,7 +22,7 @@ from research.answer.model.client import DEFAULT_ANSWER_TOKENS, Chunks, Message,
 from research.answer.model.exchange import Patience
 from research.answer.model.openai import OpenAIModel
 from research.errors import ModelError, ModelUnavailableError
-from research.process import start_helper
+from research.process import has_said, start_helper
 from research.secret import Secret
 
 LOCAL = "local"
@@ -129,7 +128,7 @@ class LocalModel(ModelClient):
         while not line.endswith(b"\n"):
             if time.monotonic() > deadline:
                 raise ModelUnavailableError(f"{_HOST} did not start within {_START_SECONDS:g} s")
-            if not select.select([process.stdout], [], [], _LOOK_SECONDS)[0]:
+            if not has_said(process.stdout, _LOOK_SECONDS):
                 continue
             data = os.read(process.stdout.fileno(), 4096)
             if not data:

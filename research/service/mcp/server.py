@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
+from research.governance.access import Principal
 from research.observe.log import log_failure, logger_of
 from research.service.mcp import catalogue, contexts, experience, memory_catalogue, resources
 from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
@@ -30,7 +31,7 @@ from research.service.mcp.faults import Words
 from research.service.mcp.ingesting import Ingest, allowed_paths, ingest_reply
 from research.service.mcp.parameters import input_schema, read_arguments
 from research.service.mcp.parameters import shown as quoted
-from research.service.mcp.toolbox import Toolbox
+from research.service.mcp.toolbox import Runner, Toolbox
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -102,7 +103,7 @@ class _Handlers:
     ) -> types.ListResourcesResult:
         cursor = (params.cursor if params else None) or ""
         try:
-            entries, following = await self._toolbox.runner.look(partial(resources.document_entries, cursor=cursor))
+            entries, following = await self._runner(ctx).look(partial(resources.document_entries, cursor=cursor))
         except NothingFoundError:  # there is no index yet
             entries, following = [], ""
         except CtxError as error:
@@ -136,7 +137,7 @@ class _Handlers:
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri, words = str(params.uri), Words(can_ingest=catalogue.INGEST.name in self._tools_for(ctx))
         try:
-            text = await self._toolbox.runner.look(partial(resources.resource_text, uri=uri))
+            text = await self._runner(ctx).look(partial(resources.resource_text, uri=uri))
         except CtxError as error:
             said = words.told(self._of_empty(error, words))
             raise MCPError(types.INVALID_PARAMS, said, {"uri": uri}) from None
@@ -145,6 +146,11 @@ class _Handlers:
             raise MCPError(types.INTERNAL_ERROR, words.told(error), {"uri": uri}) from None
         contents = types.TextResourceContents(uri=uri, mime_type=resources.MIME_TYPE, text=text)
         return types.ReadResourceResult(contents=[contents])
+
+    def _runner(self, ctx: Context) -> Runner:
+        """What works on the index as whoever asks may see it."""
+        caller = _caller(ctx)
+        return self._toolbox.runner if caller is None else self._toolbox.runner.acting_as(caller)
 
     def _tools_for(self, ctx: Context) -> dict[str, Tool]:
         """Only the owner may add documents and experiences, whatever was allowed at the start."""
@@ -173,9 +179,11 @@ class _Handlers:
     async def _run(self, tool: Tool, values: dict[str, Any], words: Words, ctx: Context) -> Reply:
         if tool.run is None:
             return await self._ingest(values["paths"], values["text_in"], ctx)
-        runner = self._toolbox.runner
+        runner, caller = self._runner(ctx), _caller(ctx)
         if tool.needs != "documents":
-            more = {"tenant": _tenant(ctx)} | ({"maker": self._toolbox.turns} if tool.needs == "turns" else {})
+            more: dict[str, Any] = {"tenant": caller.tenant if caller else ""}
+            if tool.needs == "turns":
+                more["maker"] = self._toolbox.turns.acting_as(caller) if caller else self._toolbox.turns
             return await runner.anyway(partial(_told, tool.run, values | more), question=tool.is_question)
         # A picture without a question is only looked up.
         asks = tool.is_question and values.get("question") is not None
@@ -233,17 +241,17 @@ def _named(tools: dict[str, Tool], name: str) -> Tool:
 
 
 def _is_owner(ctx: Context) -> bool:
-    """Over pipes it is the user who started us; over HTTP the guard says who asks, and without it nobody is."""
-    if ctx.request is None:
-        return True
-    return bool(getattr(ctx.request.scope.get("state", {}).get("caller"), "owner", False))
+    caller = _caller(ctx)
+    return caller is None or caller.owner
 
 
-def _tenant(ctx: Context) -> str:
-    """Whose memories are meant: by the token, or the user's own who started us."""
+def _caller(ctx: Context) -> Principal | None:
+    """Who asks, as the guard says; None over pipes, where it is the user who started us. Over HTTP without a guard
+    nobody is known, and sees nothing."""
     if ctx.request is None:
-        return ""
-    return str(ctx.request.scope["state"]["caller"].tenant)
+        return None
+    caller = ctx.request.scope.get("state", {}).get("caller")
+    return caller if isinstance(caller, Principal) else Principal("", "nobody")
 
 
 def _client_name(ctx: Context) -> str:

@@ -15,9 +15,10 @@ from pathlib import PurePath
 from research.errors import DocumentError
 from research.records import Chunk, DocumentInfo, FailedPage, Line, Page
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import FileStamp, document_at_path, get_document
+from research.store.catalog.documents import FileStamp, document_at_path, get_document, paths_of
 from research.store.catalog.failures import add_tries, failures_of, forget, record, waits
 from research.store.catalog.file_ids import hand_over, inheritance, new_file_id
+from research.store.catalog.labels import leave_document
 from research.store.catalog.ledger import (
     STAGE_IMAGES,
     STAGE_OCR,
@@ -247,6 +248,7 @@ def rename_document(catalog: Catalog, doc_id: str, old_path: str, stamp: FileSta
 def remove_document(catalog: Catalog, doc_id: str) -> None:
     """With its images, and its file if that was uploaded; files elsewhere are the user's."""
     with catalog.transaction() as connection:
+        leave_document(connection, doc_id)
         _delete(connection, doc_id)
         leave_sessions(connection, [doc_id])
     images.remove(catalog.paths, doc_id)
@@ -260,6 +262,8 @@ def forget_path(catalog: Catalog, path: str) -> DocumentInfo | None:
     if info is None:
         return None
     with catalog.transaction() as connection:
+        if paths_of(catalog, info.doc_id) == [path]:
+            leave_document(connection, info.doc_id)
         _forget_path(connection, path)
         if get_document(catalog, info.doc_id) is None:
             leave_sessions(connection, [info.doc_id])

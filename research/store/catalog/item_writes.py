@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from research.errors import UsageError
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.items import KINDS, LONGEST_KEY, LONGEST_TEXT, NewItem, parts_of
+from research.store.catalog.labels import leave_items, leave_targets
 from research.store.catalog.meta import reserve_sequence
 from research.store.catalog.pages import batched, placeholders
 from research.store.fulltext.item_words import ItemWords, forget_items, index_items
@@ -154,6 +155,7 @@ def remove_parents(
             query = f"SELECT item_no FROM items WHERE kind = ? AND parent IN ({marks})"
             gone += remove_numbers(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
             connection.execute(f"DELETE FROM item_parents WHERE kind = ? AND parent IN ({marks})", (kind, *part))
+            leave_targets(connection, "", [f"{kind}:{parent}" for parent in part])
     return gone
 
 
@@ -318,9 +320,10 @@ def _held_elsewhere(connection: sqlite3.Connection, kind: str, parent: str, keys
 
 
 def remove_numbers(connection: sqlite3.Connection, numbers: Sequence[int]) -> int:
-    """Items with their words and vectors; part of the caller's transaction."""
+    """Items with their words, vectors and labels; part of the caller's transaction."""
     forget_items(connection, numbers)
     for part in batched(numbers):
+        leave_items(connection, part)
         connection.execute(f"DELETE FROM items WHERE item_no IN ({placeholders(part)})", tuple(part))
     return len(numbers)
 

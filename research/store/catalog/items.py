@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from research.encoders.base import TextEncoder
+
 KINDS: Mapping[str, str] = {"code": "c", "commit": "h", "experience": "e", "value": "v"}
 """Every kind of items, with the sign that its words have in full-text search."""
 
@@ -293,3 +295,15 @@ def _item(row: Sequence[Any]) -> StoredItem:
 
 def _parent(row: Sequence[Any]) -> ItemParent:
     return ItemParent(str(row[0]), str(row[1]), str(row[2]), json.loads(row[3]))
+
+
+def fitting_parts(pending: Sequence[PendingItem], encoder: TextEncoder) -> tuple[list[str], list[int]]:
+    """What is embedded of these items, and the number of the item that each text is of."""
+    from research.encoders.base import split_to_fit
+
+    parts, numbers = list[str](), list[int]()
+    for item in pending:
+        fitting = [each for part in item.parts for each in split_to_fit(part, encoder)]
+        parts += fitting
+        numbers += [item.item_no] * len(fitting)
+    return parts, numbers

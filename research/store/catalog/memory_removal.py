@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from research.memories import Within
+from research.store.catalog.labels import leave_targets
 from research.store.catalog.memory_writes import facts_of, next_seq, settle_facts
 from research.store.catalog.pages import batched, placeholders
 from research.store.fulltext.memory_words import words_of, write_words
@@ -54,6 +55,7 @@ def summaries_of(connection: sqlite3.Connection, tenant: str, numbers: Sequence[
 def forget(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) -> list[str]:
     """These memories, and nothing of what is told of others; their ids."""
     ids = _ids(connection, tenant, numbers)
+    leave_targets(connection, tenant, [f"memory:{each}" for each in ids])
     gone = set(numbers)
     facts = facts_of(connection, tenant, numbers)
     for number in numbers:

@@ -362,15 +362,17 @@ _STEPS: tuple[str, ...] = (
     CREATE VIRTUAL TABLE item_vocabulary USING fts5vocab (item_words, row);
     """,
     """
-    -- What a thing is to a policy: classification, status, module, project. A target is `document:<file_id>`, any ref,
-    -- `path:<pattern>` or `tag:<tag>`. A proposal is what a page says of itself, and holds only once a person confirms.
+    -- What a thing is to a policy: classification, status, module, project. A target is `document:<file id>`, a ref
+    -- (pages by the file id, so that they outlast a change of the file), `path:<pattern>` or `tag:<tag>`. The tenant is
+    -- whose memory or session it is; of everything else it is empty.
     CREATE TABLE labels (
+        tenant TEXT NOT NULL,
         target TEXT NOT NULL,
         name TEXT NOT NULL,
-        origin TEXT NOT NULL,  -- user or proposal
         value TEXT NOT NULL,
+        origin TEXT NOT NULL,  -- user, or mark: what a page says of itself, which a person has confirmed
         given_at TEXT NOT NULL,
-        PRIMARY KEY (target, name, origin)
+        PRIMARY KEY (tenant, target, name)
     ) WITHOUT ROWID;
 
     -- Who saw what, by which decision. Each entry's hash is keyed, and covers all of it and the hash before it.

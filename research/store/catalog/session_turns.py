@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 
 from research.sessions import AskedTurn, CitedPage, Session
+from research.store.catalog.labels import leave_targets
 from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Reader
 
@@ -108,6 +109,7 @@ def remove_session(connection: sqlite3.Connection, tenant: str, session: str) ->
         "SELECT COUNT(*) FROM turns WHERE tenant = ? AND session = ?", (tenant, session)
     ).fetchone()
     connection.execute("DELETE FROM turns WHERE tenant = ? AND session = ?", (tenant, session))
+    leave_targets(connection, tenant, [f"session:{session}"])
     return int(row[0])
 
 

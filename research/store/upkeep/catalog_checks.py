@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from research.store.catalog.audit import KINDS as AUDIT_KINDS
+from research.store.catalog.labels import CLASSIFICATIONS, ORIGINS
+from research.store.catalog.labels import NAMES as LABELS
 from research.store.catalog.ledger import STAGES
 from research.store.upkeep import column_checks as columns
 from research.store.upkeep.column_checks import ColumnCheck, count_lines, shown, unpack
@@ -40,6 +42,7 @@ _META: dict[str, ColumnCheck] = {
     "vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
     "page_vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
     "items_seq": columns.matching("a counter", "[0-9]{1,18}"),
+    "labels_seq": columns.matching("a counter", "[0-9]{1,18}"),
 }
 
 
@@ -185,6 +188,11 @@ def _memory(row: sqlite3.Row, review: _Review) -> str:
         if row[column] == row["memory_no"]:
             return f"a memory is {column.replace('_', ' ')} itself"
     return ""
+
+
+def _label(row: sqlite3.Row, review: _Review) -> str:
+    strange = row["name"] == "classification" and row["value"] not in CLASSIFICATIONS
+    return f"{shown(row['value'])} is no classification" if strange else ""
 
 
 def _own_vector(row: sqlite3.Row, review: _Review) -> str:
@@ -379,6 +387,17 @@ TABLES: dict[str, Table] = {
             "score": columns.SHARE,
             "quotes": columns.WARNINGS,
         }
+    ),
+    "labels": Table(
+        {
+            "tenant": columns.WHO,
+            "target": columns.LABEL_TARGET,
+            "name": columns.one_of("a label of ctx", frozenset(LABELS)),
+            "value": columns.TAG,
+            "origin": columns.one_of("where a label comes from", frozenset(ORIGINS)),
+            "given_at": columns.TIME,
+        },
+        _label,
     ),
     "item_parents": Table(
         {

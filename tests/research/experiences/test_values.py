@@ -72,7 +72,7 @@ def test_each_theme_is_a_value_in_the_words_of_a_member(valued: Index) -> None:
 
 def test_no_sentence_of_a_member_is_nearer(valued: Index) -> None:
     with valued.catalog.snapshot() as reader:
-        encoder = valued._own_encoder(reader)
+        encoder = valued._rooms.own_encoder(reader)
     for value in valued.values(axis="root_cause"):
         texts = [valued.experience(member).root_cause for member in value.members]
         vectors = encoder.embed(texts)

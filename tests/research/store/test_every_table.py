@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from research.store.catalog import (
     audit,
     failures,
     item_writes,
+    labels,
     memory_removal,
     memory_writes,
     package_cache,
@@ -34,6 +36,7 @@ from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import FailedFile
 from research.store.catalog.items import NewItem
+from research.store.catalog.labels import Label
 from research.store.catalog.package_cache import CachedRow
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths
@@ -47,7 +50,7 @@ OF_MEMORIES = {
     "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_facts", "memory_sources", "memory_feedback",
 }  # fmt: skip
 OF_ITEMS = {"item_parents", "items", "item_vectors", "item_words", "item_vocabulary"}
-OF_NO_DOCUMENT = {"meta", "failed_files", "turns", "audit", *OF_MEMORIES, *OF_ITEMS}
+OF_NO_DOCUMENT = {"meta", "failed_files", "turns", "labels", "audit", *OF_MEMORIES, *OF_ITEMS}
 
 
 VOCABULARIES = {"page_vocabulary", "item_vocabulary"}  # what FTS5 tells of its own
@@ -84,6 +87,11 @@ def _fill(making: Making) -> None:
     _remember(making)
     _ask(making, info.doc_id)
     _write_code(making)
+    label = Label("memory:first", "classification", "Public", "anna", given_at="2026-01-02T00:00:00+00:00")
+    page = f"page:file-{info.doc_id}#1"
+    labels.put_labels(
+        making.catalog, [label, *(replace(label, target=each, tenant="") for each in (page, "code:/src/a.py"))]
+    )
     _record_access(making)
     _cache_package(making)
 

@@ -1,0 +1,166 @@
+"""Where policies come from: files that are the user's own, and that no ingested folder holds.
+
+The setting `policy` names a file or a folder of `*.cedar`; without it they are `policy.cedar` and `policies/*.cedar`
+beside the user's config.toml. A document may say anything, and lies in a folder that others may fill: so no policy is
+read from a place that was ingested, nor one that somebody else could write.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from research.errors import PolicyError
+from research.folders import is_inside, user_config
+
+if TYPE_CHECKING:
+    from research.store.catalog.reader import Reader
+
+ENDING = ".cedar"
+_LARGEST = 1 << 20  # bytes of a file
+_MOST = 500  # files
+
+Identity = tuple[str, int, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyText:
+    """A policy file as it was read. `name` is what its policies are called by that have no name of their own."""
+
+    path: Path
+    name: str
+    text: str
+
+
+def config_folder() -> Path:
+    return user_config().parent
+
+
+def find_policies(setting: str, config: Path | None = None) -> list[Path]:
+    """The files there are, in order; none at all is no policy. Raises `PolicyError` where one is named that is not
+    there, or a folder cannot be looked into."""
+    if setting:
+        place = Path(setting).expanduser().absolute()
+        found = _in_folder(place) if place.is_dir() else [place] if _is_there(place) else []
+        if not found:
+            raise PolicyError(
+                f"the setting policy names {place}, and there is no policy there",
+                hint=f"write one: ctx policy example > {shlex.quote(str(place))}",
+            )
+        return found
+    folder = config or config_folder()
+    single = folder / f"policy{ENDING}"
+    return [*([single] if _is_there(single) else []), *_in_folder(folder / "policies")]
+
+
+def identities(paths: Sequence[Path]) -> tuple[Identity, ...]:
+    """What changes when one of the files does. Raises `PolicyError` for one that is gone."""
+    found = []
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        found.append((str(path), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    return tuple(found)
+
+
+def read_policy(path: Path) -> PolicyText:
+    """Its content, if the file and the folder it lies in are the user's own. What is asked is the opened file, because
+    its name could mean another one a moment later."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            _check(path, os.fstat(descriptor))
+            for folder in {path.parent, Path(os.path.realpath(path)).parent}:
+                _check_folder(folder)
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                content = file.read(_LARGEST + 1)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if len(content) > _LARGEST:
+        raise PolicyError(f"{path} is larger than a policy would be ({_LARGEST:,} bytes)")
+    try:
+        return PolicyText(path, path.name, content.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise PolicyError(f"{path} is no text in UTF-8", hint="write it anew: ctx policy example") from None
+
+
+def check_place(path: Path, reader: Reader | None, config: Path | None = None, index: Path | None = None) -> None:
+    """Raise `PolicyError` for a file that lies where documents come from. The user's config folder is nobody else's,
+    even if the home folder around it was ingested; a link that leads out of it is looked at where it leads."""
+    from research.store.catalog.document_names import stored_text
+    from research.store.catalog.governed import ingested_around
+
+    real = Path(os.path.realpath(path))
+    if is_inside(real, config or config_folder()):
+        return
+    around = str(index) if index is not None and is_inside(real, index) else ""
+    if not around and reader is not None:
+        around = ingested_around(reader, stored_text(str(real))) or ingested_around(reader, stored_text(str(path)))
+    if around:
+        raise PolicyError(
+            f"the policy {path} is not used: it lies in {around}, which was ingested",
+            hint=f"move it to {config or config_folder()}, or to a folder without documents",
+        )
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    try:
+        found = sorted(path for path in folder.iterdir() if path.suffix == ENDING and not path.name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+    if len(found) > _MOST:
+        raise PolicyError(f"{folder} has more than {_MOST} policies", hint="join some of them into one file")
+    return found
+
+
+def _is_there(path: Path) -> bool:
+    """Also a link that leads nowhere: it is meant to be a policy, and is none."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return True
+
+
+def _check(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise PolicyError(f"the policy {path} is no file", hint="name a file, or a folder of *.cedar")
+    _check_owner(f"the policy {path}", path, status)
+
+
+def _check_folder(folder: Path) -> None:
+    status = folder.stat()
+    if not status.st_mode & stat.S_ISVTX:  # where everybody may write but nobody may replace what is another's
+        _check_owner(f"the folder {folder}, where a policy lies,", folder, status)
+
+
+def _check_owner(what: str, path: Path, status: os.stat_result) -> None:
+    if status.st_uid not in (os.geteuid(), 0):
+        raise PolicyError(
+            f"{what} belongs to another user (user id {status.st_uid})", hint="use a policy that is your own"
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PolicyError(
+            f"{what} can be written by others (mode {stat.S_IMODE(status.st_mode):o})",
+            hint=f"chmod go-w {shlex.quote(str(path))}",
+        )
+
+
+def _unreadable(path: Path, error: OSError) -> PolicyError:
+    return PolicyError(
+        f"the policy {path} cannot be read: {error.strerror or type(error).__name__}",
+        hint="see that it is there and yours to read; nothing is released without it",
+    )

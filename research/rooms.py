@@ -1,0 +1,192 @@
+"""What an index has open: the catalog, the collections, the sources, each opened with the first that needs it.
+
+All views of an index share it, whoever they act for.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from research.store.catalog.catalog import Catalog
+from research.store.vectors.index import ChromaIndex, VectorIndex
+
+if TYPE_CHECKING:
+    from research.context.tokens import TokenCounter
+    from research.conversation.memory import Memories
+    from research.encoders.base import TextEncoder
+    from research.governance.access import MemoryAccessDecision, Principal
+    from research.governance.audit import Audit
+    from research.governance.policy import MemoryAccessPolicy
+    from research.governance.ways_out import WaysOut
+    from research.observe.recorder import Recorder
+    from research.settings import Settings
+    from research.sources.documents import DocumentsSource
+    from research.sources.items import ItemsSource
+    from research.sources.memories import MemoriesSource
+    from research.store.catalog.reader import Reader
+    from research.store.files.paths import IndexPaths
+
+S = TypeVar("S", bound="ItemsSource")
+
+
+class Rooms:
+    """May be used from many threads."""
+
+    def __init__(
+        self, paths: IndexPaths, settings: Settings, encoder: TextEncoder | None, recorder: Recorder | None
+    ) -> None:
+        """`encoder` stands in for the one that filled the index."""
+        self.recorder = recorder
+        self._paths = paths
+        self._settings = settings
+        self._encoder = encoder
+        self._opening = threading.Lock()
+        self._catalog: Catalog | None = None
+        self._vectors: VectorIndex | None = None
+        self._documents: DocumentsSource | None = None
+        self._counter: TokenCounter | None = None
+        self._memories: Memories | None = None
+        self._searched_memories: MemoriesSource | None = None
+        self._first_encoder: TextEncoder | None = None
+        self._items: dict[type[ItemsSource], ItemsSource] = {}
+        self._policy: MemoryAccessPolicy | None = None
+        self._audit: Audit | None = None
+
+    def take(self, catalog: Catalog, vectors: VectorIndex) -> None:
+        """What somebody else has open, and closes."""
+        self._catalog, self._vectors = catalog, vectors
+
+    @property
+    def catalog(self) -> Catalog:
+        with self._opening:
+            if self._catalog is None:
+                self._catalog = Catalog(self._paths)
+            return self._catalog
+
+    @property
+    def vectors(self) -> VectorIndex:
+        with self._opening:
+            if self._vectors is None:
+                self._vectors = ChromaIndex(self._paths)
+            return self._vectors
+
+    @property
+    def documents(self) -> DocumentsSource:
+        """Documents as a source, made with the first question: what it imports is not needed by everything else."""
+        if self._documents is None:
+            from research.sources.documents import DocumentsSource
+
+            made = DocumentsSource(self.vectors, self._settings, self._encoder, self.recorder)
+            with self._opening:
+                self._documents = self._documents or made
+        return self._documents
+
+    def items(self, kind: type[S]) -> S:
+        """A source of items, made with the first question to it and kept: what it has read of the catalog is of use to
+        the next."""
+        with self._opening:
+            made = self._items.setdefault(kind, kind(self.own_encoder))
+        assert isinstance(made, kind)
+        return made
+
+    @property
+    def memories(self) -> Memories:
+        if self._memories is None:
+            from research.conversation.memory import Memories
+
+            made = Memories(
+                lambda: self.catalog,
+                self._memory_source,
+                exists=lambda: self._paths.exists,
+                create=self.create_catalog,
+            )
+            with self._opening:
+                self._memories = self._memories or made
+        return self._memories
+
+    def ways_out(self, principal: Principal | None, tenant: str = "") -> WaysOut | None:
+        """What may leave, for a principal or the owner; None: all of it. An owner who names a tenant acts within it."""
+        from research.governance.access import owner_principal
+        from research.governance.gate import gate_for
+
+        who = principal or owner_principal()
+        if who.owner and tenant:
+            who = replace(who, tenant=tenant)
+        gate = gate_for(
+            self._paths, self._settings, who, recorder=self.recorder, audit=self._record, policy=self._policy
+        )
+        if gate is None:
+            return None
+        from research.governance.ways_out import WaysOut
+
+        self._policy = gate.policy  # it follows its files
+        return WaysOut(gate)
+
+    def audit(self) -> Audit:
+        if self._audit is None:
+            from research.governance.audit import Audit
+
+            self._audit = Audit(self._paths, lambda: self.catalog, self._settings)
+        return self._audit
+
+    def _record(self, decision: MemoryAccessDecision, purpose: str) -> None:
+        from research.observe.trace import current_trace_id
+
+        self.audit().record(decision, purpose, trace_id=current_trace_id())
+
+    def counter(self) -> TokenCounter:
+        """One for all questions: it remembers the words it has counted."""
+        if self._counter is None:
+            from research.context.tokens import TokenCounter
+
+            self._counter = TokenCounter(self._settings.token_encoding)
+        return self._counter
+
+    def own_encoder(self, reader: Reader) -> TextEncoder:
+        """The index's own; the embedded one where nothing was embedded yet."""
+        from research.store.catalog.vectors import encoder_of
+
+        if self._encoder is not None or encoder_of(reader):
+            return self.documents.encoder(reader)
+        if self._first_encoder is None:
+            from research.encoders.registry import load_text_encoder
+
+            self._first_encoder = load_text_encoder()
+        return self._first_encoder
+
+    def create_catalog(self) -> None:
+        if not self._paths.exists:
+            from research.store.files.lock import write_lock
+
+            with write_lock(self._paths, wait=1.0), Catalog(self._paths, writable=True):
+                pass
+
+    def refresh(self) -> None:
+        """Let go of what was read before."""
+        with self._opening:
+            if self._vectors is not None:
+                self._vectors.refresh()
+
+    def close(self, *, collections: bool) -> None:
+        if self._memories is not None:
+            self._memories.close()
+        with self._opening:
+            if self._catalog is not None:
+                self._catalog.close()
+            self._catalog = self._memories = self._searched_memories = None
+            self._items = {}
+            if collections and self._vectors is not None:
+                self._vectors.close()
+                self._vectors = self._documents = None
+
+    def _memory_source(self) -> MemoriesSource:
+        """Memories as a source, made with the first that are searched: to be told one needs none of it."""
+        if self._searched_memories is None:
+            from research.sources.memories import MemoriesSource
+
+            made = MemoriesSource(self.own_encoder)
+            with self._opening:
+                self._searched_memories = self._searched_memories or made
+        return self._searched_memories

@@ -1,0 +1,178 @@
+"""What a policy is told of things, read in bulk: where they come from, whose they are, which tags they have. And which
+places were ingested, because no policy may come from there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class GovernedDocument:
+    """A document by every id that means it: `ids` are the lasting ones, its own first, that labels are kept under."""
+
+    doc_id: str
+    ids: tuple[str, ...]
+    path: str  # its own; all of them are in `paths`
+    paths: tuple[str, ...]
+    tags: frozenset[str]
+    num_pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class GovernedItem:
+    """An item, or what items were read from. `files`: those that a commit has changed. `made_from`: refs of what a
+    value quotes."""
+
+    parent: str
+    files: tuple[str, ...] = ()
+    made_from: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GovernedMemory:
+    """A memory's tags, and the ids of those that say the same or that it is a summary of."""
+
+    tags: frozenset[str]
+    made_from: tuple[str, ...] = ()
+
+
+def governed_documents(reader: Reader, ids: Iterable[str]) -> dict[str, GovernedDocument]:
+    """Id (today's, lasting or former) → the document that it means now."""
+    meant: dict[str, str] = {}
+    for part in batched(list(dict.fromkeys(ids))):
+        marks = placeholders(part)
+        # An id that a document has today means that document, whatever it meant before.
+        for query in (
+            f"SELECT former_id, doc_id FROM former_ids WHERE former_id IN ({marks})",
+            f"SELECT file_id, doc_id FROM documents WHERE file_id IN ({marks})",
+            f"SELECT doc_id, doc_id FROM documents WHERE doc_id IN ({marks})",
+        ):
+            meant.update((str(given), str(doc_id)) for given, doc_id in reader.connection.execute(query, tuple(part)))
+    found = {each.doc_id: each for each in _documents(reader, list(dict.fromkeys(meant.values())))}
+    return {given: found[doc_id] for given, doc_id in meant.items() if doc_id in found}
+
+
+def _documents(reader: Reader, doc_ids: Sequence[str]) -> list[GovernedDocument]:
+    found: list[GovernedDocument] = []
+    for part in batched(doc_ids):
+        paths, tags, former = (
+            _by_document(reader, query, part)
+            for query in (
+                "SELECT doc_id, path FROM files WHERE doc_id IN ({}) ORDER BY path",
+                "SELECT doc_id, tag FROM tags WHERE doc_id IN ({})",
+                "SELECT doc_id, former_id FROM former_ids WHERE doc_id IN ({}) ORDER BY former_id",
+            )
+        )
+        query = f"SELECT doc_id, file_id, source_path, num_pages FROM documents WHERE doc_id IN ({placeholders(part)})"
+        for doc_id, file_id, path, num_pages in reader.connection.execute(query, tuple(part)):
+            found.append(
+                GovernedDocument(
+                    str(doc_id),
+                    (str(file_id), *former.get(doc_id, ())),
+                    str(path),
+                    tuple(dict.fromkeys((str(path), *paths.get(doc_id, ())))),
+                    frozenset(tags.get(doc_id, ())),
+                    int(num_pages),
+                )
+            )
+    return found
+
+
+def _by_document(reader: Reader, query: str, doc_ids: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for doc_id, value in reader.connection.execute(query.format(placeholders(doc_ids)), tuple(doc_ids)):
+        found.setdefault(str(doc_id), []).append(str(value))
+    return found
+
+
+def governed_items(reader: Reader, kind: str, keys: Iterable[str]) -> dict[str, GovernedItem]:
+    """Key → the item; or what items were read from, where the key is that."""
+    found: dict[str, GovernedItem] = {}
+    for part in batched(list(dict.fromkeys(keys))):
+        marks = placeholders(part)
+        whole = f"SELECT parent FROM item_parents WHERE kind = ? AND parent IN ({marks})"
+        found.update(
+            (str(row[0]), GovernedItem(str(row[0]))) for row in reader.connection.execute(whole, (kind, *part))
+        )
+        query = f"SELECT key, parent, metadata FROM items WHERE kind = ? AND key IN ({marks})"
+        for key, parent, metadata in reader.connection.execute(query, (kind, *part)):
+            facts = json.loads(metadata) if kind in ("commit", "value") else {}
+            quoted = [f"experience:{facts['experience']}"] if facts.get("experience") else []
+            found[str(key)] = GovernedItem(
+                str(parent), tuple(map(str, facts.get("files_changed") or ())), tuple(quoted)
+            )
+    return found
+
+
+def governed_memories(reader: Reader, tenant: str, ids: Iterable[str]) -> dict[str, GovernedMemory]:
+    """By id, those of this tenant."""
+    found: dict[str, GovernedMemory] = {}
+    for part in batched(list(dict.fromkeys(ids))):
+        marks = placeholders(part)
+        made_from: dict[str, list[str]] = {}
+        for query in (
+            "SELECT m.id, s.source_id FROM memories m JOIN memory_sources s"
+            f" ON s.tenant = m.tenant AND s.memory_no = m.memory_no WHERE m.tenant = ? AND m.id IN ({marks})",
+            "SELECT m.id, j.id FROM memories m JOIN memories j"
+            f" ON j.tenant = m.tenant AND j.joined_to = m.memory_no WHERE m.tenant = ? AND m.id IN ({marks})",
+        ):
+            for memory_id, other in reader.connection.execute(query, (tenant, *part)):
+                made_from.setdefault(str(memory_id), []).append(str(other))
+        query = f"SELECT id, tags FROM memories WHERE tenant = ? AND id IN ({marks})"
+        for memory_id, tags in reader.connection.execute(query, (tenant, *part)):
+            others = sorted(made_from.get(str(memory_id), ()))
+            found[str(memory_id)] = GovernedMemory(frozenset(map(str, json.loads(tags))), tuple(others))
+    return found
+
+
+def known_sessions(reader: Reader, tenant: str, names: Iterable[str]) -> set[str]:
+    """Those of these conversations that a tenant has, asked or remembered."""
+    found: set[str] = set()
+    for part in batched(list(dict.fromkeys(names))):
+        marks = placeholders(part)
+        for table in ("turns", "memories"):
+            query = f"SELECT DISTINCT session FROM {table} WHERE tenant = ? AND session IN ({marks})"
+            found.update(str(row[0]) for row in reader.connection.execute(query, (tenant, *part)))
+    return found
+
+
+def ingested_around(reader: Reader, path: str) -> str:
+    """A place that was ingested and holds this absolute path: a file itself, the folder of one, a tree of code or a
+    repository; empty if there is none."""
+    known, key = reader.count_cache(), ("ingested around", path)
+    if key not in known:
+        known[key] = _ingested_around(reader, path)
+    return str(known[key])
+
+
+def _ingested_around(reader: Reader, path: str) -> str:
+    folders = _folders_above(path)
+    if reader.connection.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone() is not None:
+        return path
+    for folder in folders:
+        inside = f"{folder.rstrip('/')}/"
+        for query in (
+            "SELECT 1 FROM files WHERE path >= ? AND path < ? AND substr(path, ?) NOT LIKE ? LIMIT 1",
+            "SELECT 1 FROM item_parents WHERE kind = 'code' AND parent >= ? AND parent < ?"
+            " AND substr(parent, ?) NOT LIKE ? LIMIT 1",
+        ):
+            within = (inside, f"{inside[:-1]}0", len(inside) + 1, "%/%")  # "0" is what comes after "/"
+            if reader.connection.execute(query, within).fetchone() is not None:
+                return folder
+    roots = {
+        str(json.loads(row[0]).get("root", ""))
+        for row in reader.connection.execute("SELECT DISTINCT metadata FROM item_parents WHERE kind = 'code'")
+    }
+    for row in reader.connection.execute("SELECT parent FROM item_parents WHERE kind = 'commit'"):
+        roots |= {str(row[0]), str(row[0]).removesuffix("/.git")}
+    return next((folder for folder in folders if folder in roots), "")
+
+
+def _folders_above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:end]) or "/" for end in range(len(parts) - 1, 0, -1)]

@@ -1,0 +1,142 @@
+"""Labels: what a thing is to a policy (classification, status, module, project). Short writes. What is removed takes
+its labels along."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.meta import write_meta
+from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.reader import Reader
+
+CLASSIFICATIONS = ("Public", "Internal", "Confidential", "Restricted")  # the strictest last
+NAMES = ("classification", "status", "module", "project")
+ORIGINS = ("user", "mark")
+PATH, TAG = "path:", "tag:"
+SEQUENCE = "labels_seq"
+_COLUMNS = "tenant, target, name, value, origin, given_at"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One label of one target. `origin`: a user's own, or a mark on a page that a user confirmed."""
+
+    target: str
+    name: str
+    value: str
+    tenant: str = ""
+    origin: str = "user"
+    given_at: str = ""
+
+
+def put_labels(catalog: Catalog, labels: Iterable[Label]) -> None:
+    """In place of those the targets have by these names. Raises `BusyError` if that is not possible within a second."""
+    with catalog.short_write() as connection:
+        connection.executemany(
+            f"INSERT INTO labels ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, target, name)"
+            " DO UPDATE SET value = excluded.value, origin = excluded.origin, given_at = excluded.given_at",
+            [(each.tenant, each.target, each.name, each.value, each.origin, each.given_at) for each in labels],
+        )
+        _count_change(connection)
+
+
+def remove_labels(catalog: Catalog, tenant: str, target: str, names: Sequence[str]) -> int:
+    """How many of them there were."""
+    with catalog.short_write() as connection:
+        query = f"SELECT COUNT(*) FROM labels WHERE tenant = ? AND target = ? AND name IN ({placeholders(names)})"
+        found = int(connection.execute(query, (tenant, target, *names)).fetchone()[0])
+        connection.executemany(
+            "DELETE FROM labels WHERE tenant = ? AND target = ? AND name = ?",
+            [(tenant, target, name) for name in names],
+        )
+        _count_change(connection)
+    return found
+
+
+def list_labels(reader: Reader) -> list[Label]:
+    """All there are, by target."""
+    rows = reader.connection.execute(f"SELECT {_COLUMNS} FROM labels ORDER BY tenant, target, name")
+    return [_label(row) for row in rows]
+
+
+def labels_at(reader: Reader, tenant: str, targets: Iterable[str]) -> dict[str, list[Label]]:
+    """Target → its labels, of those that have any."""
+    found: dict[str, list[Label]] = {}
+    if not _any_labels(reader):
+        return found
+    for part in batched(list(dict.fromkeys(targets))):
+        query = f"SELECT {_COLUMNS} FROM labels WHERE tenant = ? AND target IN ({placeholders(part)})"
+        for row in reader.connection.execute(query, (tenant, *part)):
+            label = _label(row)
+            found.setdefault(label.target, []).append(label)
+    return found
+
+
+def rules(reader: Reader) -> tuple[Label, ...]:
+    """Those for paths and tags, in order; read once for as long as nobody writes."""
+    known, key = reader.count_cache(), "rules of labels"
+    if key not in known:
+        rows = reader.connection.execute(
+            f"SELECT {_COLUMNS} FROM labels WHERE tenant = ''"
+            " AND (target >= ? AND target < ? OR target >= ? AND target < ?) ORDER BY target, name",
+            (PATH, "path;", TAG, "tag;"),  # ";" is what comes after ":"
+        )
+        known[key] = tuple(_label(row) for row in rows)
+    found: tuple[Label, ...] = known[key]
+    return found
+
+
+def labels_state(reader: Reader) -> str:
+    """Another one whenever a label was given or taken away."""
+    return reader.meta(SEQUENCE, "0")
+
+
+def leave_document(connection: sqlite3.Connection, doc_id: str) -> None:
+    """A document goes, and its labels and its pages' with it; part of the caller's transaction, before it goes. Those
+    of files that were replaced by it are under their own ids."""
+    rows = connection.execute(
+        "SELECT file_id FROM documents WHERE doc_id = ? UNION SELECT former_id FROM former_ids WHERE doc_id = ?",
+        (doc_id, doc_id),
+    ).fetchall()
+    for (file_id,) in rows:
+        connection.execute(
+            "DELETE FROM labels WHERE tenant = '' AND (target = ? OR target >= ? AND target < ?)",
+            (f"document:{file_id}", f"page:{file_id}#", f"page:{file_id}$"),  # "$" is what comes after "#"
+        )
+
+
+def leave_items(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    """The same for items."""
+    connection.execute(
+        "DELETE FROM labels WHERE tenant = '' AND target IN"
+        f" (SELECT kind || ':' || key FROM items WHERE item_no IN ({placeholders(numbers)}))",
+        tuple(numbers),
+    )
+
+
+def leave_targets(connection: sqlite3.Connection, tenant: str, targets: Iterable[str]) -> None:
+    """The same for memories, sessions, and what items were read from."""
+    connection.executemany(
+        "DELETE FROM labels WHERE tenant = ? AND target = ?", [(tenant, target) for target in targets]
+    )
+
+
+def _any_labels(reader: Reader) -> bool:
+    """Most indexes have none, and need not be asked for every set of things."""
+    known, key = reader.count_cache(), "whether there are labels"
+    if key not in known:
+        known[key] = reader.connection.execute("SELECT 1 FROM labels LIMIT 1").fetchone() is not None
+    return bool(known[key])
+
+
+def _count_change(connection: sqlite3.Connection) -> None:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (SEQUENCE,)).fetchone()
+    write_meta(connection, {SEQUENCE: str(int(row[0]) + 1 if row else 1)})
+
+
+def _label(row: Sequence[object]) -> Label:
+    tenant, target, name, value, origin, given_at = map(str, row)
+    return Label(target, name, value, tenant, origin, given_at)

@@ -1,0 +1,80 @@
+"""A catalog with a little of everything that a policy decides about, and policies written for a test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from research.governance.gate import Gate
+from research.governance.labels import Labels
+from research.governance.policy import MemoryAccessPolicy
+from research.models import Item, Passage, Ref
+from research.records import DocumentInfo
+from research.settings import Settings
+from research.store.catalog import item_writes, tags
+from research.store.catalog.items import NewItem
+from tests.research.store.index_making import Making
+from tests.research.store.memory_making import tell, told
+
+EVERYTHING = "permit (principal, action, resource);"
+EXAMPLE = (Path(__file__).parents[3] / "research/governance/example.cedar").read_text()
+
+
+class GovernedIndex(Making):
+    """One document of three pages, one of one, a file of code, a commit, an experience with a value, memories."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root / "index")
+        self.config = root / "config"
+        self.config.mkdir(mode=0o700)
+        self.report = self.add("report.pdf", ["first page", "second page", "third page"], folder="/docs/hr")
+        self.paper = self.add("paper.pdf", ["a paper"], folder="/docs/papers")
+        tags.add_tags(self.catalog, [self.paper.doc_id], ["open"])
+        items = [NewItem("/src/a.py#swim", "swim", "def swim(): ...", metadata={"signature": "swim()"})]
+        item_writes.put_items(self.catalog, "code", "/src/a.py", "1", items)
+        commit = NewItem("c0ffee", "Mend it", "diff", metadata={"files_changed": ["keys/a.txt"]})
+        item_writes.put_items(self.catalog, "commit", "/work/.git", "1", [commit])
+        axis = NewItem("exp#full", "a goal", "what was tried")
+        item_writes.put_items(self.catalog, "experience", "exp", "1", [axis])
+        value = NewItem("val", "", "look first", metadata={"experience": "exp", "members": ["exp"]})
+        item_writes.put_items(self.catalog, "value", "full", "1", [value])
+        tell(self.catalog, "", told("mine", id="mine"))
+        tell(self.catalog, "anna", told("hers", id="hers", tags=json.dumps(["private"])))
+        tell(self.catalog, "anna", told("a summary of it", id="sum", sources=("hers",)))
+        self.labels = Labels(lambda: self.catalog)
+
+    def page(self, number: int, document: DocumentInfo | None = None) -> str:
+        return f"page:{(document or self.report).doc_id}#{number}"
+
+    def write(self, policy: str, name: str = "policy.cedar") -> Path:
+        path = self.config / name
+        path.write_text(policy)
+        path.chmod(0o600)
+        return path
+
+    def policy(self, text: str | None = None, setting: str = "") -> MemoryAccessPolicy:
+        if text is not None:
+            self.write(text)
+        return MemoryAccessPolicy(setting, config=self.config, index=self.paths.root)
+
+    def classify(self, target: str, level: str, **rest: str) -> None:
+        self.labels.put(target, {"classification": level, **rest})
+
+    def gate(self, principal: object, text: str | None = None, **rest: object) -> Gate:
+        return Gate(principal, self.policy(text), Settings(), **rest)  # type: ignore[arg-type]
+
+
+def page_item(ref: str, text: str, *, title: str = "A title", pages: Sequence[int] = (), **metadata: str | int) -> Item:
+    facts: dict[str, str | int] = {
+        "filename": "report.pdf",
+        "source_path": "/docs/hr/report.pdf",
+        "section_path": "Secret heading",
+        "page_label": "",
+        "image_path": "/index/images/1.jpg",
+        "thumb_path": "/index/images/1.webp",
+        "page": 1,
+        **metadata,
+    }
+    passages = (Passage(text[:10], 0.5, (0.0, 0.0, 1.0, 1.0), 0, 10, "Secret heading"),)
+    return Item(Ref.parse(ref), title, text, 0.5, passages=passages, metadata=facts, pages=tuple(pages))
