@@ -424,8 +424,14 @@ _STEPS: tuple[str, ...] = (
     );
     CREATE TABLE package_cache (
         package_id TEXT PRIMARY KEY REFERENCES packages ON DELETE CASCADE,
+        tenant TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        policy TEXT NOT NULL,
+        revision TEXT NOT NULL,
+        put_at TEXT NOT NULL,
         expires_at TEXT NOT NULL,
-        package TEXT NOT NULL  -- JSON
+        digest TEXT NOT NULL,  -- SHA-256 of the package
+        package BLOB NOT NULL  -- JSON; empty where another server keeps it
     );
     -- What a package holds text of: what is removed takes it along.
     CREATE TABLE package_sources (

@@ -444,6 +444,19 @@ TABLES: dict[str, Table] = {
             "entry": columns.AUDIT_ENTRY,
         }
     ),
+    "package_cache": Table(
+        {
+            "package_id": columns.WHO,
+            "tenant": columns.WHO,
+            "principal": columns.WHO,
+            "policy": columns.WHO,
+            "revision": columns.WHO,
+            "put_at": columns.TIME,
+            "expires_at": columns.TIME,
+            "digest": columns.SHA256,
+            "package": columns.BLOB,
+        }
+    ),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.

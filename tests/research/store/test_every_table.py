@@ -24,6 +24,7 @@ from research.store.catalog import (
     labels,
     memory_removal,
     memory_writes,
+    package_cache,
     page_vectors,
     schema,
     session_turns,
@@ -36,6 +37,7 @@ from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import FailedFile
 from research.store.catalog.items import NewItem
 from research.store.catalog.labels import Label
+from research.store.catalog.package_cache import CachedRow
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
@@ -91,6 +93,16 @@ def _fill(making: Making) -> None:
         making.catalog, [label, *(replace(label, target=each, tenant="") for each in (page, "code:/src/a.py"))]
     )
     _record_access(making)
+    _cache_package(making)
+
+
+def _cache_package(making: Making) -> None:
+    """One whose record is there."""
+    at = "2026-01-02T00:00:00+00:00"
+    for row in making.catalog.connection.execute("SELECT package_id FROM packages").fetchall():
+        cached = CachedRow(row[0], "lab", "ann", "policy", "content", at, at, "ab" * 32, b"{}")
+        with making.catalog.transaction() as connection:
+            package_cache.put_cached(connection, cached)
 
 
 def _record_access(making: Making) -> None:

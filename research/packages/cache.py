@@ -1,0 +1,216 @@
+"""Packages under their id, for as long as they are good: in the catalog, or in Redis with the catalog behind it.
+
+    cache = cache_for(index.paths, lambda: index.catalog, settings)
+    cache.put(package_id, Cached(package, expires_at, principal, tenant, policy, revision))
+    cache.get(package_id)       # None: build it anew
+
+The catalog has a row for every package that is kept, with whom it was built for, until when, and its SHA-256; the text
+stands in the row or, with Redis, there. So the row alone decides: what is removed from the index takes the row along
+(`ON DELETE CASCADE`, `leave_packages`), in one transaction with the removal, and nothing is served any more, whether
+Redis heard of it or not. A text from Redis that is not the one of the digest (another index, another version, half of
+it, somebody else's) is as if it were not there. Texts leave Redis with their time at the latest, and with the next
+`remove` or `sweep` that reaches it.
+
+Whoever asks compares `principal`, `tenant`, `policy` and `revision` with those of now before it serves anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Protocol
+
+from research.errors import BusyError, CtxError
+from research.packages.redis_link import RedisLink, raw
+from research.store.catalog import package_cache as rows
+from research.store.catalog.package_cache import CachedRow
+from research.store.files.marker import index_id
+from research.store.files.paths import IndexPaths
+
+if TYPE_CHECKING:
+    from research.settings import Settings
+    from research.store.catalog.catalog import Catalog
+
+LARGEST = 16 << 20  # bytes of a package; what is larger is built each time
+_MOST_OWED = 10_000
+_AT_ONCE = 500
+
+Now = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """A package as JSON, and what it was built for."""
+
+    package: bytes
+    expires_at: datetime
+    principal: str
+    tenant: str
+    policy: str  # revision
+    revision: str  # of the index's content
+
+
+class PackageCache(Protocol):
+    """One interface, wherever packages are kept. Many threads may use it."""
+
+    def get(self, package_id: str) -> Cached | None:
+        """None if it is not there, or its time is over: then it is gone for good, whatever the clock says later."""
+
+    def put(self, package_id: str, cached: Cached) -> bool:
+        """False if it could not be kept, which is no error: the next `get` finds nothing."""
+
+    def remove(self, package_ids: Sequence[str]) -> None:
+        """Raises BusyError if the catalog cannot be written just now."""
+
+    def clear(self) -> None: ...
+
+    def sweep(self) -> list[str]:
+        """Remove what is over; the ids of those."""
+
+
+def cache_for(
+    paths: IndexPaths, catalog: Callable[[], Catalog], settings: Settings, *, now: Now | None = None
+) -> PackageCache:
+    """Redis, if the setting `redis_url` names one, else the catalog."""
+    if not settings.redis_url:
+        return CatalogCache(catalog, now=now)
+    return RedisCache(catalog, RedisLink(settings.redis_url), index_id(paths.root), now=now)
+
+
+class CatalogCache:
+    """Texts stand in the catalog."""
+
+    def __init__(self, catalog: Callable[[], Catalog], *, now: Now | None = None) -> None:
+        self._catalog = catalog
+        self._now = now or (lambda: datetime.now(UTC))
+
+    def get(self, package_id: str) -> Cached | None:
+        with self._catalog().snapshot() as reader:
+            row = rows.get_cached(reader, package_id)
+        if row is None:
+            return None
+        now = _utc(self._now())
+        if not row.put_at <= now < row.expires_at:
+            with suppress(BusyError):
+                self.remove([package_id])
+            return None
+        text = row.package or self._fetch(package_id)
+        if sha256(text).hexdigest() != row.digest:
+            return None
+        try:
+            expires = datetime.fromisoformat(row.expires_at)
+        except ValueError:  # no time of ours
+            return None
+        return Cached(text, expires, row.principal, row.tenant, row.policy, row.revision)
+
+    def put(self, package_id: str, cached: Cached) -> bool:
+        now, expires = self._now(), _utc(cached.expires_at)
+        if expires <= _utc(now) or not 0 < len(cached.package) <= LARGEST:
+            return False
+        elsewhere = self._keep(package_id, cached.package, (cached.expires_at - now).total_seconds())
+        row = CachedRow(
+            package_id=package_id,
+            tenant=cached.tenant,
+            principal=cached.principal,
+            policy=cached.policy,
+            revision=cached.revision,
+            put_at=_utc(now),
+            expires_at=expires,
+            digest=sha256(cached.package).hexdigest(),
+            package=b"" if elsewhere else cached.package,
+        )
+        try:
+            with self._catalog().short_write() as connection:
+                rows.put_cached(connection, row)
+        except CtxError as error:  # somebody writes for long, or the disk is full: the package itself is fine
+            from research.observe.log import log_failure
+
+            log_failure("packages", "a package was not kept", error)
+            return False
+        return True
+
+    def remove(self, package_ids: Sequence[str]) -> None:
+        if package_ids:
+            with self._catalog().short_write(erase=True) as connection:
+                rows.remove_cached(connection, package_ids)
+            self._drop(package_ids)
+
+    def clear(self) -> None:
+        with self._catalog().short_write(erase=True) as connection:
+            rows.clear_cached(connection)
+        self._drop_orphans()
+
+    def sweep(self) -> list[str]:
+        now = _utc(self._now())
+        with self._catalog().snapshot() as reader:
+            over = rows.expired_ids(reader.connection, now)
+        self.remove(over)
+        self._drop_orphans()
+        return over
+
+    def _keep(self, package_id: str, text: bytes, seconds: float) -> bool:
+        """Keep the text elsewhere. False: it has to stand in the catalog."""
+        return False
+
+    def _fetch(self, package_id: str) -> bytes:
+        """The text that is kept elsewhere, or what is found in its place."""
+        return b""
+
+    def _drop(self, package_ids: Sequence[str]) -> None:
+        """Let go of texts that are kept elsewhere."""
+
+    def _drop_orphans(self) -> None:
+        """The same for all that have no row any more."""
+
+
+class RedisCache(CatalogCache):
+    """Texts stand in Redis, as `ctx:<index id>:package:<id>`; while it does not answer, in the catalog."""
+
+    def __init__(self, catalog: Callable[[], Catalog], link: RedisLink, index: str, *, now: Now | None = None) -> None:
+        super().__init__(catalog, now=now)
+        self._link = link
+        self._prefix = f"ctx:{index}:package:"
+        self._owed: set[str] = set()  # removed while it did not answer
+
+    def _keep(self, package_id: str, text: bytes, seconds: float) -> bool:
+        self._settle()
+        milliseconds = max(1, math.ceil(seconds * 1000))
+        return bool(self._link.call(lambda redis: redis.set(self._key(package_id), text, px=milliseconds)))
+
+    def _fetch(self, package_id: str) -> bytes:
+        # Of what somebody else put there no more than a package can have.
+        return raw(self._link.call(lambda redis: redis.getrange(self._key(package_id), 0, LARGEST)))
+
+    def _drop(self, package_ids: Sequence[str]) -> None:
+        if len(self._owed) < _MOST_OWED:  # the rest goes with its time
+            self._owed.update(package_ids)
+        self._settle()
+
+    def _settle(self) -> None:
+        owed = list(self._owed)
+        for start in range(0, len(owed), _AT_ONCE):
+            keys = [self._key(package_id) for package_id in owed[start : start + _AT_ONCE]]
+            if self._link.call(lambda redis, keys=keys: redis.delete(*keys)) is None:  # type: ignore[misc]
+                return
+            self._owed.difference_update(owed[start : start + _AT_ONCE])
+
+    def _drop_orphans(self) -> None:
+        """Keys are listed before rows: one that comes meanwhile is in neither list."""
+        found = self._link.call(lambda redis: [raw(key) for key in redis.scan_iter(f"{self._prefix}*", count=1000)])
+        if found:
+            with self._catalog().snapshot() as reader:
+                known = rows.cached_ids(reader)
+            ids = (key.decode("utf-8", "replace").removeprefix(self._prefix) for key in found)
+            self._drop([package_id for package_id in ids if package_id not in known])
+
+    def _key(self, package_id: str) -> str:
+        return f"{self._prefix}{package_id}"
+
+
+def _utc(moment: datetime) -> str:
+    """So that the order of texts is that of times."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
