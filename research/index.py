@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from research.sources.documents import DocumentsSource
     from research.sources.items import ItemsSource
     from research.sources.memories import MemoriesSource
+    from research.sources.mix import Mix
     from research.sources.records import FormattedContext
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
@@ -250,6 +251,7 @@ class Index:
         session: str | None = None,
         tenant: str = "",
         before: Sequence[str] = (),
+        types: Sequence[str] | None = None,
     ) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
 
@@ -261,6 +263,10 @@ class Index:
 
         With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
         next one. `before` are the questions of a conversation that is kept elsewhere, oldest first.
+
+        `types` names the sources: documents, code, commits, memories (of the tenant), experiences, values. Without it
+        documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
+        Restrictions to documents restrict nothing else, and quotes are of pages alone.
         """
         from research.answer.confidence import confidence_of
         from research.answer.quotes import quotes_from
@@ -269,31 +275,36 @@ class Index:
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
+        mix = None if types is None else self._mix(types)
         follows = ""
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
                 asked = self._question(reader, question, mode, documents, filters)
                 if session is not None or before:
                     asked, follows = self._sessions().next_question(reader, asked, session, tenant, before)
+                passages = partial(self.source.with_passages, reader, look=highlights)
                 context = build(
                     reader,
-                    asked,
-                    [self.source],
+                    asked if mix is None else replace(asked, tenant=tenant),
+                    [self.source] if mix is None else mix.sources,
                     limit=max(self.settings.num_results, sources) if num_results is None else num_results,
                     budget=budget,
-                    renderer=CitedPages(),
+                    renderer=CitedPages() if mix is None else mix.renderer,
                     counter=counter or self._own_counter(),
                     recorder=self.recorder,
-                    passages=partial(self.source.with_passages, reader, look=highlights),
-                    judge=confidence_of,
+                    stages=() if mix is None else mix.stages,
+                    passages=passages if mix is None else mix.passages(passages),
+                    judge=confidence_of if mix is None else mix.judge,
                     least=self._least(min_score, min_confidence),
                     extent=extent,
                 )
             with self._timed("render"):
-                rendered = research_context(context, budget.max_tokens)
+                rendered = (research_context if mix is None else mix.rendered)(context, budget.max_tokens)
             with self._timed("answer"):
                 quotes = quotes_from(context.fitted.items, context.found)
                 answered = replace(rendered, quotes=quotes, follows=follows)
+            if mix is not None:
+                self._keep_vectors(context.fresh, tenant)
             return answered if session is None else self._sessions().keep(answered, asked.session, tenant)
 
     def writer(self, *, with_pictures: bool = False) -> AnswerWriter:
@@ -968,6 +979,23 @@ class Index:
             with self._opening:
                 self._searched_memories = self._searched_memories or made
         return self._searched_memories
+
+    def _mix(self, types: Sequence[str]) -> Mix:
+        """What a question to several sources is asked with."""
+        from research.sources.mix import Mix, sources_of, types_of
+
+        wanted = types_of(types)
+        return Mix(wanted, sources_of(wanted, lambda: self.source, self._memory_source, self.item_source))
+
+    def _keep_vectors(self, made: Sequence[object], tenant: str) -> None:
+        """What a question to several sources has embedded: the next one need not."""
+        from research.search.items import EmbeddedItems, FoundItems
+
+        for each in made:
+            if isinstance(each, EmbeddedItems):
+                self.store_item_vectors(FoundItems(fresh=each))
+            else:
+                self._memory().keep_vectors(tenant, each)
 
     def _sessions(self) -> Sessions:
         """Conversations, loaded with the first: no other question needs anything of them."""

@@ -38,7 +38,7 @@ def questions_router(service: Service) -> APIRouter:
     async def ask(body: schemas.AskBody, request: Request) -> Response:
         if body.stream or EVENTS in request.headers.get("accept", ""):
             return StreamingResponse(_stream(service, body, request), media_type=EVENTS, headers=STREAM_HEADERS)
-        context = await _asked(service, body)
+        context = await _asked(service, body, request)
         answer = await service.write(context) if _is_written(service, body, context) else None
         return json_response(ask_document(context, answer))
 
@@ -105,9 +105,16 @@ def _common(body: schemas.SearchBody) -> dict[str, Any]:
     }
 
 
-async def _asked(service: Service, body: schemas.AskBody) -> ResearchContext:
+async def _asked(service: Service, body: schemas.AskBody, request: Request) -> ResearchContext:
+    """Memories are those of whoever asks, by their token."""
     return await service.ask(
-        body.query, max_sources=body.max_sources, max_tokens=body.max_tokens, extent=body.extent, **_common(body)
+        body.query,
+        max_sources=body.max_sources,
+        max_tokens=body.max_tokens,
+        extent=body.extent,
+        types=body.types,
+        tenant=request.state.caller.tenant if body.types else "",
+        **_common(body),
     )
 
 
@@ -128,7 +135,7 @@ def event(name: str, document: Any) -> bytes:
 async def _stream(service: Service, body: schemas.AskBody, request: Request) -> AsyncIterator[bytes]:
     """`context`, then `piece` for piece while a model writes, then `answer`; `problem` where it fails on the way."""
     try:
-        context = await _asked(service, body)
+        context = await _asked(service, body, request)
         yield event("context", ask_document(context))
         answer = None
         if _is_written(service, body, context):

@@ -174,7 +174,7 @@ class _Handlers:
         if tool.run is None:
             return await self._ingest(values["paths"], values["text_in"], ctx)
         runner = self._toolbox.runner
-        if tool.needs != "documents":
+        if tool.needs != "documents" or values.get("types"):  # ask with types has other things to cite, too
             more = {"tenant": _tenant(ctx)} | ({"maker": self._toolbox.turns} if tool.needs == "turns" else {})
             return await runner.anyway(partial(_told, tool.run, values | more), question=tool.is_question)
         # A picture without a question is only looked up.
