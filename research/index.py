@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from research.sources.items import ItemsSource
     from research.sources.memories import MemoriesSource
     from research.sources.mix import Mix
-    from research.sources.records import FormattedContext
+    from research.sources.records import CodeResult, FormattedContext, Results
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
 
@@ -457,6 +457,20 @@ class Index:
         return ContextAssembler(
             searcher, options=options, counter=counter or self._own_counter(), recorder=self.recorder
         )
+
+    def search_code(self, query: str, *, limit: int = 10, language: str | None = None) -> Results[CodeResult]:
+        """Functions, classes and methods that fit, by what they do and are called; of one language or of all."""
+        from research.sources.code import CodeSource
+        from research.sources.records import Results
+        from research.sources.searcher import code_result
+
+        if not self.exists:
+            return Results()
+        source = self.item_source(CodeSource)
+        with self.catalog.snapshot() as reader:
+            found = source.find(reader, query, limit, where=None if language is None else {"language": language})
+        self.store_item_vectors(found)
+        return Results((code_result(each, str(source.ref(each))) for each in found.items), found.notes)
 
     def rank(
         self,
@@ -990,11 +1004,12 @@ class Index:
     def _keep_vectors(self, made: Sequence[object], tenant: str) -> None:
         """What a question to several sources has embedded: the next one need not."""
         from research.search.items import EmbeddedItems, FoundItems
+        from research.sources.memories import Embedded
 
         for each in made:
             if isinstance(each, EmbeddedItems):
                 self.store_item_vectors(FoundItems(fresh=each))
-            else:
+            elif isinstance(each, Embedded):
                 self._memory().keep_vectors(tenant, each)
 
     def _sessions(self) -> Sessions:

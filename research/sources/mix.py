@@ -77,12 +77,8 @@ def sources_of(
     items: Callable[[type[Any]], Source],
 ) -> list[Source]:
     """The sources of these types; nothing of another one is loaded."""
-    found: dict[str, Callable[[], Source]] = {
-        "documents": documents,
-        "memories": memories,
-        **{name: lambda name=name: items(_item_source(name)) for name in ("code", "commits", "experiences", "values")},
-    }
-    return [found[name]() for name in types]
+    found = {"documents": documents, "memories": memories}
+    return [found[name]() if name in found else items(_item_source(name)) for name in types]
 
 
 def _item_source(name: str) -> type[ItemsSource]:

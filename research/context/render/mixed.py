@@ -59,18 +59,26 @@ def header(kind: str, name: str, number: int) -> str:
 
 def name_of(item: Item) -> str:
     """What stands behind the number in an item's header, on one line and safe."""
-    facts = item.metadata
     if item.ref.kind == "page":
-        return f"{neutralize_all(one_line(str(facts['filename'])))}, Page {item.ref.part}"
-    told = {
-        "code": lambda: (f"{facts.get('file_path') or item.ref.key}:{facts.get('start_line', 1)}", item.title),
-        "commit": lambda: (item.ref.key[:7], item.created_at[:10]),
-        "memory": lambda: (facts.get("category") or facts.get("type") or "memory", item.created_at[:10]),
-        "experience": lambda: (facts.get("domain", ""), facts.get("strategy", ""), facts.get("outcome_status", "")),
-        "value": lambda: (facts.get("axis", ""), _experiences(facts.get("cluster_size", 0))),
-    }[item.ref.kind]()
-    parts = (" ".join(one_line(str(part)).split()) for part in told if str(part).strip())
+        return f"{neutralize_all(one_line(str(item.metadata['filename'])))}, Page {item.ref.part}"
+    parts = (" ".join(one_line(str(part)).split()) for part in _told(item) if str(part).strip())
     return safe_name(", ".join(part if len(part) <= _LONGEST_NAME else f"{part[:_LONGEST_NAME]}…" for part in parts))
+
+
+def _told(item: Item) -> tuple[object, ...]:
+    """What a header names of an item that is no page."""
+    facts, day = item.metadata, item.created_at[:10]
+    match item.ref.kind:
+        case "code":
+            return f"{facts.get('file_path') or item.ref.key}:{facts.get('start_line', 1)}", item.title
+        case "commit":
+            return item.ref.key[:7], day
+        case "memory":
+            return facts.get("category") or facts.get("type") or "memory", day
+        case "experience":
+            return facts.get("domain", ""), facts.get("strategy", ""), facts.get("outcome_status", "")
+        case _:
+            return facts.get("axis", ""), _experiences(facts.get("cluster_size", 0))
 
 
 def _experiences(count: object) -> str:
