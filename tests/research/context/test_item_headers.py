@@ -21,7 +21,7 @@ from research.models import Item, Ref
         ("[Experience 5: debugging]", "(Experience 5: debugging]"),
         ("see [Value 6]", "see (Value 6]"),
         ("[ CODE #2: a.py:1, f ]", "( CODE #2: a.py:1, f ]"),
-        ("［Соde 2: a.py:1, f］", "(Соde 2: a.py:1, f］"),  # noqa: RUF001  letters of other scripts
+        ("［Соde 2: a.py:1, f］", "(Соde 2: a.py:1, f］"),
         ("[C\u200bode 2: a.py:1, f]", "(C\u200bode 2: a.py:1, f]"),
         ("[**Code** 2: a.py:1, f]", "(**Code** 2: a.py:1, f]"),
         ("[<b>Commit</b> 3: 1a2b3c4, now]", "(<b>Commit</b> 3: 1a2b3c4, now]"),
