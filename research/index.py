@@ -80,9 +80,11 @@ if TYPE_CHECKING:
     from research.search.legs import SearchOutcome
     from research.sessions import AskedTurn, RemovedSession, Session
     from research.sources.assembler import ContextAssembler, Options
+    from research.sources.base import Source
     from research.sources.documents import DocumentsSource
     from research.sources.items import ItemsSource
-    from research.sources.records import FormattedContext
+    from research.sources.mix import Mix
+    from research.sources.records import CodeResult, FormattedContext, Results
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
     from research.store.vectors.index import VectorIndex
@@ -234,6 +236,7 @@ class Index:
         session: str | None = None,
         tenant: str = "",
         before: Sequence[str] = (),
+        types: Sequence[str] | None = None,
     ) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
 
@@ -245,6 +248,10 @@ class Index:
 
         With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
         next one. `before` are the questions of a conversation that is kept elsewhere, oldest first.
+
+        `types` names the sources: documents, code, commits, memories (of the tenant), experiences, values. Without it
+        documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
+        Restrictions to documents restrict nothing else, and quotes are of pages alone.
         """
         from research.answer.confidence import confidence_of
         from research.answer.quotes import quotes_from
@@ -253,6 +260,7 @@ class Index:
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
+        mix = None if types is None else self._mix(types)
         follows, tenant, ways = "", self._tenant(tenant), self.ways_out(tenant)
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
@@ -260,28 +268,33 @@ class Index:
                 if session is not None or before:
                     asked, follows = self._sessions().next_question(reader, asked, session, tenant, before)
                 asked = self.sending(reader, asked, ways)
+                wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
+                passages = partial(self.with_passages, reader, ways, look=highlights)
                 context = build(
                     reader,
-                    asked,
-                    [self.source if ways is None else ways.source(self.source, "ask")],
+                    asked if mix is None else replace(asked, tenant=tenant),
+                    wanted if ways is None else [ways.source(source, "ask") for source in wanted],
                     limit=max(self.settings.num_results, sources) if num_results is None else num_results,
                     budget=budget,
-                    renderer=CitedPages(),
+                    renderer=CitedPages() if mix is None else mix.renderer,
                     counter=counter or self._rooms.counter(),
                     recorder=self.recorder,
-                    passages=partial(self.with_passages, reader, ways, look=highlights),
-                    judge=confidence_of,
+                    stages=() if mix is None else mix.stages,
+                    passages=passages if mix is None else mix.passages(passages),
+                    judge=confidence_of if mix is None else mix.judge,
                     least=self._least(min_score, min_confidence),
                     extent=extent,
                 )
             with self._timed("render"):
-                rendered = research_context(context, budget.max_tokens)
+                rendered = (research_context if mix is None else mix.rendered)(context, budget.max_tokens)
             with self._timed("answer"):
                 quotes = quotes_from(context.fitted.items, context.found)
                 answered = replace(rendered, quotes=quotes, follows=follows)
                 if ways is not None:
                     searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
                     answered = replace(answered, searched=searched, rewrites=rewrites)
+            if mix is not None:
+                self._keep_vectors(context.fresh, tenant)
             return answered if session is None else self._sessions().keep(answered, asked.session, tenant)
 
     def writer(self, *, with_pictures: bool = False) -> AnswerWriter:
@@ -451,6 +464,22 @@ class Index:
         return ContextAssembler(
             searcher, options=options, counter=counter or self._rooms.counter(), recorder=self.recorder
         )
+
+    def search_code(self, query: str, *, limit: int = 10, language: str | None = None) -> Results[CodeResult]:
+        """Functions, classes and methods that fit, by what they do and are called; of one language or of all."""
+        from research.sources.code import CodeSource
+        from research.sources.records import Results
+        from research.sources.searcher import code_result
+
+        if not self.exists:
+            return Results()
+        source = self.item_source(CodeSource)
+        with self.catalog.snapshot() as reader:
+            found = source.find(reader, query, limit, where=None if language is None else {"language": language})
+            ways = self.ways_out()
+            shown = list(found.items) if ways is None else ways.found_items(reader, source, found.items)
+        self.store_item_vectors(found)
+        return Results((code_result(each, str(source.ref(each))) for each in shown), found.notes)
 
     def rank(
         self,
@@ -1099,6 +1128,24 @@ class Index:
     def _memory(self) -> Memories:
         """Memories, loaded with the first: no other question needs anything of them."""
         return self._rooms.memories
+
+    def _mix(self, types: Sequence[str]) -> Mix:
+        """What a question to several sources is asked with."""
+        from research.sources.mix import Mix, sources_of, types_of
+
+        wanted = types_of(types)
+        return Mix(wanted, sources_of(wanted, lambda: self.source, self._rooms.memory_source, self.item_source))
+
+    def _keep_vectors(self, made: Sequence[object], tenant: str) -> None:
+        """What a question to several sources has embedded: the next one need not."""
+        from research.search.items import EmbeddedItems, FoundItems
+        from research.sources.memories import Embedded
+
+        for each in made:
+            if isinstance(each, EmbeddedItems):
+                self.store_item_vectors(FoundItems(fresh=each))
+            elif isinstance(each, Embedded):
+                self._memory().keep_vectors(tenant, each)
 
     def _sessions(self) -> Sessions:
         """Conversations, loaded with the first: no other question needs anything of them."""

@@ -98,7 +98,7 @@ class Rooms:
 
             made = Memories(
                 lambda: self.catalog,
-                self._memory_source,
+                self.memory_source,
                 exists=lambda: self._paths.exists,
                 create=self.create_catalog,
             )
@@ -181,7 +181,7 @@ class Rooms:
                 self._vectors.close()
                 self._vectors = self._documents = None
 
-    def _memory_source(self) -> MemoriesSource:
+    def memory_source(self) -> MemoriesSource:
         """Memories as a source, made with the first that are searched: to be told one needs none of it."""
         if self._searched_memories is None:
             from research.sources.memories import MemoriesSource
