@@ -41,6 +41,7 @@ COMMANDS = {
     "search": "Rank pages for a question, with snippets.",
     "context": "Gather what code, history, memories and documents say.",
     "premortem": "Tell what went wrong before in a domain.",
+    "package": "Build governed context packages for an agent's tasks.",
     "eval": "Measure the search on questions with known pages.",
     "outline": "Print a document's table of contents.",
     "show": "Print pages of a document.",
@@ -122,6 +123,7 @@ MEANT = {
     "lesson": ("experience",),
     "assemble": ("context",),
     "warnings": ("premortem",),
+    "packages": ("package",),
 }
 
 HELP = "Ask a folder of documents a question and get the right pages back: cited, numbered, within a token budget."

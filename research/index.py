@@ -72,8 +72,13 @@ if TYPE_CHECKING:
     from research.governance.access import Principal
     from research.governance.audit import Audit
     from research.governance.ways_out import WaysOut
+    from research.graph.neighbourhood import Neighbourhood
+    from research.graph.update import GraphUpdate
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
+    from research.packages.package import ContextPackage
+    from research.packages.packages import Packages
+    from research.packages.request import ContextBuildRequest
     from research.records import CodeTree, DocumentInfo, RepositoryInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
     from research.search.items import FoundItems
@@ -83,6 +88,7 @@ if TYPE_CHECKING:
     from research.sources.base import Source
     from research.sources.documents import DocumentsSource
     from research.sources.items import ItemsSource
+    from research.sources.memories import MemoriesSource
     from research.sources.mix import Mix
     from research.sources.records import CodeResult, FormattedContext, Results
     from research.store.catalog.reader import Reader
@@ -1015,6 +1021,69 @@ class Index:
         with self.catalog.snapshot() as reader:
             return len(numbers_without_vectors(reader, source.kind, self._rooms.own_encoder(reader).name))
 
+    def build_package(self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes) -> ContextPackage:
+        """A context package for a task (seed 003): ranked sources of every kind, governed, within a token budget. A
+        request is an object as `ctx package schema` has it, or its JSON. Built for whom this index acts."""
+        return self._packages().build(request, self._acting())
+
+    def package(self, package_id: str) -> ContextPackage:
+        """A package by its id: from the cache, or built anew under the policy of now. Raises NothingFoundError."""
+        return self._packages().get(package_id, self._acting())
+
+    def packages(self, *, limit: int = 100) -> list[ContextPackage]:
+        """Records of packages, the one built last first; without their text."""
+        return self._packages().listed(self._acting(), limit=limit)
+
+    def rebuild_package(self, package_id: str) -> ContextPackage:
+        """Built anew from its request, under the same id."""
+        return self._packages().rebuild(package_id, self._acting())
+
+    def package_feedback(self, package_id: str, *refs: str, useful: bool = True) -> list[str]:
+        """Tell whether sources of a package were of use, all of them if none is named."""
+        return self._packages().feedback(package_id, refs, self._acting(), useful=useful)
+
+    @property
+    def memory_source(self) -> MemoriesSource:
+        """Memories as a source."""
+        return self._rooms.memory_source()
+
+    @property
+    def counter(self) -> TokenCounter:
+        """Counts tokens as the settings say."""
+        return self._rooms.counter()
+
+    def scoped_question(
+        self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None
+    ) -> Question:
+        """A question to documents, those that names or filters leave. Raises NothingFoundError where that is none."""
+        return self._question(reader, text, None, documents or None, filters)
+
+    def neighbourhood(
+        self,
+        *refs: str,
+        hops: int = 1,
+        kinds: Sequence[str] | None = None,
+        limit: int = 200,
+        tenant: str = "",
+        seconds: float = 5.0,
+    ) -> Neighbourhood:
+        """What is near to these refs in the graph. What it lacks is brought into it first, for about so long and if
+        nobody else is writing; `complete` tells whether that was all."""
+        from research.graph.neighbourhood import neighbourhood
+
+        complete = self.graph_update(seconds=seconds).complete
+        with self.catalog.snapshot() as reader:
+            found = neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+        return replace(found, complete=complete)
+
+    def graph_update(self, *, seconds: float | None = None) -> GraphUpdate:
+        """Bring the graph up to what is in the index, for about so long."""
+        from research.graph.update import GraphUpdate, is_behind, update_graph
+
+        if not is_behind(self.catalog):
+            return GraphUpdate()
+        return update_graph(self.catalog, seconds=seconds)
+
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
@@ -1146,6 +1215,23 @@ class Index:
                 self.store_item_vectors(FoundItems(fresh=each))
             elif isinstance(each, Embedded):
                 self._memory().keep_vectors(tenant, each)
+
+    def _packages(self) -> Packages:
+        """Packages, loaded with the first: no question needs anything of them. All views share them."""
+        if self._rooms.packages is None:
+            from research.packages.wiring import packages_of
+
+            whole = copy(self)
+            whole.principal = None  # what a package may hold is decided for each, by whom it is for
+            self._rooms.keep_packages(packages_of(whole))
+        assert self._rooms.packages is not None
+        return self._rooms.packages
+
+    def _acting(self) -> Principal:
+        """For whom this index acts: whoever runs it, unless it is another's view."""
+        from research.governance.access import owner_principal
+
+        return self.principal or owner_principal()
 
     def _sessions(self) -> Sessions:
         """Conversations, loaded with the first: no other question needs anything of them."""

@@ -23,7 +23,7 @@ from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.governance.access import Principal
 from research.observe.log import log_failure, logger_of
-from research.service.mcp import catalogue, code, contexts, experience, memory_catalogue, resources
+from research.service.mcp import catalogue, code, contexts, experience, memory_catalogue, packages, resources
 from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
 from research.service.mcp.catalogue import Tool
 from research.service.mcp.clients import product_of, text_in_for
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     Context = ServerRequestContext[Any, Any]
 
 _PROGRESS_SECONDS = 0.3  # between two notifications
-_FOR_ALL = (*catalogue.READING, code.SEARCH_CODE, *contexts.CONTEXTS, *memory_catalogue.MEMORY)
+_FOR_ALL = (
+    *catalogue.READING, code.SEARCH_CODE, *contexts.CONTEXTS, *packages.PACKAGES, *memory_catalogue.MEMORY,
+)  # fmt: skip
 
 log = logger_of("mcp")
 

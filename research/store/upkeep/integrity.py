@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from research.store.catalog import failures
+from research.store.catalog import failures, packages
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.experience_removal import values_of_nobody
 from research.store.catalog.item_writes import remove_numbers
@@ -130,6 +130,14 @@ def check_sessions(catalog: Catalog) -> Iterator[Problem]:
         yield Problem("sessions", message, lambda opened: _leave_sessions(opened, lost))
 
 
+def check_packages(catalog: Catalog) -> Iterator[Problem]:
+    """What a package holds of a document that is gone should be, too."""
+    lost = packages.lost_documents(catalog)
+    if lost:
+        message = f"packages hold text of {len(lost)} documents that are gone"
+        yield Problem("packages", message, lambda opened: _leave_packages(opened, lost))
+
+
 def check_item_vectors(catalog: Catalog) -> Iterator[Problem]:
     rows = catalog.connection.execute("SELECT item_no, vector FROM item_vectors")
     bad = sorted({int(row[0]) for row in rows if unit_problem(row[1], len(row[1]) // 2)})
@@ -236,6 +244,7 @@ QUICK: tuple[IntegrityCheck, ...] = (
     check_images,
     check_memories,
     check_sessions,
+    check_packages,
     check_values_of_experiences,
     check_labels,
     check_fulltext,
@@ -251,6 +260,7 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_memories,
     check_memory_vectors,
     check_sessions,
+    check_packages,
     check_item_vectors,
     check_values_of_experiences,
     check_labels,
@@ -326,6 +336,11 @@ def _drop_memory_vectors(catalog: Catalog, rows: list[tuple[str, int]]) -> None:
 def _leave_sessions(catalog: Catalog, doc_ids: list[str]) -> None:
     with catalog.transaction() as connection:
         leave_sessions(connection, doc_ids)
+
+
+def _leave_packages(catalog: Catalog, owners: list[str]) -> None:
+    with catalog.transaction() as connection:
+        packages.leave_packages(connection, owners)
 
 
 def _drop_labels(catalog: Catalog, lost: list[tuple[str, str]]) -> None:
