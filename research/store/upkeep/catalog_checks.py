@@ -412,6 +412,7 @@ TABLES: dict[str, Table] = {
         {"item_no": columns.KEY, "part": columns.COUNT, "encoder": columns.ENCODER, "vector": columns.BLOB},
         _own_vector,
     ),
+    "projections": Table({"projection_id": columns.WHO, "made_at": columns.TIME, "projection": columns.METADATA}),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.
