@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from research.governance.audit import Audit
     from research.governance.ways_out import WaysOut
     from research.graph.neighbourhood import Neighbourhood
+    from research.graph.shown import ShownGraph
     from research.graph.update import GraphUpdate
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
@@ -1075,6 +1076,25 @@ class Index:
         with self.catalog.snapshot() as reader:
             found = neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
         return replace(found, complete=complete)
+
+    def graph(
+        self,
+        *things: str,
+        hops: int = 1,
+        kinds: Sequence[str] | None = None,
+        limit: int = 200,
+        tenant: str = "",
+    ) -> ShownGraph:
+        """The same with titles, for people. `things` are refs, ends of refs of code, or names of documents. Raises
+        NothingFoundError for one that is not there."""
+        from research.graph.shown import shown_graph, started_from
+
+        self.graph_update(seconds=5.0)
+        with self.catalog.snapshot() as reader:
+            refs = [started_from(reader, thing, partial(self._one, reader)) for thing in things]
+        found = self.neighbourhood(*refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+        with self.catalog.snapshot() as reader:
+            return shown_graph(reader, refs, found, tenant)
 
     def graph_update(self, *, seconds: float | None = None) -> GraphUpdate:
         """Bring the graph up to what is in the index, for about so long."""
