@@ -1074,7 +1074,10 @@ class Index:
 
         complete = self.graph_update(seconds=seconds).complete
         with self.catalog.snapshot() as reader:
+            tenant, ways = self._tenant(tenant), self.ways_out(tenant)
             found = neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+            if ways is not None:
+                found = ways.neighbours(reader, found)
         return replace(found, complete=complete)
 
     def graph(
@@ -1092,9 +1095,13 @@ class Index:
         self.graph_update(seconds=5.0)
         with self.catalog.snapshot() as reader:
             refs = [started_from(reader, thing, partial(self._one, reader)) for thing in things]
+        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
         found = self.neighbourhood(*refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+        if ways is not None and not {node.ref for node in found.nodes if node.hop == 0}:
+            raise ways.not_there(things[0])
         with self.catalog.snapshot() as reader:
-            return shown_graph(reader, refs, found, tenant)
+            shown = shown_graph(reader, refs, found, tenant)
+            return shown if ways is None else ways.graph(reader, shown)
 
     def graph_update(self, *, seconds: float | None = None) -> GraphUpdate:
         """Bring the graph up to what is in the index, for about so long."""
