@@ -20,11 +20,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from research.errors import BusyError, CtxError, NothingFoundError
+from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.models import (
     Coverage,
     DocumentOutline,
     Extent,
+    Item,
     PageResult,
     PageView,
     Question,
@@ -70,7 +71,9 @@ if TYPE_CHECKING:
     from research.filters import Filters
     from research.governance.access import Principal
     from research.governance.audit import Audit
+    from research.governance.ways_out import WaysOut
     from research.graph.neighbourhood import Neighbourhood
+    from research.graph.shown import ShownGraph
     from research.graph.update import GraphUpdate
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
@@ -83,10 +86,12 @@ if TYPE_CHECKING:
     from research.search.legs import SearchOutcome
     from research.sessions import AskedTurn, RemovedSession, Session
     from research.sources.assembler import ContextAssembler, Options
+    from research.sources.base import Source
     from research.sources.documents import DocumentsSource
     from research.sources.items import ItemsSource
     from research.sources.memories import MemoriesSource
-    from research.sources.records import FormattedContext
+    from research.sources.mix import Mix
+    from research.sources.records import CodeResult, FormattedContext, Results
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
     from research.store.vectors.index import VectorIndex
@@ -238,6 +243,7 @@ class Index:
         session: str | None = None,
         tenant: str = "",
         before: Sequence[str] = (),
+        types: Sequence[str] | None = None,
     ) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
 
@@ -249,6 +255,10 @@ class Index:
 
         With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
         next one. `before` are the questions of a conversation that is kept elsewhere, oldest first.
+
+        `types` names the sources: documents, code, commits, memories (of the tenant), experiences, values. Without it
+        documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
+        Restrictions to documents restrict nothing else, and quotes are of pages alone.
         """
         from research.answer.confidence import confidence_of
         from research.answer.quotes import quotes_from
@@ -257,31 +267,41 @@ class Index:
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
-        follows = ""
+        mix = None if types is None else self._mix(types)
+        follows, tenant, ways = "", self._tenant(tenant), self.ways_out(tenant)
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
                 asked = self._question(reader, question, mode, documents, filters)
                 if session is not None or before:
                     asked, follows = self._sessions().next_question(reader, asked, session, tenant, before)
+                asked = self.sending(reader, asked, ways)
+                wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
+                passages = partial(self.with_passages, reader, ways, look=highlights)
                 context = build(
                     reader,
-                    asked,
-                    [self.source],
+                    asked if mix is None else replace(asked, tenant=tenant),
+                    wanted if ways is None else [ways.source(source, "ask") for source in wanted],
                     limit=max(self.settings.num_results, sources) if num_results is None else num_results,
                     budget=budget,
-                    renderer=CitedPages(),
+                    renderer=CitedPages() if mix is None else mix.renderer,
                     counter=counter or self._rooms.counter(),
                     recorder=self.recorder,
-                    passages=partial(self.source.with_passages, reader, look=highlights),
-                    judge=confidence_of,
+                    stages=() if mix is None else mix.stages,
+                    passages=passages if mix is None else mix.passages(passages),
+                    judge=confidence_of if mix is None else mix.judge,
                     least=self._least(min_score, min_confidence),
                     extent=extent,
                 )
             with self._timed("render"):
-                rendered = research_context(context, budget.max_tokens)
+                rendered = (research_context if mix is None else mix.rendered)(context, budget.max_tokens)
             with self._timed("answer"):
                 quotes = quotes_from(context.fitted.items, context.found)
                 answered = replace(rendered, quotes=quotes, follows=follows)
+                if ways is not None:
+                    searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
+                    answered = replace(answered, searched=searched, rewrites=rewrites)
+            if mix is not None:
+                self._keep_vectors(context.fresh, tenant)
             return answered if session is None else self._sessions().keep(answered, asked.session, tenant)
 
     def writer(self, *, with_pictures: bool = False) -> AnswerWriter:
@@ -300,7 +320,13 @@ class Index:
         """An answer that a model writes from what `ask` gave, each sentence checked. `on_piece` gets it meanwhile. What
         goes wrong with the model is told in the answer."""
         with self.writer(with_pictures=with_pictures) as writer:
-            return writer.write(context, on_piece)
+            return self.written_by(writer, context, on_piece)
+
+    def written_by(
+        self, writer: AnswerWriter, context: ResearchContext, on_piece: Callable[[str], object] | None = None
+    ) -> CheckedAnswer:
+        """The same by a writer that is kept. A model elsewhere is sent nothing that the policy does not permit."""
+        return writer.write(self._sendable(context), on_piece)
 
     def keep_answer(self, context: ResearchContext, answer: CheckedAnswer, *, tenant: str = "") -> None:
         """Keep what a model wrote with the turn of the session that it answers; without a session there is none."""
@@ -308,16 +334,21 @@ class Index:
 
     def sessions(self, *, tenant: str = "") -> list[Session]:
         """The conversations of a tenant, the one asked last first."""
-        return self._sessions().listed(tenant) if self.exists else []
+        return self._sessions().listed(self._tenant(tenant)) if self.exists else []
 
     def session(self, name: str, *, tenant: str = "") -> list[AskedTurn]:
         """The turns of a conversation, oldest first. Raises NothingFoundError if there is none of this name."""
         from research.conversation.sessions import no_session, session_name
 
+        tenant = self._tenant(tenant)
         found = self._sessions().turns(session_name(name), tenant) if self.exists else []
         if not found:
             raise no_session(name)
-        return found
+        ways = self.ways_out(tenant)
+        if ways is None:
+            return found
+        with self.catalog.snapshot() as reader:
+            return ways.turns(reader, found)
 
     def remove_session(self, name: str, *, tenant: str = "") -> RemovedSession:
         """Forget a conversation: its turns, the memories that were told in it, and what was made from them. Raises
@@ -325,7 +356,7 @@ class Index:
         from research.conversation.sessions import no_session, session_name
         from research.sessions import RemovedSession
 
-        session = session_name(name)
+        session, tenant = session_name(name), self._tenant(tenant)
         if not self.exists:
             raise no_session(session)
         turns = self._sessions().remove(session, tenant)
@@ -338,7 +369,8 @@ class Index:
         """What a model would get for a context, exactly: also where none is named yet. Nothing is sent."""
         from research.answer.answering import prompt_for
 
-        return prompt_for(context, self.settings, self._rooms.counter(), with_pictures=with_pictures)
+        sent = self._sendable(context)
+        return prompt_for(sent, self.settings, self._rooms.counter(), with_pictures=with_pictures)
 
     def search(
         self,
@@ -357,20 +389,25 @@ class Index:
         from research.search.snippets import page_snippet
 
         limit = self.settings.num_results if num_results is None else num_results
+        ways = self.ways_out()
         with self._timed("search"), self.catalog.snapshot() as reader:
-            asked = self._question(reader, question, mode, documents, filters)
+            asked = self.sending(reader, self._question(reader, question, mode, documents, filters), ways)
+            source = self.source if ways is None else ways.source(self.source, "search")
             with self._timed("retrieve"):
-                found = self.source.retrieve(reader, asked, limit)
+                found = source.retrieve(reader, asked, limit)
             coverage = found.coverage or Coverage()
             confidence = confidence_of(found.searched, found.items, coverage)
             wanted = self._least(min_score, min_confidence).of(found.items, confidence)
             asked = asked.searching(found.searched)
             with self._timed("passages"):
-                items = self.source.with_passages(reader, asked, wanted, look=highlights)
+                items = self.with_passages(reader, ways, asked, wanted, look=highlights)
+        searched, rewrites = found.searched, found.rewrites
+        if ways is not None:
+            searched, rewrites = ways.told(question, searched, rewrites)
         results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
         coverage = coverage.noting(asked.notes)
         return SearchResults(
-            question, results, coverage, found.timings, found.searched, found.rewrites, found.answered_by, confidence
+            question, results, coverage, found.timings, searched, rewrites, found.answered_by, confidence
         )
 
     def context(
@@ -430,10 +467,26 @@ class Index:
 
         if self.exists:
             self.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
-        searcher = IndexSearcher(self, tenant=tenant, workers=self._workers)
+        searcher = IndexSearcher(self, tenant=self._tenant(tenant), workers=self._workers)
         return ContextAssembler(
             searcher, options=options, counter=counter or self._rooms.counter(), recorder=self.recorder
         )
+
+    def search_code(self, query: str, *, limit: int = 10, language: str | None = None) -> Results[CodeResult]:
+        """Functions, classes and methods that fit, by what they do and are called; of one language or of all."""
+        from research.sources.code import CodeSource
+        from research.sources.records import Results
+        from research.sources.searcher import code_result
+
+        if not self.exists:
+            return Results()
+        source = self.item_source(CodeSource)
+        with self.catalog.snapshot() as reader:
+            found = source.find(reader, query, limit, where=None if language is None else {"language": language})
+            ways = self.ways_out()
+            shown = list(found.items) if ways is None else ways.found_items(reader, source, found.items)
+        self.store_item_vectors(found)
+        return Results((code_result(each, str(source.ref(each))) for each in shown), found.notes)
 
     def rank(
         self,
@@ -452,8 +505,10 @@ class Index:
 
         with self.catalog.snapshot() as reader:
             ids = None if doc_ids is None else tuple(current_ids(reader, doc_ids))
-            asked = Question(question, mode=mode, documents=ids)
-            return self.source.engine.run(reader, asked, num_results, everything=everything)
+            ways = self.ways_out()
+            asked = self.sending(reader, Question(question, mode=mode, documents=ids), ways)
+            outcome = self.source.engine.run(reader, asked, num_results, everything=everything)
+            return outcome if ways is None else ways.outcome(reader, outcome)
 
     def page(self, document: str, page: int | None = None, *, question: str | None = None) -> PageView:
         """One page as it is stored; with a question also the places on it that match. `document` is a name or an id;
@@ -491,15 +546,28 @@ class Index:
         from research.store.catalog.pages import page_texts
 
         with self.catalog.snapshot() as reader:
-            info = self._one(reader, document)
-            return document_outline(info, page_texts(reader, info.doc_id))
+            info, ways = self._one(reader, document), self.ways_out()
+            outline = document_outline(info, page_texts(reader, info.doc_id))
+            return outline if ways is None else ways.outline(reader, outline, "outline")
 
     def file_of(self, document: str) -> str | None:
-        """Where a document's file is, at any place it was seen; None if it is at none of them."""
+        """Where a document's file is, at any place it was seen; None if it is at none of them. It shows everything, so
+        all of the document has to be readable."""
         from research.store.upkeep.gone_files import file_of
 
         with self.catalog.snapshot() as reader:
-            return file_of(reader, self._one(reader, document).doc_id)
+            info, ways = self._one(reader, document), self.ways_out()
+            if ways is not None and not ways.is_whole(reader, info, "file"):
+                raise ways.not_there(document)
+            return file_of(reader, info.doc_id)
+
+    def picture_path(self, document: str, page: int, *, small: bool = False) -> Path:
+        """Where a page's picture is, or would be. It shows everything, so the page has to be readable as it is."""
+        with self.catalog.snapshot() as reader:
+            info, ways = self._one(reader, document), self.ways_out()
+            if ways is not None and not ways.is_plain(reader, info, page):
+                raise ways.not_there(f"picture of page {page}")
+        return Path((self.paths.thumbnail_path if small else self.paths.image_path)(info.doc_id, page))
 
     def matches(self, text: str, question: str) -> list[tuple[int, int]]:
         """Where in a text the words stand that fit the question: what a view marks."""
@@ -510,18 +578,27 @@ class Index:
     def documents(self, *names: str) -> list[DocumentInfo]:
         """All documents, or those that names, paths, patterns, titles or ids mean. A name that means none raises
         NothingFoundError."""
-        with self.catalog.snapshot() as reader:
-            if not names:
-                return all_documents(reader)
-            from research.store.catalog.document_names import select_documents
+        from research.store.catalog.document_names import select_documents
 
-            return select_documents(reader, names, self._relative_to)
+        with self.catalog.snapshot() as reader:
+            ways = self.ways_out()
+            if ways is None:
+                return select_documents(reader, names, self._relative_to) if names else all_documents(reader)
+            if not names:
+                return ways.documents(reader, all_documents(reader), "list")
+            found = {}
+            for name in names:
+                chosen = ways.documents(reader, self._meant(reader, name), "list")
+                if not chosen:
+                    raise ways.not_there(name)
+                found.update({info.doc_id: info for info in chosen})
+            return list(found.values())
 
     def repositories(self) -> list[RepositoryInfo]:
         """The repositories whose commits are in the index."""
         from research.sources.commits import repositories_of
 
-        if not self.exists:
+        if not self.exists or not self._is_owners:
             return []
         with self.catalog.snapshot() as reader:
             return repositories_of(reader)
@@ -530,7 +607,7 @@ class Index:
         """The folders whose source code is in the index."""
         from research.sources.code import trees_of
 
-        if not self.exists:
+        if not self.exists or not self._is_owners:
             return []
         with self.catalog.snapshot() as reader:
             return trees_of(reader)
@@ -547,7 +624,11 @@ class Index:
         from research.store.catalog.file_ids import current_ids
 
         with self.catalog.snapshot() as reader:
-            found = get_documents(reader, current_ids(reader, [doc_id]))
+            found, ways = get_documents(reader, current_ids(reader, [doc_id])), self.ways_out()
+            if ways is not None:
+                found = ways.documents(reader, found, "document")
+                if not found:
+                    raise ways.not_there(doc_id)
         if not found:
             raise NothingFoundError(f"no document has the id {doc_id}", hint="see them all with: ctx list")
         return found[0]
@@ -557,8 +638,11 @@ class Index:
         from research.store.catalog.file_ids import current_ids
 
         with self.catalog.snapshot() as reader:
-            found = current_ids(reader, [doc_id])
-            pages = document_markdown(reader, found[0]) if found else []
+            found, ways = current_ids(reader, [doc_id]), self.ways_out()
+            if found and ways is not None:
+                pages = ways.markdown(reader, self._views(reader, found[0]))
+            else:
+                pages = document_markdown(reader, found[0]) if found else []
         return "\f".join(text for _, text in pages) if pages else None
 
     def tag(self, document: str, *tags: str) -> list[DocumentInfo]:
@@ -591,7 +675,13 @@ class Index:
         from research.store.catalog.tags import all_tags
 
         with self.catalog.snapshot() as reader:
-            return {tag: get_documents(reader, doc_ids) for tag, doc_ids in all_tags(reader).items()}
+            found, ways = {tag: get_documents(reader, ids) for tag, ids in all_tags(reader).items()}, self.ways_out()
+            if ways is None:
+                return found
+            every = {info.doc_id: info for documents in found.values() for info in documents}
+            known = {info.doc_id: info for info in ways.documents(reader, list(every.values()), "tags")}
+        seen = {tag: [known[info.doc_id] for info in each if info.doc_id in known] for tag, each in found.items()}
+        return {tag: documents for tag, documents in seen.items() if documents}
 
     def remember(
         self,
@@ -620,7 +710,7 @@ class Index:
             text, id, type, category, importance, tuple(tags), namespace, session, persona, speaker, metadata or {},
             created_at, expires_at, key,
         )  # fmt: skip
-        [memory] = self._memory().remember([new], tenant)
+        [memory] = self._memory().remember([new], self._tenant(tenant))
         return memory
 
     def remember_batch(
@@ -634,7 +724,7 @@ class Index:
             each if isinstance(each, NewMemory) else read_memory({"text": each} if isinstance(each, str) else each)
             for each in memories
         ]
-        return self._memory().remember(read, tenant)
+        return self._memory().remember(read, self._tenant(tenant))
 
     def recall(
         self,
@@ -657,7 +747,8 @@ class Index:
         `near_session` only prefers. With `salience` the best are ordered by score and recency, as of `now`."""
         from research.memories import Within
 
-        return self._memory().recall(
+        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
+        recalled = self._memory().recall(
             query,
             tenant=tenant,
             top_k=top_k,
@@ -667,11 +758,23 @@ class Index:
             salience=salience,
             now=now,
         )
+        if ways is None or not recalled.memories:
+            return recalled
+        with self.catalog.snapshot() as reader:
+            return replace(recalled, memories=ways.recalled(reader, recalled.memories))
 
     def memory(self, memory_id: str, *, tenant: str = "", as_told: bool = False) -> Memory:
         """One memory by its id. One that is joined to another is found as that, or `as_told`. Raises
         NothingFoundError."""
-        return self._memory().get(memory_id, tenant, as_told=as_told)
+        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
+        found = self._memory().get(memory_id, tenant, as_told=as_told)
+        if ways is None:
+            return found
+        with self.catalog.snapshot() as reader:
+            seen = ways.memories(reader, [found])
+        if not seen:
+            raise ways.not_there(memory_id)
+        return seen[0]
 
     def memories(
         self,
@@ -691,17 +794,20 @@ class Index:
         if not self.exists:
             return iter(())
         within = Within(session, persona, namespace, tuple(types), tuple(tags))
-        return self._memory().listed(tenant, within, limit=limit, newest=newest)
+        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
+        listed = self._memory().listed(tenant, within, limit=limit, newest=newest)
+        return listed if ways is None else ways.each_memory(lambda: self.catalog, listed)
 
     def feedback(self, memory_id: str, helped: bool, *, tenant: str = "", score: float = 0.0) -> Memory:
         """Tell whether a memory helped: it counts a little more, or less, from then on. `score`: what it had."""
-        return self._memory().feedback(memory_id, helped, tenant=tenant, score=score)
+        return self._memory().feedback(memory_id, helped, tenant=self._tenant(tenant), score=score)
 
     def forget(
         self, *memory_ids: str, tenant: str = "", session: str | None = None, everything: bool = False
     ) -> Forgotten:
         """Forget memories by id, those of a session, or all of a tenant, with the summaries made from them. What was
         asked in the session goes with it."""
+        tenant = self._tenant(tenant)
         forgotten = self._memory().forget(*memory_ids, tenant=tenant, session=session, everything=everything)
         if session is not None and self.exists:
             self._sessions().remove(session, tenant)
@@ -770,7 +876,14 @@ class Index:
 
     def experience(self, experience_id: str) -> Experience:
         """By its id, or the beginning of it where that means one alone. Raises NothingFoundError."""
-        return self._experience().get(experience_id)
+        found, ways = self._experience().get(experience_id), self.ways_out()
+        if ways is None:
+            return found
+        with self.catalog.snapshot() as reader:
+            seen = ways.experiences(reader, [found])
+        if not seen:
+            raise ways.not_there(experience_id)
+        return seen[0]
 
     def experiences(
         self,
@@ -781,7 +894,12 @@ class Index:
         limit: int | None = None,
     ) -> list[Experience]:
         """Those that a restriction leaves, the newest first; `outcome` may also be "open"."""
-        return self._experience().listed(domain=domain, strategy=strategy, outcome=outcome, limit=limit)
+        found = self._experience().listed(domain=domain, strategy=strategy, outcome=outcome, limit=limit)
+        ways = self.ways_out() if found else None
+        if ways is None:
+            return found
+        with self.catalog.snapshot() as reader:
+            return ways.experiences(reader, found)
 
     def remove_experience(self, *experience_ids: str) -> RemovedExperiences:
         """Remove experiences, from the values that were made of them, too."""
@@ -809,7 +927,9 @@ class Index:
         with self.catalog.snapshot() as reader:
             where = source.restriction(reader, choices, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
             found = source.find(reader, query, limit, where=where)
-            results = source.experiences(reader, found)
+            results, ways = source.experiences(reader, found), self.ways_out()
+            if ways is not None:
+                results = ways.found_experiences(reader, results)
         self.store_item_vectors(found)
         return ExperienceResults(query, str(where["axis"]), results, found.searched, found.without_vectors, found.notes)
 
@@ -818,11 +938,23 @@ class Index:
         from research.experiences.intake import axis_of
 
         wanted = None if axis is None else axis_of(axis)
-        return self._values().listed(wanted) if self.exists else []
+        found = self._values().listed(wanted) if self.exists else []
+        ways = self.ways_out() if found else None
+        if ways is None:
+            return found
+        with self.catalog.snapshot() as reader:
+            return ways.values(reader, found)
 
     def value(self, value_id: str) -> Value:
         """Raises NothingFoundError."""
-        return self._values().get(value_id)
+        found, ways = self._values().get(value_id), self.ways_out()
+        if ways is None:
+            return found
+        with self.catalog.snapshot() as reader:
+            seen = ways.values(reader, [found])
+        if not seen:
+            raise ways.not_there(value_id)
+        return seen[0]
 
     def rebuild_values(self, *, force: bool = True, seconds: float = 60.0) -> Rebuilt:
         """Look for values anew; without `force` only where the setting `values_after` says that it is due and
@@ -866,9 +998,12 @@ class Index:
             return ValueResults(query)
         source = self.item_source(ValuesSource)
         with self.catalog.snapshot() as reader:
-            found = source.find(reader, query, limit, where=where)
+            found, ways = source.find(reader, query, limit, where=where), self.ways_out()
+            results = source.values(found)
+            if ways is not None:
+                results = ways.found_values(reader, results)
         self.store_item_vectors(found)
-        return ValueResults(query, source.values(found), found.searched, found.notes)
+        return ValueResults(query, results, found.searched, found.notes)
 
     def embed_experiences(self, *, seconds: float = 10.0) -> int:
         """Make vectors for experiences that have none, for about so long. How many items still wait; a question embeds
@@ -939,8 +1074,34 @@ class Index:
 
         complete = self.graph_update(seconds=seconds).complete
         with self.catalog.snapshot() as reader:
+            tenant, ways = self._tenant(tenant), self.ways_out(tenant)
             found = neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+            if ways is not None:
+                found = ways.neighbours(reader, found)
         return replace(found, complete=complete)
+
+    def graph(
+        self,
+        *things: str,
+        hops: int = 1,
+        kinds: Sequence[str] | None = None,
+        limit: int = 200,
+        tenant: str = "",
+    ) -> ShownGraph:
+        """The same with titles, for people. `things` are refs, ends of refs of code, or names of documents. Raises
+        NothingFoundError for one that is not there."""
+        from research.graph.shown import shown_graph, started_from
+
+        self.graph_update(seconds=5.0)
+        with self.catalog.snapshot() as reader:
+            refs = [started_from(reader, thing, partial(self._one, reader)) for thing in things]
+        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
+        found = self.neighbourhood(*refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+        if ways is not None and not {node.ref for node in found.nodes if node.hop == 0}:
+            raise ways.not_there(things[0])
+        with self.catalog.snapshot() as reader:
+            shown = shown_graph(reader, refs, found, tenant)
+            return shown if ways is None else ways.graph(reader, shown)
 
     def graph_update(self, *, seconds: float | None = None) -> GraphUpdate:
         """Bring the graph up to what is in the index, for about so long."""
@@ -981,9 +1142,7 @@ class Index:
 
     def audit(self) -> Audit:
         """Who was shown what, by which decision."""
-        from research.governance.audit import Audit
-
-        return Audit(self.paths, lambda: self.catalog, self.settings)
+        return self._rooms.audit()
 
     def _check_audit(self) -> list[Check]:
         from research.governance.audit_verify import check_audit
@@ -1014,6 +1173,41 @@ class Index:
 
         return restore(self.paths, file, force=force, wait=wait)
 
+    @property
+    def _is_owners(self) -> bool:
+        return self.principal is None or self.principal.owner
+
+    def _tenant(self, tenant: str) -> str:
+        """Whose things are meant: the owner may name anybody's, everybody else has their own."""
+        return tenant if self.principal is None or self.principal.owner else self.principal.tenant
+
+    def ways_out(self, tenant: str = "") -> WaysOut | None:
+        """What may leave the index, for whoever it acts for; None: all of it, to its owner without a policy."""
+        return self._rooms.ways_out(self.principal, tenant)
+
+    def sending(self, reader: Reader, question: Question, ways: WaysOut | None) -> Question:
+        """The question, which says itself what of the index may be sent to a model elsewhere."""
+        return question if ways is None else replace(question, sendable=partial(ways.sendable, reader))
+
+    def _sendable(self, context: ResearchContext) -> ResearchContext:
+        """A context as the model that the settings name may get it."""
+        from research.answer.model.local import LOCAL
+
+        ways = None if self.settings.model == LOCAL else self.ways_out()
+        if ways is None:
+            return context
+        from research.governance.ways_out import without_unsendable
+
+        with self.catalog.snapshot() as reader:
+            return without_unsendable(context, ways.sendable(reader, [source.ref for source in context.sources]))
+
+    def with_passages(
+        self, reader: Reader, ways: WaysOut | None, question: Question, items: Sequence[Item], *, look: bool = False
+    ) -> list[Item]:
+        """Pages with the passages that fit a question; of those that may not be read as they are nothing is read."""
+        find = partial(self.source.with_passages, reader, question, look=look)
+        return find(items) if ways is None else ways.with_passages(find, reader, items)
+
     def _timed(self, stage: str) -> AbstractContextManager[None]:
         return self.recorder.time(stage) if self.recorder else nullcontext()
 
@@ -1030,6 +1224,24 @@ class Index:
     def _memory(self) -> Memories:
         """Memories, loaded with the first: no other question needs anything of them."""
         return self._rooms.memories
+
+    def _mix(self, types: Sequence[str]) -> Mix:
+        """What a question to several sources is asked with."""
+        from research.sources.mix import Mix, sources_of, types_of
+
+        wanted = types_of(types)
+        return Mix(wanted, sources_of(wanted, lambda: self.source, self._rooms.memory_source, self.item_source))
+
+    def _keep_vectors(self, made: Sequence[object], tenant: str) -> None:
+        """What a question to several sources has embedded: the next one need not."""
+        from research.search.items import EmbeddedItems, FoundItems
+        from research.sources.memories import Embedded
+
+        for each in made:
+            if isinstance(each, EmbeddedItems):
+                self.store_item_vectors(FoundItems(fresh=each))
+            elif isinstance(each, Embedded):
+                self._memory().keep_vectors(tenant, each)
 
     def _packages(self) -> Packages:
         """Packages, loaded with the first: no question needs anything of them. All views share them."""
@@ -1090,7 +1302,12 @@ class Index:
         from research.store.catalog.scope import select
 
         restrictions = [filters or Filters(), *([] if documents is None else [Filters(documents=tuple(documents))])]
-        scope = select(reader, restrictions, self._relative_to)
+        try:
+            scope = select(reader, restrictions, self._relative_to)
+        except (NothingFoundError, UsageError):
+            if self.ways_out() is None:
+                raise
+            return replace(asked, documents=())  # what it would say may name what may not be read
         ids = None if scope.documents is None else tuple(sorted(scope.documents))
         return replace(asked, documents=ids, pages=scope.pages)
 
@@ -1100,16 +1317,47 @@ class Index:
         stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
         if stored is None:
             raise _no_pages(info, page, page)
-        item, problem = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), ""
+        item, problem, ways = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), "", self.ways_out()
+        view = PageView(item, info.num_pages, stored.error)
+        if ways is not None:
+            seen = ways.view(reader, view, "page")
+            if seen is None:
+                raise ways.not_there(f"page {page}")
+            if seen.item is not item:
+                return seen  # what stands on it is no longer where it stood
         if question is not None:
             passages, problem = self.source.places(reader, Question(question), item)
             item = replace(item, passages=tuple(passages))
-        return PageView(item, info.num_pages, stored.error, problem)
+        return replace(view, item=item, problem=problem)
 
     def _one(self, reader: Reader, document: str) -> DocumentInfo:
-        from research.store.catalog.document_names import select_one
+        from research.store.catalog.document_names import ambiguous, select_one
 
-        return select_one(reader, document, self._relative_to)
+        ways = self.ways_out()
+        if ways is None:
+            return select_one(reader, document, self._relative_to)
+        found = ways.documents(reader, self._meant(reader, document), "document")
+        if not found:
+            raise ways.not_there(document)
+        if len(found) > 1:
+            raise ambiguous(document, found)
+        return found[0]
+
+    def _meant(self, reader: Reader, name: str) -> list[DocumentInfo]:
+        """The documents that a name means; none where it means none, or a part of several ids."""
+        from research.store.catalog.document_names import select_documents
+
+        with suppress(NothingFoundError, UsageError):
+            return select_documents(reader, [name], self._relative_to)
+        return []
+
+    def _views(self, reader: Reader, doc_id: str) -> list[PageView]:
+        """All pages of a document, as they are stored."""
+        from research.sources.documents import page_item
+
+        texts = document_markdown(reader, doc_id)
+        stored = [(get_page(reader, doc_id, page), text) for page, text in texts]
+        return [PageView(page_item(page, text), len(texts), page.error) for page, text in stored if page is not None]
 
     def _one_or_pattern(self, document: str) -> list[DocumentInfo]:
         from research.store.catalog.document_names import ambiguous, is_pattern

@@ -21,6 +21,7 @@ from research.reports import Check, Contact, Status
 from research.settings import Settings
 
 _ENCODER, _RERANKER, _MODEL, _MEMORY = "text encoder", "reranker", "model", "memory service"
+_PACKAGES = "packages"
 _LOCAL = "local"
 _SHOWN = 5
 _LEAVE_OUT = "leave the setting out, or name another model"
@@ -43,6 +44,10 @@ def contacts(settings: Settings, status: Status) -> tuple[Contact, ...]:
 
         with suppress(UsageError):  # told where it is used
             found.append(Contact(_MEMORY, SomaSettings.from_environment().base_url))
+    if settings.redis_url:
+        from research.packages.redis_link import shown_address
+
+        found.append(Contact(_PACKAGES, shown_address(settings.redis_url)))
     return tuple(dict.fromkeys(found))
 
 

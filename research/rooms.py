@@ -6,6 +6,7 @@ All views of an index share it, whoever they act for.
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from research.store.catalog.catalog import Catalog
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
     from research.encoders.base import TextEncoder
+    from research.governance.access import MemoryAccessDecision, Principal
+    from research.governance.audit import Audit
+    from research.governance.policy import MemoryAccessPolicy
+    from research.governance.ways_out import WaysOut
     from research.observe.recorder import Recorder
     from research.packages.packages import Packages
     from research.settings import Settings
@@ -47,6 +52,8 @@ class Rooms:
         self._searched_memories: MemoriesSource | None = None
         self._first_encoder: TextEncoder | None = None
         self._items: dict[type[ItemsSource], ItemsSource] = {}
+        self._policy: MemoryAccessPolicy | None = None
+        self._audit: Audit | None = None
         self.packages: Packages | None = None
 
     def take(self, catalog: Catalog, vectors: VectorIndex) -> None:
@@ -100,6 +107,36 @@ class Rooms:
             with self._opening:
                 self._memories = self._memories or made
         return self._memories
+
+    def ways_out(self, principal: Principal | None, tenant: str = "") -> WaysOut | None:
+        """What may leave, for a principal or the owner; None: all of it. An owner who names a tenant acts within it."""
+        from research.governance.access import owner_principal
+        from research.governance.gate import gate_for
+
+        who = principal or owner_principal()
+        if who.owner and tenant:
+            who = replace(who, tenant=tenant)
+        gate = gate_for(
+            self._paths, self._settings, who, recorder=self.recorder, audit=self._record, policy=self._policy
+        )
+        if gate is None:
+            return None
+        from research.governance.ways_out import WaysOut
+
+        self._policy = gate.policy  # it follows its files
+        return WaysOut(gate)
+
+    def audit(self) -> Audit:
+        if self._audit is None:
+            from research.governance.audit import Audit
+
+            self._audit = Audit(self._paths, lambda: self.catalog, self._settings)
+        return self._audit
+
+    def _record(self, decision: MemoryAccessDecision, purpose: str) -> None:
+        from research.observe.trace import current_trace
+
+        self.audit().record(decision, purpose, trace_id=current_trace())
 
     def counter(self) -> TokenCounter:
         """One for all questions: it remembers the words it has counted."""

@@ -31,6 +31,7 @@ from research.errors import CtxError
 
 if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
+    from research.governance.access import Principal
     from research.governance.fail_closed import SafeRedactor
     from research.governance.redaction import RedactorProtocol
     from research.index import Index
@@ -43,6 +44,7 @@ _LEAST_TOKENS = 100  # for documents: less says nothing
 _SHRINKING = (1.0, 0.8, 0.6)  # of the room: what is made safe may grow
 _BEFORE = 3  # questions that a follow-up may lean on
 _REDACTION_SECONDS = 10.0
+_MOST_VIEWS = 64  # principals whose turns are built at once, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,19 @@ class TurnMaker:
         self._memory_service: Any = None
         self._counter: TokenCounter | None = None
         self._safe: SafeRedactor | None = None
+        self._views: dict[Principal, TurnMaker] = {}
+
+    def acting_as(self, principal: Principal) -> TurnMaker:
+        """The same for what this principal may see of the index; what it measures is counted here."""
+        if principal.owner:
+            return self
+        with self._opening:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            if principal not in self._views:
+                index = self._index.acting_as(principal)
+                self._views[principal] = TurnMaker(index, metrics=self.metrics, environment=self._environment)
+            return self._views[principal]
 
     async def build(
         self,

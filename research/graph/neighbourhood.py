@@ -169,5 +169,6 @@ def _nearest(nodes: Sequence[StoredNode], edges: Sequence[StoredEdge]) -> list[N
             if other not in near:
                 heapq.heappush(waiting, (negative * weight, other))
     least = min(WEIGHTS.values())
-    told = [Node(n.ref, n.hop, round(near.get(n.node_no, least**n.hop), 4), n.name) for n in nodes]
-    return sorted(told, key=lambda node: (-node.proximity, node.hop, node.ref))
+    told = [(Node(n.ref, n.hop, round(near.get(n.node_no, least**n.hop), 4), n.name), n.node_no) for n in nodes]
+    told.sort(key=lambda each: (-each[0].proximity, each[0].hop, each[1]))  # equals in the order of their document
+    return [node for node, _ in told]

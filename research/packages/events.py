@@ -139,10 +139,11 @@ class FileSubscriber:
             descriptor = os.open(self._path, flags, 0o600)
             try:
                 os.write(descriptor, line)
-                size = os.fstat(descriptor).st_size
+                written = os.fstat(descriptor)
             finally:
                 os.close(descriptor)
-            if size > _LARGEST_FILE:
+            # Unless another process has just done so, and this name means a new file.
+            if written.st_size > _LARGEST_FILE and self._path.stat().st_ino == written.st_ino:
                 self._path.replace(self._path.with_name(f"{self._path.name}.1"))
 
 

@@ -82,6 +82,18 @@ class RedisLink:
             logger_of("packages").warning("Redis is not used for now: %s", type(error).__name__)
 
 
+def shown_address(url: str) -> str:
+    """Where it is, without user, password and whatever else an address may hold."""
+    from urllib.parse import urlsplit
+
+    try:
+        found = urlsplit(url)
+        where = found.path if found.scheme == "unix" else ":".join(map(str, filter(None, (found.hostname, found.port))))
+    except ValueError:
+        return "Redis"
+    return f"{found.scheme}://{where}"
+
+
 def raw(value: Any) -> bytes:
     """An answer as bytes; of anything else nothing."""
     return value if isinstance(value, bytes) else b""

@@ -98,6 +98,14 @@ class PageReranker:
         ranks = {ranked[place].page_id: rank for rank, place in enumerate(best, start=1)}
         return Reranked(ordered, {page_id: LegScore(ranks[page_id], score) for page_id, score in scores.items()})
 
+    def _permitted(self, question: Question, items: Sequence[Item]) -> set[str]:
+        """Refs of those whose text the model may be sent, if it is at an address; the others keep their places."""
+        from research.addresses import is_reranker_address
+
+        refs = [str(item.ref) for item in items]
+        unbound = question.sendable is None or not is_reranker_address(self._model)
+        return set(refs) if unbound or question.sendable is None else set(question.sendable(refs))
+
     def _texts(self, reader: Reader, question: Question, pages: Sequence[Ranked]) -> dict[int, str]:
         """page_id → what the model reads of it; a page without text is left out, and so keeps its place."""
         stored = get_pages_with_text(reader, [page.page_id for page in pages])
@@ -107,10 +115,12 @@ class PageReranker:
             Item(Ref("page", page.doc_id, str(page.page)), page.title, text, worth[page_id])
             for page_id, (page, text) in found.items()
         ]
+        permitted = self._permitted(question, items)
         read = self._highlighter.passages(reader, question, items, list(found))
         return {
             page_id: _read(page, [each.text for each in item.passages] or [text[:_LONGEST]])
             for (page_id, (page, text)), item in zip(found.items(), read, strict=True)
+            if str(item.ref) in permitted
         }
 
     def _reranker(self) -> Reranker:

@@ -7,7 +7,6 @@ start. Programs send no Origin. They are told apart by their token alone.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,30 +17,6 @@ from research.errors import UsageError
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9_-](?:[a-z0-9_.-]{0,251}[a-z0-9_-])?)(?::(?P<port>\d{1,5}))?")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-
-OWNER_TENANT = ""
-"""Whoever runs the server asks as they do at a prompt, where a question has no tenant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asks, and whose things they see: from the token, never from what a request says."""
-
-    principal: str
-    tenant: str
-    owner: bool = False
-
-
-def owner_caller() -> Caller:
-    """The user who runs the server."""
-    import pwd
-
-    user = os.geteuid()
-    try:
-        name = pwd.getpwuid(user).pw_name
-    except KeyError:  # a container may run as a user that nobody entered
-        name = ""
-    return Caller(name or str(user), OWNER_TENANT, owner=True)
 
 
 class From(Enum):

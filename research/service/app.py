@@ -119,7 +119,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
                 "empty": totals[1] == 0,
                 "ingest_allowed": service.options.allow_ingest and caller.owner,
                 "model": service.model,
-                "principal": caller.principal,
+                "principal": caller.name,
                 "tenant": caller.tenant,
             }
         )

@@ -95,7 +95,7 @@ def contexts_router(service: Service) -> APIRouter:
                 min_score=body.min_score,
             )
 
-        found = answered(await service.asked(work))
+        found = answered(await service.acting_as(request.state.caller).asked(work))
         told = {"schema": "ctx.research.context/1", "query": body.query, "types": body.context_types}
         return json_response({**told, **found.to_dict()})
 
@@ -105,13 +105,13 @@ def contexts_router(service: Service) -> APIRouter:
         response_class=Response,
         responses={200: {"model": ContextDocument}},
     )
-    async def premortem(body: PremortemBody) -> Response:
+    async def premortem(body: PremortemBody, request: Request) -> Response:
         def work(index: Index) -> FormattedContext:
             return index.premortem(
                 body.domain, body.strategy, limit=body.limit, max_tokens=body.max_tokens, soft=body.soft
             )
 
-        found = answered(await service.asked(work))
+        found = answered(await service.acting_as(request.state.caller).asked(work))
         told = {"schema": "ctx.research.premortem/1", "domain": body.domain, "strategy": body.strategy}
         return json_response({**told, **found.to_dict()})
 

@@ -33,12 +33,14 @@ def documents_router(service: Service) -> APIRouter:
         responses={200: {"model": schemas.DocumentsBody}},
     )
     async def documents(
+        request: Request,
         q: Annotated[str, Query(max_length=1000, description="Part of a name or title.")] = "",
         tag: Annotated[list[schemas.Name] | None, Query(max_length=100, description="All of these tags.")] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
         offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     ) -> Response:
-        chosen = await service.looking.run(lambda: _chosen(service.index, q, tag or []))
+        own = service.index.acting_as(request.state.caller)
+        chosen = await service.looking.run(lambda: _chosen(own, q, tag or []))
         page = [document_of(each.info, each.tags) for each in chosen[offset : offset + limit]]
         return json_response({"schema": "ctx.research.documents/1", "documents": page, "total": len(chosen)})
 
@@ -48,12 +50,12 @@ def documents_router(service: Service) -> APIRouter:
         response_class=Response,
         responses={200: {"model": schemas.DocumentBody}},
     )
-    async def document(doc_id: DocId) -> Response:
+    async def document(doc_id: DocId, request: Request) -> Response:
         def find(index: Index) -> Tagged:
             info = index.document(doc_id)
             return Tagged(info, index.tags(info.doc_id))
 
-        found = await service.look(find)
+        found = await service.acting_as(request.state.caller).look(find)
         return json_response({"schema": "ctx.research.document/1"} | document_of(found.info, found.tags))
 
     @router.get(
@@ -62,8 +64,9 @@ def documents_router(service: Service) -> APIRouter:
         response_class=Response,
         responses={200: {"model": schemas.OutlineBody}},
     )
-    async def outline(doc_id: DocId) -> Response:
-        found = await service.look(lambda index: index.outline(index.document(doc_id).doc_id).to_dict())
+    async def outline(doc_id: DocId, request: Request) -> Response:
+        own = service.acting_as(request.state.caller)
+        found = await own.look(lambda index: index.outline(index.document(doc_id).doc_id).to_dict())
         return json_response({"schema": "ctx.research.outline/1"} | found)
 
     @router.get(
@@ -72,23 +75,28 @@ def documents_router(service: Service) -> APIRouter:
         response_class=Response,
         responses={200: {"model": schemas.PageBody}},
     )
-    async def page(doc_id: DocId, page: PageNumber, question: schemas.Question | None = None) -> Response:
+    async def page(
+        doc_id: DocId, page: PageNumber, request: Request, question: schemas.Question | None = None
+    ) -> Response:
         def find(index: Index) -> dict[str, object]:
             view = index.page(index.document(doc_id).doc_id, page, question=question)
             matches = [] if question is None else index.matches(view.item.text, question)
             return page_document(view, matches)
 
         # With a question it is one: it is embedded, and takes its turn.
-        turns = service.look if question is None else service.asked
+        own = service.acting_as(request.state.caller)
+        turns = own.look if question is None else own.asked
         return json_response(await turns(find))
 
     @router.get("/api/documents/{doc_id}/pages/{page}/image", summary="Its picture", response_class=Response)
     async def image(doc_id: DocId, page: PageNumber, request: Request) -> Response:
-        return await service.look(lambda index: image_response(index, doc_id, page, request.headers, small=False))
+        own = service.acting_as(request.state.caller)
+        return await own.look(lambda index: image_response(index, doc_id, page, request.headers, small=False))
 
     @router.get("/api/documents/{doc_id}/pages/{page}/thumbnail", summary="A small one", response_class=Response)
     async def thumbnail(doc_id: DocId, page: PageNumber, request: Request) -> Response:
-        return await service.look(lambda index: image_response(index, doc_id, page, request.headers, small=True))
+        own = service.acting_as(request.state.caller)
+        return await own.look(lambda index: image_response(index, doc_id, page, request.headers, small=True))
 
     @router.get(
         "/api/documents/{doc_id}/file",
@@ -97,13 +105,15 @@ def documents_router(service: Service) -> APIRouter:
         responses={200: {"content": {"application/pdf": {}}}, 206: {"content": {"application/pdf": {}}}},
     )
     async def file(doc_id: DocId, request: Request) -> Response:
-        return await service.look(lambda index: files.response(index, doc_id, request.headers))
+        own = service.acting_as(request.state.caller)
+        return await own.look(lambda index: files.response(index, doc_id, request.headers))
 
     @router.get(
         "/api/tags", summary="Tags in use", response_class=Response, responses={200: {"model": schemas.TagsBody}}
     )
-    async def tags() -> Response:
-        found = await service.looking.run(lambda: service.index.all_tags() if service.index.exists else {})
+    async def tags(request: Request) -> Response:
+        own = service.index.acting_as(request.state.caller)
+        found = await service.looking.run(lambda: own.all_tags() if own.exists else {})
         listed = [{"tag": tag, "documents": len(documents)} for tag, documents in found.items()]
         return json_response({"schema": "ctx.research.tags/1", "tags": listed})
 

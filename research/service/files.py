@@ -34,8 +34,7 @@ _RANGE = re.compile(r"bytes=(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})", re.AS
 def image_response(index: Index, doc_id: str, page: int, headers: Mapping[str, str], *, small: bool) -> Response:
     """A page's picture, or its thumbnail."""
     info = index.document(doc_id)
-    paths = index.paths
-    path = (paths.thumbnail_path if small else paths.image_path)(info.doc_id, page)
+    path = index.picture_path(info.doc_id, page, small=small)
     missing = NothingFoundError(
         f"page {page} of {info.filename} has no picture in the index", hint="draw it with: ctx ingest PATH"
     )

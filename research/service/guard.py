@@ -12,8 +12,9 @@ What it found out is in `scope["state"]`: `request_id`, `traceparent` (the calle
 
 from __future__ import annotations
 
+from research.governance.access import Principal
 from research.observe.trace import taken_up
-from research.service.access import AccessRules, Caller, From
+from research.service.access import AccessRules, From
 from research.service.answer_headers import Headers, cors_headers, preflight_headers
 from research.service.asgi import Application, Message, Receive, Scope, Send
 from research.service.asked import Asked
@@ -110,7 +111,7 @@ class Guard:
             return FOREIGN_ORIGIN
         return FOREIGN_ORIGIN if asked.is_preflight and whence is not From.NAMED else None
 
-    def _caller(self, asked: Asked, whence: From) -> Caller | None:
+    def _caller(self, asked: Asked, whence: From) -> Principal | None:
         """Who asks. A cookie, or that nobody needs a token, counts only where no foreign page could have sent it."""
         caller = None
         if asked.bearer is not None:
@@ -121,7 +122,7 @@ class Guard:
             return self._tokens.owner
         return caller
 
-    def _unknown(self, asked: Asked, whence: From, caller: Caller | None) -> Problem | None:
+    def _unknown(self, asked: Asked, whence: From, caller: Principal | None) -> Problem | None:
         if caller is not None or is_public(asked.path):
             return None
         return FOREIGN_ORIGIN if whence is From.ELSEWHERE and asked.bearer is None else UNKNOWN_CALLER

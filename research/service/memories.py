@@ -15,8 +15,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from research.conversation.embedded import EmbeddedMemory
+from research.governance.access import Principal
 from research.service import memory_schemas as schemas
-from research.service.access import Caller
 from research.service.answers import json_response
 from research.service.problems import Problem, refused
 
@@ -29,10 +29,12 @@ _FORBIDDEN: dict[int | str, dict[str, Any]] = {403: {"description": "The token i
 
 def memories_router(service: Service, maker: TurnMaker) -> APIRouter:
     router = APIRouter(tags=["memories"], responses=_FORBIDDEN)
-    memory = EmbeddedMemory(service.index)
+
+    def memory_of(request: Request) -> EmbeddedMemory:
+        return EmbeddedMemory(service.index.acting_as(request.state.caller))
 
     async def found(body: schemas.EvaluateBody, request: Request) -> Response:
-        payload = with_tenant(body.model_dump(exclude_none=True), request.state.caller)
+        payload, memory = with_tenant(body.model_dump(exclude_none=True), request.state.caller), memory_of(request)
         return json_response(await service.turns.run(partial(memory.evaluate, payload)))
 
     @router.post(
@@ -61,7 +63,7 @@ def memories_router(service: Service, maker: TurnMaker) -> APIRouter:
     )
     async def remember(body: schemas.RememberBody, request: Request) -> Response:
         payload = with_tenant(body.model_dump(exclude_none=True), request.state.caller)
-        return json_response(await service.looking.run(partial(memory.tell, payload)))
+        return json_response(await service.looking.run(partial(memory_of(request).tell, payload)))
 
     @router.post(
         "/memory/remember/batch",
@@ -71,7 +73,7 @@ def memories_router(service: Service, maker: TurnMaker) -> APIRouter:
     )
     async def remember_batch(body: schemas.RememberBatchBody, request: Request) -> Response:
         payload = with_tenant(body.model_dump(exclude_none=True), request.state.caller)
-        return json_response(await service.looking.run(partial(memory.tell_all, payload)))
+        return json_response(await service.looking.run(partial(memory_of(request).tell_all, payload)))
 
     @router.post(
         "/context/turn",
@@ -82,14 +84,15 @@ def memories_router(service: Service, maker: TurnMaker) -> APIRouter:
     async def turn(body: schemas.TurnBody, request: Request) -> Response:
         envelope = with_tenant(_storable(body.model_dump(exclude_none=True)), request.state.caller)
         limit, documents = envelope.pop("max_prompt_tokens"), envelope.pop("documents")
-        work = partial(maker.build_now, envelope, max_prompt_tokens=limit, documents=documents)
+        own = maker.acting_as(request.state.caller)
+        work = partial(own.build_now, envelope, max_prompt_tokens=limit, documents=documents)
         built = await service.turns.run(work)
         return json_response({"schema": "ctx.turn/1", **built.to_dict()})
 
     return router
 
 
-def with_tenant(payload: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+def with_tenant(payload: Mapping[str, Any], caller: Principal) -> dict[str, Any]:
     """The payload for the caller's tenant, whatever it says. Raises ProblemError if it says another."""
     named = [str(payload[name]).strip() for name in ("tenant_id", "tenant") if payload.get(name) not in (None, "")]
     tenant = named[0] if named and caller.owner else caller.tenant

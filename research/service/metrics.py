@@ -80,7 +80,7 @@ class Measured:
 def _line(scope: MutableMapping[str, Any], route: str, status: int, seconds: float) -> str:
     """A request in the log: never its path, which may name a document, nor its question."""
     state = scope.get("state", {})
-    caller = getattr(state.get("caller"), "principal", "-")
+    caller = getattr(state.get("caller"), "name", "-")
     return f"{scope['method']} {route} {status} {1000 * seconds:.1f} ms {state.get('request_id', '-')} {caller}"
 
 

@@ -37,9 +37,11 @@ def questions_router(service: Service) -> APIRouter:
     )
     async def ask(body: schemas.AskBody, request: Request) -> Response:
         if body.stream or EVENTS in request.headers.get("accept", ""):
-            return StreamingResponse(_stream(service, body, request), media_type=EVENTS, headers=STREAM_HEADERS)
-        context = await _asked(service, body)
-        answer = await service.write(context) if _is_written(service, body, context) else None
+            stream = _stream(service.acting_as(request.state.caller), body, request)
+            return StreamingResponse(stream, media_type=EVENTS, headers=STREAM_HEADERS)
+        own = service.acting_as(request.state.caller)
+        context = await _asked(own, body, request)
+        answer = await own.write(context) if _is_written(own, body, context) else None
         return json_response(ask_document(context, answer))
 
     @router.post(
@@ -48,8 +50,8 @@ def questions_router(service: Service) -> APIRouter:
         response_class=Response,
         responses={200: {"model": schemas.SearchDocument}},
     )
-    async def search(body: schemas.SearchBody) -> Response:
-        return json_response(search_document(await _searched(service, body)))
+    async def search(body: schemas.SearchBody, request: Request) -> Response:
+        return json_response(search_document(await _searched(service.acting_as(request.state.caller), body)))
 
     @router.get(
         "/api/search",
@@ -59,6 +61,7 @@ def questions_router(service: Service) -> APIRouter:
     )
     async def search_by_address(
         *,
+        request: Request,
         q: schemas.Question,
         num_results: schemas.Results | None = None,
         mode: Mode | None = None,
@@ -89,7 +92,7 @@ def questions_router(service: Service) -> APIRouter:
             min_score=min_score,
             min_confidence=min_confidence,
         )
-        return json_response(search_document(await _searched(service, body)))
+        return json_response(search_document(await _searched(service.acting_as(request.state.caller), body)))
 
     return router
 
@@ -105,9 +108,16 @@ def _common(body: schemas.SearchBody) -> dict[str, Any]:
     }
 
 
-async def _asked(service: Service, body: schemas.AskBody) -> ResearchContext:
+async def _asked(service: Service, body: schemas.AskBody, request: Request) -> ResearchContext:
+    """Memories are those of whoever asks, by their token."""
     return await service.ask(
-        body.query, max_sources=body.max_sources, max_tokens=body.max_tokens, extent=body.extent, **_common(body)
+        body.query,
+        max_sources=body.max_sources,
+        max_tokens=body.max_tokens,
+        extent=body.extent,
+        types=body.types,
+        tenant=request.state.caller.tenant if body.types else "",
+        **_common(body),
     )
 
 
@@ -128,7 +138,7 @@ def event(name: str, document: Any) -> bytes:
 async def _stream(service: Service, body: schemas.AskBody, request: Request) -> AsyncIterator[bytes]:
     """`context`, then `piece` for piece while a model writes, then `answer`; `problem` where it fails on the way."""
     try:
-        context = await _asked(service, body)
+        context = await _asked(service, body, request)
         yield event("context", ask_document(context))
         answer = None
         if _is_written(service, body, context):

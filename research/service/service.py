@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +21,7 @@ from research.service.options import Limits, ServeOptions
 if TYPE_CHECKING:
     from research.answer.answering import AnswerWriter, CheckedAnswer
     from research.filters import Filters
+    from research.governance.access import Principal
     from research.index import Index
     from research.models import Extent, ResearchContext, SearchResults
     from research.observe.recorder import Recorder
@@ -45,8 +47,14 @@ class Service:
         self.turns = Turnstile(limits)
         self.looking = Turnstile(limits)  # pages, lists, pictures: short, and never behind a queue of questions
         self._writing = Turnstile(Limits(questions=_WRITING, waiting=limits.waiting, wait_seconds=limits.wait_seconds))
-        self._writer: AnswerWriter | None = None
+        self._writers: list[AnswerWriter] = []  # one at most, for all views of this service
         self._opening = threading.Lock()
+
+    def acting_as(self, principal: Principal) -> Service:
+        """The same service, whose index is seen as this principal may see it. All else is shared."""
+        view = copy(self)
+        view.index = self.index.acting_as(principal)
+        return view
 
     @property
     def model(self) -> str:
@@ -79,6 +87,8 @@ class Service:
         extent: Extent = "fit",
         min_score: float | None = None,
         min_confidence: str | float | None = None,
+        types: Sequence[str] | None = None,
+        tenant: str = "",
     ) -> ResearchContext:
         """`Index.ask` with the places on the pages, in its turn."""
         work = partial(
@@ -94,6 +104,8 @@ class Service:
             highlights=True,
             min_score=min_score,
             min_confidence=min_confidence,
+            types=types,
+            tenant=tenant,
         )
         return await self.turns.run(partial(self._present, work))
 
@@ -125,7 +137,7 @@ class Service:
         """What the configured model writes from a context, checked. `on_piece` is called in another thread; it ends the
         answer by raising KeyboardInterrupt, as Ctrl-C would."""
         seconds = self.index.settings.model_timeout * 5 + _SPARE_SECONDS
-        return await self._writing.run(lambda: self._answer_writer().write(context, on_piece), seconds)
+        return await self._writing.run(lambda: self.index.written_by(self._answer_writer(), context, on_piece), seconds)
 
     async def look(self, work: Callable[[Index], T]) -> T:
         """Something short about the index: a page, a list, a picture."""
@@ -153,8 +165,8 @@ class Service:
         for turns in (self.turns, self.looking, self._writing):
             turns.close()
         with self._opening:
-            if self._writer is not None:
-                self._writer.close()
+            for writer in self._writers:
+                writer.close()
         self.index.close(collections=False)
 
     def _present(self, work: Callable[[], T]) -> T:
@@ -165,6 +177,6 @@ class Service:
 
     def _answer_writer(self) -> AnswerWriter:
         with self._opening:
-            if self._writer is None:
-                self._writer = self.index.writer()
-            return self._writer
+            if not self._writers:
+                self._writers.append(self.index.writer())
+            return self._writers[0]

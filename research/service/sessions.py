@@ -18,8 +18,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from research.governance.access import Principal
 from research.secret import Secret
-from research.service.access import Caller
 from research.service.token_store import digest, new_token
 from research.service.tokens import Grant, TokenBook, position_of
 
@@ -73,7 +73,7 @@ class Sessions:
                 self._sessions.popitem(last=False)
         return name
 
-    def caller_for(self, cookies: Sequence[str]) -> Caller | None:
+    def caller_for(self, cookies: Sequence[str]) -> Principal | None:
         """Whose session one of these ids is. (A browser may hold several of one name: other ports can set them.)"""
         for name in cookies:
             if 0 < len(name) <= _LONGEST_COOKIE and (session := self._use(digest(name))) is not None:

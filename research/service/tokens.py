@@ -17,9 +17,9 @@ from pathlib import Path
 
 from research.errors import CtxError
 from research.folders import user_state
+from research.governance.access import Principal, owner_principal
 from research.private_files import Followed, create_private, read_private
 from research.secret import Secret
-from research.service.access import Caller, owner_caller
 from research.service.token_store import TokenEntry, default_store, digest, new_token, read_tokens
 from research.store.files.marker import index_id
 from research.store.files.paths import MARKER
@@ -70,7 +70,7 @@ class Grant:
     """What a token gives, and until when. `id` stands for the token: a session that began with it ends with it."""
 
     id: str
-    caller: Caller
+    caller: Principal
     expires: datetime | None = None
 
     @property
@@ -94,7 +94,7 @@ class TokenBook:
 
     def __init__(self, root: Path, *, owner_file: Path | None, store: Path | None = None) -> None:
         """`owner_file` is None where everybody is the owner and no token is needed."""
-        self.owner = owner_caller()
+        self.owner = owner_principal()
         store = store or default_store()
         self._entries: Followed[tuple[TokenEntry, ...]] = Followed(store, lambda: read_tokens(store), ())
         self._index = Followed(root / MARKER, lambda: index_id(root), "")
@@ -103,7 +103,7 @@ class TokenBook:
         )
         self._known = _Known("", (), "")
 
-    def caller_for(self, token: str) -> Caller | None:
+    def caller_for(self, token: str) -> Principal | None:
         """Who brings this token; None for everything that is none, whatever it is."""
         grant = self.grant_for(token)
         return grant.caller if grant is not None else None
@@ -136,5 +136,5 @@ class TokenBook:
         for entry in entries:
             if index and entry.index == index:
                 until = datetime.fromisoformat(entry.expires_at) if entry.expires_at else None
-                found.append((entry.sha256, Grant(entry.id, Caller(entry.principal, entry.tenant), until)))
+                found.append((entry.sha256, Grant(entry.id, Principal(entry.principal, entry.tenant), until)))
         return _Known(owner, entries, index, tuple(each[0] for each in found), tuple(each[1] for each in found))

@@ -140,7 +140,9 @@ async def _ask(service: Service, request: Request) -> Response:
             return RedirectResponse("/", 303)
         body = schemas.AskBody.model_validate(_body(question, given))
         filters = body.filters.filters() if body.filters else None
-        context = await service.ask(body.query, max_sources=body.max_sources, filters=filters)
+        context = await service.acting_as(request.state.caller).ask(
+            body.query, max_sources=body.max_sources, filters=filters
+        )
     except ValidationError as error:
         first = error.errors()[0]
         told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -66,7 +66,7 @@ class MemoriesSource:
         found = self.find(reader, question.tenant, question.text, limit, session=question.session)
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
-        return Retrieved([memory_item(memory, ranked) for _, memory, ranked in found.ranked], status)
+        return Retrieved([memory_item(memory, ranked) for _, memory, ranked in found.ranked], status, fresh=found.fresh)
 
     def find(
         self,

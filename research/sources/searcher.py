@@ -73,7 +73,7 @@ class IndexSearcher:
         return await self._run("memories", self._memories, query, limit)
 
     async def search_code(self, query: str, limit: int = 20) -> Results[CodeResult]:
-        return await self._run("code", self._items, "code", query, limit, _code)
+        return await self._run("code", self._items, "code", query, limit, code_result)
 
     async def search_experiences(  # noqa: PLR0917  as the seed calls it
         self,
@@ -121,9 +121,10 @@ class IndexSearcher:
             return Results()
         source = self.index.item_source(kind)
         with self.index.catalog.snapshot() as reader:
-            found = source.find(reader, query, limit)
+            found, ways = source.find(reader, query, limit), self.index.ways_out(self.tenant)
+            shown = list(found.items) if ways is None else ways.found_items(reader, source, found.items)
         self.index.store_item_vectors(found)
-        return Results((result(each, str(source.ref(each))) for each in found.items), found.notes)
+        return Results((result(each, str(source.ref(each))) for each in shown), found.notes)
 
     def _documents(self, query: str, limit: int) -> Results[DocumentResult]:
         from research.models import Question
@@ -134,12 +135,14 @@ class IndexSearcher:
         with self.index.catalog.snapshot() as reader:
             if totals(reader).pages == 0:
                 return Results()
-            source, question = self.index.source, Question(query, mode=self.index.settings.mode, tenant=self.tenant)
+            ways, asked = self.index.ways_out(), Question(query, mode=self.index.settings.mode, tenant=self.tenant)
+            question = self.index.sending(reader, asked, ways)
+            source = self.index.source if ways is None else ways.source(self.index.source, "context")
             found = source.retrieve(reader, question, limit)
             if found.status.status == "down":
                 raise CtxError(found.status.reason)
             asked = question.searching(found.searched)
-            items = source.with_passages(reader, asked, found.items)
+            items = self.index.with_passages(reader, ways, asked, found.items)
         notes = [found.status.reason] if found.status.status == "degraded" else []
         return Results(map(DocumentResult, items), [*notes, *asked.notes])
 
@@ -163,7 +166,7 @@ def _memory(found: Recalled) -> MemoryResult:
     )
 
 
-def _code(found: FoundItem, ref: str) -> CodeResult:
+def code_result(found: FoundItem, ref: str) -> CodeResult:
     stored, facts = found.item, found.item.metadata
     return CodeResult(
         qualified_name=_text(facts, "qualified_name") or stored.title,

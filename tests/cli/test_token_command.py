@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from research.service.access import Caller
+from research.governance.access import Principal
 from research.service.token_store import default_store, read_tokens
 from research.service.tokens import TokenBook
 from tests.in_process import Ran
@@ -34,7 +34,7 @@ def test_a_token_is_printed_once_and_opens_its_index(call: Call, made: Path, fil
     assert (ran.code, ran.out) == (0, f"{token}\n")
     assert token not in ran.err
     assert ran.err.endswith("for ann of lab; it is not shown again\n")
-    assert TokenBook(made, owner_file=None).caller_for(token) == Caller("ann", "lab", owner=False)
+    assert TokenBook(made, owner_file=None).caller_for(token) == Principal("ann", "lab", owner=False)
     assert TokenBook(filled, owner_file=None).caller_for(token) is None, "another index"
     kept = default_store().read_text()
     assert token not in kept
@@ -60,7 +60,7 @@ def test_those_of_an_index_are_listed_and_end(call: Call, made: Path, copied: Pa
     ran = call("token", "revoke", first["created"]["id"], *at)
     assert (ran.code, ran.out) == (0, f"{first['created']['id']}\n")
     assert book.caller_for(first["token"]) is None
-    assert book.caller_for(second["token"]) == Caller("bot", "ci")
+    assert book.caller_for(second["token"]) == Principal("bot", "ci")
     again = call("token", "revoke", first["created"]["id"], second["created"]["id"], *at)
     assert again.code == 3, "one is gone already"
     assert book.caller_for(second["token"]) is not None, "and none was revoked"
@@ -138,7 +138,7 @@ def test_two_processes_at_once_lose_nothing(made: Path) -> None:
     book = TokenBook(made, owner_file=None)
     callers = [book.caller_for(token) for tokens in printed for token in tokens]
     expected = [f"{name}{number}" for name in "ab" for number in range(10)]
-    assert [caller and caller.principal for caller in callers] == expected
+    assert [caller and caller.name for caller in callers] == expected
     assert len({entry.id for entry in read_tokens(default_store())}) == 20
 
 

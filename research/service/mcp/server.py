@@ -21,8 +21,9 @@ from mcp.shared.exceptions import MCPError
 
 from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
+from research.governance.access import Principal
 from research.observe.log import log_failure, logger_of
-from research.service.mcp import catalogue, contexts, experience, memory_catalogue, packages, resources
+from research.service.mcp import catalogue, code, contexts, experience, memory_catalogue, packages, resources
 from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
 from research.service.mcp.catalogue import Tool
 from research.service.mcp.clients import product_of, text_in_for
@@ -30,7 +31,7 @@ from research.service.mcp.faults import Words
 from research.service.mcp.ingesting import Ingest, allowed_paths, ingest_reply
 from research.service.mcp.parameters import input_schema, read_arguments
 from research.service.mcp.parameters import shown as quoted
-from research.service.mcp.toolbox import Toolbox
+from research.service.mcp.toolbox import Runner, Toolbox
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     Context = ServerRequestContext[Any, Any]
 
 _PROGRESS_SECONDS = 0.3  # between two notifications
+_FOR_ALL = (
+    *catalogue.READING, code.SEARCH_CODE, *contexts.CONTEXTS, *packages.PACKAGES, *memory_catalogue.MEMORY,
+)  # fmt: skip
 
 log = logger_of("mcp")
 
@@ -67,7 +71,7 @@ class _Handlers:
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
         told = [*experience.EXPERIENCES, *([catalogue.INGEST] if toolbox.ingest else [])]
-        tools = [*catalogue.READING, *contexts.CONTEXTS, *packages.PACKAGES, *memory_catalogue.MEMORY, *told]
+        tools = [*_FOR_ALL, *told]
         self._tools = {tool.name: tool for tool in tools}
         self._schemas = {tool.name: input_schema(tool.parameters) for tool in tools}
 
@@ -102,7 +106,7 @@ class _Handlers:
     ) -> types.ListResourcesResult:
         cursor = (params.cursor if params else None) or ""
         try:
-            entries, following = await self._toolbox.runner.look(partial(resources.document_entries, cursor=cursor))
+            entries, following = await self._runner(ctx).look(partial(resources.document_entries, cursor=cursor))
         except NothingFoundError:  # there is no index yet
             entries, following = [], ""
         except CtxError as error:
@@ -136,7 +140,7 @@ class _Handlers:
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri, words = str(params.uri), Words(can_ingest=catalogue.INGEST.name in self._tools_for(ctx))
         try:
-            text = await self._toolbox.runner.look(partial(resources.resource_text, uri=uri))
+            text = await self._runner(ctx).look(partial(resources.resource_text, uri=uri))
         except CtxError as error:
             said = words.told(self._of_empty(error, words))
             raise MCPError(types.INVALID_PARAMS, said, {"uri": uri}) from None
@@ -146,10 +150,14 @@ class _Handlers:
         contents = types.TextResourceContents(uri=uri, mime_type=resources.MIME_TYPE, text=text)
         return types.ReadResourceResult(contents=[contents])
 
+    def _runner(self, ctx: Context) -> Runner:
+        """What works on the index as whoever asks may see it."""
+        caller = _caller(ctx)
+        return self._toolbox.runner if caller is None else self._toolbox.runner.acting_as(caller)
+
     def _tools_for(self, ctx: Context) -> dict[str, Tool]:
         """Only the owner may add documents and experiences, whatever was allowed at the start."""
-        others = [*catalogue.READING, *contexts.CONTEXTS, *packages.PACKAGES, *memory_catalogue.MEMORY]
-        return self._tools if _is_owner(ctx) else {tool.name: tool for tool in others}
+        return self._tools if _is_owner(ctx) else {tool.name: tool for tool in _FOR_ALL}
 
     def _described(self, tool: Tool) -> types.Tool:
         words = tool.words
@@ -173,9 +181,11 @@ class _Handlers:
     async def _run(self, tool: Tool, values: dict[str, Any], words: Words, ctx: Context) -> Reply:
         if tool.run is None:
             return await self._ingest(values["paths"], values["text_in"], ctx)
-        runner = self._toolbox.runner
-        if tool.needs != "documents":
-            more = {"tenant": _tenant(ctx)} | ({"maker": self._toolbox.turns} if tool.needs == "turns" else {})
+        runner, caller = self._runner(ctx), _caller(ctx)
+        if tool.needs != "documents" or values.get("types"):  # ask with types has other things to cite, too
+            more: dict[str, Any] = {"tenant": caller.tenant if caller else ""}
+            if tool.needs == "turns":
+                more["maker"] = self._toolbox.turns.acting_as(caller) if caller else self._toolbox.turns
             return await runner.anyway(partial(_told, tool.run, values | more), question=tool.is_question)
         # A picture without a question is only looked up.
         asks = tool.is_question and values.get("question") is not None
@@ -233,17 +243,17 @@ def _named(tools: dict[str, Tool], name: str) -> Tool:
 
 
 def _is_owner(ctx: Context) -> bool:
-    """Over pipes it is the user who started us; over HTTP the guard says who asks, and without it nobody is."""
-    if ctx.request is None:
-        return True
-    return bool(getattr(ctx.request.scope.get("state", {}).get("caller"), "owner", False))
+    caller = _caller(ctx)
+    return caller is None or caller.owner
 
 
-def _tenant(ctx: Context) -> str:
-    """Whose memories are meant: by the token, or the user's own who started us."""
+def _caller(ctx: Context) -> Principal | None:
+    """Who asks, as the guard says; None over pipes, where it is the user who started us. Over HTTP without a guard
+    nobody is known, and sees nothing."""
     if ctx.request is None:
-        return ""
-    return str(ctx.request.scope["state"]["caller"].tenant)
+        return None
+    caller = ctx.request.scope.get("state", {}).get("caller")
+    return caller if isinstance(caller, Principal) else Principal("", "nobody")
 
 
 def _client_name(ctx: Context) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
 
+    from research.governance.access import Principal
     from research.index import Index
 
 T = TypeVar("T")
@@ -27,7 +29,7 @@ class Threads:
     def __init__(self, index: Index) -> None:
         self.index = index
         self._warm = threading.Event()
-        self._places: CapacityLimiter | None = None  # of the loop that runs
+        self._places: list[CapacityLimiter] = []  # one at most, of the loop that runs
         threading.Thread(target=self._warm_up, name="ctx-warm-up", daemon=True).start()
 
     def __enter__(self) -> Threads:
@@ -35,6 +37,12 @@ class Threads:
 
     def __exit__(self, *_: object) -> None:
         self.index.close(collections=False)
+
+    def acting_as(self, principal: Principal) -> Threads:
+        """The same threads, on the index as this principal may see it."""
+        view = copy(self)
+        view.index = self.index.acting_as(principal)
+        return view
 
     async def asked(self, work: Callable[[Index], T]) -> T:
         """A question to the index."""
@@ -53,9 +61,9 @@ class Threads:
 
         from research.encoders.base import usable_cores
 
-        if self._places is None:
-            self._places = CapacityLimiter(usable_cores() + _MORE_THAN_CORES)
-        return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._places)
+        if not self._places:
+            self._places.append(CapacityLimiter(usable_cores() + _MORE_THAN_CORES))
+        return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._places[0])
 
     def _question(self, work: Callable[[Index], T]) -> T:
         self._warm.wait()

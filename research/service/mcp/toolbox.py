@@ -12,6 +12,7 @@ from research.service.mcp.ingesting import Ingest, IngestDoor
 
 if TYPE_CHECKING:
     from research.conversation.turns import TurnMaker
+    from research.governance.access import Principal
     from research.index import Index
 
 T = TypeVar("T")
@@ -24,6 +25,10 @@ class Runner(Protocol):
 
     @property
     def index(self) -> Index: ...
+
+    def acting_as(self, principal: Principal) -> Runner:
+        """The same, on the index as this principal may see it."""
+        ...
 
     async def asked(self, work: Callable[[Index], T]) -> T: ...
 

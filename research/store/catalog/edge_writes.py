@@ -15,6 +15,7 @@ from research.store.catalog.pages import batched, placeholders
 
 # Things that may have a name which is mentioned; with more, it is not known which is meant.
 _MOST_HOLDERS = {CITES: 1, IMPORTS: 1, CALLS: 3}
+_MOST_COMPARED = 200  # a name that more have says nothing
 _MOST_VERSIONS = 100
 
 
@@ -122,15 +123,15 @@ def put_names(connection: sqlite3.Connection, names: Mapping[int, Iterable[int]]
 
 def _resolve(connection: sqlite3.Connection, name: int) -> None:
     """The edges of all who mention this name: made anew, since it has other holders than before."""
-    mentioning = connection.execute("SELECT 1 FROM mentions WHERE name = ?", (name,)).fetchone()
-    if mentioning is None:
+    if connection.execute("SELECT 1 FROM mentions WHERE name = ?", (name,)).fetchone() is None:
         return
     connection.execute(
         "DELETE FROM edges WHERE name = ? AND source IN (SELECT m.node_no FROM mentions m WHERE m.name = ?)",
         (name, name),
     )
-    rows = connection.execute(f"{_MENTIONED} WHERE m.name = ?", (name,)).fetchall()
-    _put_mentioned(connection, rows)
+    holders = connection.execute("SELECT COUNT(*) FROM node_names WHERE name = ?", (name,)).fetchone()
+    if int(holders[0]) <= _MOST_COMPARED:
+        _put_mentioned(connection, connection.execute(f"{_MENTIONED} WHERE m.name = ?", (name,)).fetchall())
 
 
 def put_mentions(connection: sqlite3.Connection, mentions: Mapping[int, Iterable[tuple[int, int]]]) -> None:
@@ -152,19 +153,24 @@ def add_mentions(connection: sqlite3.Connection, mentions: Mapping[int, Iterable
         _put_mentioned(connection, rows)
 
 
-# Who mentions whom by which name, and how many have the name. Nothing mentions its own document.
+# Who mentions whom by which name, how many have the name, and whether both stand in one file. Nothing mentions its own
+# document.
 _MENTIONED = (
-    "SELECT m.node_no, m.kind, n.node_no, m.name, (SELECT COUNT(*) FROM node_names h WHERE h.name = m.name)"
+    "SELECT m.node_no, m.kind, n.node_no, m.name, (SELECT COUNT(*) FROM node_names h WHERE h.name = m.name),"
+    " CASE WHEN a.parent = b.parent THEN 1 ELSE 0 END"
     " FROM mentions m JOIN node_names n ON n.name = m.name"
     " JOIN nodes s ON s.node_no = m.node_no"
     " JOIN nodes t ON t.node_no = n.node_no AND (t.doc_id IS NULL OR t.doc_id <> COALESCE(s.doc_id, ''))"
+    " LEFT JOIN items a ON a.item_no = s.item_no LEFT JOIN items b ON b.item_no = t.item_no"
 )
 
 
 def _put_mentioned(connection: sqlite3.Connection, rows: Sequence[Sequence[int]]) -> None:
+    """Where the file of a caller has the name itself, that one is meant."""
+    beside = {(int(row[0]), int(row[3])) for row in rows if row[5]}
     by_name: dict[int, list[tuple[int, int, int]]] = {}
-    for source, kind, target, name, holders in rows:
-        if int(holders) <= _MOST_HOLDERS.get(int(kind), 1):
+    for source, kind, target, name, holders, same_file in rows:
+        if same_file or ((source, name) not in beside and int(holders) <= _MOST_HOLDERS.get(int(kind), 1)):
             by_name.setdefault(int(name), []).append((int(source), int(kind), int(target)))
     for name, edges in by_name.items():
         put_edges(connection, edges, name)

@@ -137,6 +137,23 @@ def gone_memories(reader: Reader, tenant: str, refs: Sequence[str], now: str) ->
     return gone
 
 
+def node_titles(reader: Reader, refs: Sequence[str], tenant: str) -> dict[str, tuple[str, str]]:
+    """ref → (file name of its document, what it is called), as far as there is any."""
+    found: dict[str, tuple[str, str]] = {}
+    for part in batched(refs):
+        rows = reader.connection.execute(
+            "SELECT n.ref, COALESCE(d.filename, ''),"
+            " CASE WHEN n.name <> '' THEN n.name ELSE COALESCE(i.title, m.text, d.title, '') END"
+            " FROM nodes n LEFT JOIN documents d ON d.doc_id = n.doc_id"
+            " LEFT JOIN items i ON i.item_no = n.item_no"
+            " LEFT JOIN memories m ON m.tenant = n.tenant AND m.memory_no = n.memory_no"
+            f" WHERE n.ref IN ({placeholders(part)}) AND (n.tenant IS NULL OR n.tenant = ?)",
+            (*part, tenant),
+        )
+        found.update((str(row[0]), (str(row[1]), str(row[2]))) for row in rows)
+    return found
+
+
 def count_graph(reader: Reader) -> tuple[int, int]:
     """How many nodes and edges there are."""
     row: Any = reader.connection.execute("SELECT (SELECT COUNT(*) FROM nodes), (SELECT COUNT(*) FROM edges)").fetchone()

@@ -490,6 +490,7 @@ TABLES: dict[str, Table] = {
             "package": columns.BLOB,
         }
     ),
+    "projections": Table({"projection_id": columns.WHO, "made_at": columns.TIME, "projection": columns.METADATA}),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.

@@ -223,7 +223,9 @@ def test_a_chain_rewritten_with_another_key(kept: Path, tmp_path: Path) -> None:
     assert f"entries 1 to {COUNT}: it was changed" in _problems(root)[0]
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b'{"seq": 99999999999999999999, "hash": "x", "signature": "y"}', b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b'{"seq": 99999999999999999999, "hash": "x", "signature": "y"}', b"\xff"]
+)
 def test_a_replaced_head(tmp_path: Path, content: bytes) -> None:
     root = tmp_path / "index"
     with audited(root) as audit:

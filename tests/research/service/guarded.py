@@ -139,7 +139,7 @@ def small_app(sessions: Sessions, reached: list[str]) -> Application:
     async def whoami(request: Request) -> JSONResponse:
         state = request.state
         caller = state.caller
-        who = None if caller is None else [caller.principal, caller.tenant, caller.owner]
+        who = None if caller is None else [caller.name, caller.tenant, caller.owner]
         return JSONResponse({"caller": who, "id": state.request_id, "trace": state.traceparent})
 
     @app.post("/api/size")

@@ -11,14 +11,14 @@ from typing import Any
 
 import httpx
 
+from research.governance.access import Principal
 from research.index import Index
-from research.service.access import Caller
 from research.service.app import create_app
 from research.service.options import ServeOptions
 from research.service.service import Service
 from research.settings import Settings
 
-OWNER = Caller("me", "", owner=True)
+OWNER = Principal("me", "", owner=True)
 
 
 @asynccontextmanager

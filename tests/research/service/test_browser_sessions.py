@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from research.service.access import Caller
+from research.governance.access import Principal
 from research.service.sessions import cookie_for, cookie_name, session_ids
 from research.service.token_store import make_token, revoke_tokens
 from research.store.files.paths import IndexPaths
@@ -44,7 +44,7 @@ def test_the_link_opens_a_session_once(guarded: Guarded) -> None:
     link = guarded.sessions.new_link().reveal()
     answer = log_in(guarded, link)
     assert (answer.status, answer.body) == (204, b"")
-    assert who(guarded, cookie_of(answer)) == [guarded.tokens.owner.principal, "", True]
+    assert who(guarded, cookie_of(answer)) == [guarded.tokens.owner.name, "", True]
     again = log_in(guarded, link)
     assert again.status == 401
     assert "set-cookie" not in again
@@ -80,7 +80,7 @@ def test_links_that_nobody_used_are_few(guarded: Guarded) -> None:
 def test_a_lasting_token_opens_a_session_as_often_as_one_likes(guarded: Guarded) -> None:
     ann, entry = make_token(IndexPaths(guarded.root), "ann", "lab", store=guarded.store)
     for token, caller in (
-        (guarded.token, [guarded.tokens.owner.principal, "", True]),
+        (guarded.token, [guarded.tokens.owner.name, "", True]),
         (ann.reveal(), ["ann", "lab", False]),
     ):
         for _ in range(2):
@@ -231,4 +231,4 @@ def test_only_hashes_are_kept(guarded: Guarded) -> None:
     kept = repr(vars(guarded.sessions))
     assert link not in kept
     assert session not in kept
-    assert guarded.sessions.caller_for([session]) == Caller(guarded.tokens.owner.principal, "", owner=True)
+    assert guarded.sessions.caller_for([session]) == Principal(guarded.tokens.owner.name, "", owner=True)

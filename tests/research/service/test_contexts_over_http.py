@@ -12,8 +12,8 @@ from typing import Any, get_args
 import httpx
 import pytest
 
+from research.governance.access import Principal
 from research.index import Index
-from research.service.access import Caller
 from research.service.app import create_app
 from research.service.contexts import ContextDocument, Type, contexts_router
 from research.service.service import Service
@@ -31,7 +31,7 @@ def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built_once(tmp_path_factory, NAME, fill)
 
 
-def run(work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, caller: Caller = OWNER) -> None:
+def run(work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, caller: Principal = OWNER) -> None:
     async def main() -> None:
         service = Service(Index(root))
         app = create_app(service, [contexts_router(service)])
@@ -102,7 +102,7 @@ def test_memories_are_those_of_whoever_asks_whatever_the_body_says(of_everything
         assert found["sources_used"] == {"memories": 1}
 
     run(as_owner, of_everything)
-    run(as_eva, of_everything, Caller("eva", "eva"))
+    run(as_eva, of_everything, Principal("eva", "eva"))
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ import pytest
 from serving_app import OWNER, events
 
 from ingest.job import start_job
+from research.governance.access import Principal
 from research.index import Index
-from research.service.access import Caller
 from research.service.app import create_app
 from research.service.ingest_routes import ingest_router
 from research.service.jobs import JobRunner, StartJob
@@ -47,7 +47,7 @@ class Served:
         self.jobs = JobRunner(start or partial(start_job, root, QUICK), most_waiting=options.limits.jobs)
         self.uploads = Uploads(IndexPaths(root), options.limits)
         self.app = create_app(self.service, [ingest_router(self.jobs, self.uploads, options)])
-        self.caller: Caller | None = OWNER
+        self.caller: Principal | None = OWNER
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -245,7 +245,7 @@ def test_only_the_owner_and_only_where_it_was_allowed(tmp_path: Path) -> None:
             assert problem["hint"]
 
     async def others(client: httpx.AsyncClient, served: Served) -> None:
-        for caller in (Caller("somebody", "t"), None):
+        for caller in (Principal("somebody", "t"), None):
             served.caller = caller
             await refused(client, "owner")
 

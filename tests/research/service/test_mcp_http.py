@@ -23,8 +23,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ImageContent
 
 from research.context.tokens import TokenCounter
+from research.governance.access import Principal
 from research.index import Index
-from research.service.access import Caller
 from research.service.mcp.ingesting import IngestDoor
 from research.service.mcp.mount import McpMount
 from research.service.mcp.toolbox import Toolbox
@@ -81,7 +81,7 @@ class Served:
             async def app(scope: Any, receive: Any, send: Any) -> None:
                 if scope["type"] == "http":
                     who = dict(scope["headers"]).get(b"x-caller", b"owner").decode()
-                    scope.setdefault("state", {})["caller"] = Caller(who, "", owner=who == "owner")
+                    scope.setdefault("state", {})["caller"] = Principal(who, "", owner=who == "owner")
                     await mount(scope, receive, send)
 
             server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))

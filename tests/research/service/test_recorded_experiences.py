@@ -14,8 +14,8 @@ from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from research.errors import UsageError
+from research.governance.access import Principal
 from research.index import Index
-from research.service.access import Caller
 from research.service.app import create_app
 from research.service.experiences import ExperienceDocument, experiences_router
 from research.service.mcp.experience import RECORD_EXPERIENCE, record_experience
@@ -34,7 +34,7 @@ def post(root: Path, *bodies: Any, owner: bool = True) -> list[httpx.Response]:
         app = create_app(service, [experiences_router(service)])
 
         async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
-            scope.setdefault("state", {}).update(request_id="test-request", caller=Caller("me", "", owner=owner))
+            scope.setdefault("state", {}).update(request_id="test-request", caller=Principal("me", "", owner=owner))
             await app(scope, receive, send)
 
         transport = httpx.ASGITransport(behind_the_guard)

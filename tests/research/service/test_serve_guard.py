@@ -59,7 +59,7 @@ def test_everything_needs_a_token_but_what_holds_nothing(guarded: Guarded) -> No
 
 
 def test_the_owner_and_others_by_their_tokens(guarded: Guarded) -> None:
-    assert guarded.owner().document["caller"] == [guarded.tokens.owner.principal, "", True]
+    assert guarded.owner().document["caller"] == [guarded.tokens.owner.name, "", True]
     paths = IndexPaths(guarded.root)
     paths.create()
     ann, _ = make_token(paths, "ann", "lab", store=guarded.store)
@@ -99,7 +99,7 @@ def test_a_person_is_shown_a_page(guarded: Guarded) -> None:
 
 
 def test_without_a_token_everybody_here_is_the_owner(open_to_all: Guarded) -> None:
-    owner = [open_to_all.tokens.owner.principal, "", True]
+    owner = [open_to_all.tokens.owner.name, "", True]
     assert open_to_all.ask().document["caller"] == owner
     assert open_to_all.ask(method="POST").document["caller"] == owner
     assert open_to_all.ask(headers={"authorization": "Bearer whatever"}).document["caller"] == owner

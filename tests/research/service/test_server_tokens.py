@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from research.errors import CtxError, NothingFoundError, UntrustedError
+from research.governance.access import Principal, owner_principal
 from research.service import token_store
-from research.service.access import Caller, owner_caller
 from research.service.token_store import default_store, digest, make_token, read_tokens, revoke_tokens, tokens_of
 from research.service.tokens import TokenBook, default_token_file, owner_token, position_of
 from research.store.files.paths import MARKER, IndexPaths
@@ -109,9 +109,9 @@ def test_who_a_token_stands_for(paths: IndexPaths, store: Path, token_file: Path
     owner = owner_token(token_file).reveal()
     ann, entry = make_token(paths, "ann", "lab", days=3, store=store)
     book = TokenBook(paths.root, owner_file=token_file, store=store)
-    assert book.caller_for(owner) == owner_caller() == book.owner
+    assert book.caller_for(owner) == owner_principal() == book.owner
     assert book.caller_for(owner).owner  # type: ignore[union-attr]
-    assert book.caller_for(ann.reveal()) == Caller("ann", "lab", owner=False)
+    assert book.caller_for(ann.reveal()) == Principal("ann", "lab", owner=False)
     assert entry.index
     assert datetime.fromisoformat(entry.expires_at) - datetime.fromisoformat(entry.created_at) == timedelta(days=3)
     assert ann.reveal() not in store.read_text()
@@ -174,8 +174,8 @@ def test_revoked_and_expired_ones_open_nothing_without_a_restart(paths: IndexPat
     book = TokenBook(paths.root, owner_file=None, store=store)
     ann, entry = make_token(paths, "ann", "lab", store=store)
     bob, _ = make_token(paths, "bob", "lab", days=1, store=store)
-    assert book.caller_for(ann.reveal()) == Caller("ann", "lab")
-    assert book.caller_for(bob.reveal()) == Caller("bob", "lab")
+    assert book.caller_for(ann.reveal()) == Principal("ann", "lab")
+    assert book.caller_for(bob.reveal()) == Principal("bob", "lab")
     revoke_tokens([entry.id], store)
     assert book.caller_for(ann.reveal()) is None
     grant = book.grant_for(bob.reveal())
@@ -303,4 +303,4 @@ def test_there_is_an_end_to_them(paths: IndexPaths, store: Path, monkeypatch: py
 def test_the_owner_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     free: Callable[[], int] = lambda: 4_000_000_123  # noqa: E731  nobody is entered under this number
     monkeypatch.setattr(os, "geteuid", free)
-    assert owner_caller() == Caller("4000000123", "", owner=True)
+    assert owner_principal() == Principal("4000000123", "", owner=True)

