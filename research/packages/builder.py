@@ -101,6 +101,8 @@ class PackageBuilder:
             fitted = fit_package(
                 allowed, request.token_budget, CitedItems(), self.index.counter, words_of(request.intent)
             )
+        with self._timed("package_audit"):
+            self.governor.settle()
         package = self._assembled(request, ids, answers, fitted, decided)
         left = len(decided.allowed) - len(fitted.placed)
         package = package.model_copy(

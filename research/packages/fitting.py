@@ -22,7 +22,8 @@ _SUMMARY_TOKENS = 120
 _PASSAGE_TOKENS = 240  # that passages of one source may take, or
 _PASSAGE_SHARE = 6  # an Nth of the budget where that is more
 _SMALL = 96  # tokens; what has so few comes whole at once
-_LONGEST_TOKEN = 64  # characters; a text so many times longer than the room is not counted to learn that it is too long
+_LEAST = 24  # tokens of room, below which nothing that says something fits with its header
+_CHARACTERS = 10  # a token, more than texts have: what is longer than the room by that is not counted to learn it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class _Entry:
         return known if known is not None and known.tokens <= room else None
 
     def _may_fit(self, room: int) -> bool:
-        return len(self.governed.ranked.candidate.item.text) <= _LONGEST_TOKEN * max(1, room)
+        return len(self.governed.ranked.candidate.item.text) <= _CHARACTERS * max(1, room)
 
     def _made(self, projection: Projection) -> Level | None:
         shared, item = self._shared, self.governed.ranked.candidate.item
@@ -168,6 +169,8 @@ def _first(entry: _Entry, left: int, share: int) -> Level | None:
     if not entry.governed.text:
         tokens = entry._shared.counter.count(f"\n\n{_headed(entry, 99)}") + 1
         return Level("reference", "", tokens) if tokens <= left else None
+    if left < _LEAST:
+        return None
     is_pinned = entry.governed.ranked.candidate.pinned
     whole = entry.at("full", min(left, share if is_pinned else max(_SMALL, entry._shared.budget // 10)))
     return whole or entry.at("passages", min(left, share)) or entry.at("summary", left)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from research.errors import CtxError, NothingFoundError, PackageRequestError
 from research.governance.access import Principal
 from research.observe.trace import traced
+from research.packages.beside import Beside
 from research.packages.builder import Built, Ids, PackageBuilder, new_id
 from research.packages.cache import Cached, PackageCache
 from research.packages.events import (
@@ -130,8 +131,8 @@ class Packages:
                     return self._again(built.package_id, principal, trace)
         ids = Ids(new_id(), request.id or new_id(), trace, new_id())
         request = request.model_copy(update={"id": ids.request, "trace_id": trace})
-        self._capture(whose, request, ids)
-        return self._built(request, ids, principal)
+        captured = Beside(lambda: self._capture(whose, request, ids), "ctx-package-request")
+        return self._built(request, ids, principal, captured=captured)
 
     def _again(self, package_id: str, principal: Principal, trace: str, *, anew: bool = False) -> ContextPackage:
         whose = _whose(principal)
@@ -157,7 +158,7 @@ class Packages:
                 )
             )
         request = read_request(asked.request)
-        return self._built(request, Ids(package_id, known.request_id, trace, new_id()), principal, rebuilt=True)
+        return self._built(request, Ids(package_id, known.request_id, trace, new_id()), principal)
 
     def _cached(self, package_id: str, principal: Principal) -> ContextPackage | None:
         """What the cache holds, if it was built for this principal, under the policy and of the content of now."""
@@ -187,17 +188,20 @@ class Packages:
         )
 
     def _built(
-        self, request: ContextBuildRequest, ids: Ids, principal: Principal, *, rebuilt: bool = False
+        self, request: ContextBuildRequest, ids: Ids, principal: Principal, *, captured: Beside | None = None
     ) -> ContextPackage:
+        """`captured`: the request is being written; without it, that was done before."""
         governor = self._governor(principal, ids.trace)
         policy = governor.revision  # as they are before anything is read: what changes meanwhile makes it outdated
         with self._index.catalog.snapshot() as reader:
             revision = content_revision(reader, principal.tenant)
         builder = PackageBuilder(self._index, principal, governor, retrievals=self._retrievals, now=self._now)
         built = builder.build(request, ids)
+        if captured is not None:
+            captured.settle()
         with self._timed("package_store"):
             self._keep(built, ids, principal, policy, revision)
-        self._tell(built, ids, principal, rebuilt=rebuilt)
+        self._tell(built, ids, principal, rebuilt=captured is None)
         return built.package
 
     def _keep(self, built: Built, ids: Ids, principal: Principal, policy: str, revision: str) -> None:
