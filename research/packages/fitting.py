@@ -8,7 +8,7 @@ if joints cost more than was reckoned, the last source is made smaller or taken 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from research.context.page_breaks import neutralize_page_marks
@@ -143,11 +143,21 @@ _LEVELS: tuple[Projection, ...] = ("full", "passages", "summary")
 
 
 def fit_package(
-    sources: Sequence[Governed], budget: int, renderer: Renderer, counter: TokenCounter, words: frozenset[str]
+    sources: Sequence[Governed],
+    budget: int,
+    renderer: Renderer,
+    counter: TokenCounter,
+    words: frozenset[str],
+    *,
+    passages: Callable[[], Sequence[Governed]] | None = None,
 ) -> FittedPackage:
-    """The sources in order, as much of each as fits."""
+    """The sources in order, as much of each as fits. `passages` gives the same sources with what fits the intent; it is
+    not asked for where all of them fit whole."""
     shared = _Shared(renderer, counter, words, budget)
-    entries = [_Entry(each, shared) for each in sources]
+    whole = _all_whole([_Entry(each, shared) for each in sources], shared)
+    if whole is not None:
+        return whole
+    entries = [_Entry(each, shared) for each in (passages() if passages is not None else sources)]
     left = budget
     pinned = sum(each.governed.ranked.candidate.pinned for each in entries)
     for entry in entries:
@@ -163,12 +173,28 @@ def fit_package(
     return _settled(entries, shared)
 
 
+def _all_whole(entries: Sequence[_Entry], shared: _Shared) -> FittedPackage | None:
+    """None: they do not fit."""
+    left = shared.budget
+    for entry in entries:
+        entry.level = entry.at("full", left) if entry.governed.text else _reference(entry, left)
+        if entry.level is None:
+            return None
+        left -= entry.level.tokens
+    rendered = _rendered(entries, shared)
+    return rendered if rendered.tokens <= shared.budget else None
+
+
+def _reference(entry: _Entry, room: int) -> Level | None:
+    tokens = entry._shared.counter.count(f"\n\n{_headed(entry, 99)}") + 1
+    return Level("reference", "", tokens) if tokens <= room else None
+
+
 def _first(entry: _Entry, left: int, share: int) -> Level | None:
     """What a source gets before those after it: all of it where that is little, or where it is pinned and has its
     share; else its passages, else a summary."""
     if not entry.governed.text:
-        tokens = entry._shared.counter.count(f"\n\n{_headed(entry, 99)}") + 1
-        return Level("reference", "", tokens) if tokens <= left else None
+        return _reference(entry, left)
     if left < _LEAST:
         return None
     is_pinned = entry.governed.ranked.candidate.pinned
