@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import CtxError, NothingFoundError, PackageRequestError
 from research.governance.access import Principal
-from research.observe.trace import traced
+from research.observe.trace import current_trace, traced
 from research.packages.beside import Beside
 from research.packages.builder import Built, Ids, PackageBuilder, new_id
 from research.packages.cache import Cached, PackageCache
@@ -70,6 +70,7 @@ class Packages:
         before gives that package again."""
         request = read_request(given)
         with traced(request.trace_id or "") as trace, _telling(trace), self._timed("package"):
+            self._note_trace(trace)
             key = (principal.tenant, principal.name, request.id or "", request.canonical())
             return self._once(key, lambda: self._first(request, principal, trace))
 
@@ -286,6 +287,11 @@ class Packages:
             with self._turn:
                 del self._flights[key]
         return flight.result()
+
+    def _note_trace(self, trace: str) -> None:
+        """A name that no trace of OpenTelemetry can have is told in the span, so that one leads to the other."""
+        if self._index.recorder is not None and trace != current_trace():
+            self._index.recorder.event("package", trace_id=trace)
 
     def _timed(self, stage: str) -> AbstractContextManager[None]:
         return self._index.recorder.time(stage) if self._index.recorder else nullcontext()

@@ -113,7 +113,7 @@ def test_refs_that_forge_others_find_nothing(index: Index) -> None:
     package = index.build_package(asked(pinned=forged))
     assert not any(source.pinned for source in package.sources)
     assert {each.reason for each in package.pinned_out} == {"unknown"}
-    assert "mat" not in package.content, "that is Eva's alone"
+    assert "under the mat" not in package.content, "that is Eva's alone"
 
 
 def test_memories_are_those_of_whoever_asks(governed: Any) -> None:
@@ -169,9 +169,7 @@ def test_metadata_brings_what_its_filters_name_exactly(index: Index) -> None:
 def test_the_graph_brings_what_is_near_and_its_projection_is_kept(index: Index) -> None:
     from research.store.catalog.projections import projection
 
-    commit = next(
-        source.ref for source in index.build_package(asked()).sources if source.kind == "commit"
-    )
+    commit = next(source.ref for source in index.build_package(asked()).sources if source.kind == "commit")
     package = index.build_package(
         {"intent": "zebra", "pinned": [commit], "retrieval": {"sources": ["graph"], "limits": {"hops": 3}}}
     )
