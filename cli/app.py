@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from cli.convert import convert_lightly
 from cli.options import (
+    ACTING,
     Common,
     DebugOption,
     IndexOption,
@@ -190,7 +191,8 @@ def load_command(name: str) -> Any:
     for parameter in loaded.params:
         if parameter.param_type_name == "argument":
             _name_plainly(parameter)
-    loaded.params += _everywhere(getattr(module, "WITHOUT", ()))
+    left_out = {*getattr(module, "WITHOUT", ()), *(() if name in ACTING else ("acting",))}
+    loaded.params += _everywhere(left_out)
     convert_lightly(loaded, module.command, everywhere)
     return loaded
 

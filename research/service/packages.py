@@ -59,7 +59,7 @@ def packages_router(service: Service) -> APIRouter:
 def caller_of(request: Request) -> Principal:
     """Who asks: by the token, or whoever runs the server."""
     caller = request.state.caller
-    return Principal(caller.principal, caller.tenant, caller.owner)
+    return Principal(caller.name, caller.tenant, caller.owner)
 
 
 def _answer(package: ContextPackage) -> Response:
