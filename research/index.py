@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from research.experiences.records import Removed as RemovedExperiences
     from research.experiences.values import Values
     from research.filters import Filters
+    from research.governance.access import Action, MemoryAccessDecision, Principal
+    from research.governance.labels import Labels
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
     from research.records import DocumentInfo
@@ -881,6 +883,29 @@ class Index:
         with self.catalog.snapshot() as reader:
             return len(numbers_without_vectors(reader, source.kind, self._own_encoder(reader).name))
 
+    def labels(self) -> Labels:
+        """What things are to a policy: classification, status, module, project; given, taken away, listed, proposed."""
+        from research.governance.labels import Labels
+
+        return Labels(
+            lambda: self.catalog,
+            exists=lambda: self.exists,
+            create=self._create_catalog,
+            relative_to=self._relative_to,
+        )
+
+    def try_policy(
+        self, principal: Principal, refs: Sequence[str], *, action: Action = "read", policy: str = ""
+    ) -> MemoryAccessDecision:
+        """What the policy decides about these, for anybody. Nothing is given out or recorded. `policy` is a file or
+        folder in place of that of the settings."""
+        from research.governance.gate import Gate
+        from research.governance.policy import MemoryAccessPolicy
+
+        found = MemoryAccessPolicy(policy or self.settings.policy, index=self.paths.root)
+        with self.catalog.snapshot() as reader:
+            return Gate(principal, found, self.settings).decide(reader, refs, action=action)
+
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
@@ -908,7 +933,13 @@ class Index:
         from research.store.upkeep.checks import check_index
 
         own = check_index(self.paths, self.settings.named_encoders, self.settings.request_timeout)
-        return [*check_installation(), *own, *check_models(self.settings, own)]
+        return [*check_installation(), *own, *check_models(self.settings, own), *self._check_policy()]
+
+    def _check_policy(self) -> list[Check]:
+        from research.governance.policy_check import check_policy
+
+        with self.catalog.snapshot() if self.exists else nullcontext() as reader:
+            return check_policy(self.settings, reader, self.paths.root)
 
     def repair(self) -> list[Check]:
         """Mend what can be mended: what was wrong, and whether it is well now. Empty: nothing was."""
