@@ -18,9 +18,9 @@ DETAILS = """
 LEVEL is Public, Internal, Confidential or Restricted; what that means, a policy says (ctx policy). TARGET is a document
 (name, path, pattern, title or id), a ref (page:ID#7, code:PATH, commit:SHA, memory:ID), path:PATTERN or tag:TAG. A
 pattern that begins with / is that of a whole path, any other may begin at any folder; `*` stands for anything, and what
-lies below a folder is meant, too, also files that come later. Where several apply, the strictest holds. With TARGET alone it
-tells what holds, without it what is classified. --proposals looks at all pages for marks such as "Confidential"; they
-hold once they are accepted. In a pipe the fields of a line are separated by tabs.
+lies below a folder is meant, too, also files that come later. Where several apply, the strictest holds. With TARGET
+alone it tells what holds, without it what is classified. --proposals looks at all pages for marks such as
+"Confidential"; they hold once they are accepted. In a pipe the fields of a line are separated by tabs.
 """
 
 EPILOG = """

@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from cli.options import Common
-    from research.governance.labels import Labels
-    from research.store.catalog.labels import Label
+    from research.governance.labels import Label, Labels
 
 
 def list_labels(schema: str, labels: Labels, given: Common, names: Collection[str]) -> None:

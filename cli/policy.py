@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from cli.options import Common
     from research.governance.access import MemoryAccessDecision
+    from research.governance.policy import Loaded
 
 DETAILS = """
 Policies are written in Cedar (www.cedarpolicy.com). They are policy.cedar and policies/*.cedar beside your config.toml,
@@ -82,11 +83,13 @@ def _check(files: Sequence[str], given: Common) -> None:
     if len(files) > 1:
         raise UsageError("check takes one file or folder", hint="ctx policy check FILE")
     index = index_for(given)
+    loaded: Loaded | None
+    notes: list[str] = []
     with index.catalog.snapshot() if index.exists else nullcontext() as reader:
         if files:
             loaded, notes = check_file(files[0], reader, index.root)
         else:
-            loaded, notes = read_policies(index.settings.policy, reader, index.root), []
+            loaded = read_policies(index.settings.policy, reader, index.root)
     names = loaded.names if loaded is not None else ()
     if given.as_json:
         paths = [str(path) for path in loaded.paths] if loaded is not None else []

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from research.store.catalog.catalog import Catalog
     from research.store.catalog.reader import Reader
 
+__all__ = ["Facts", "Label", "LabelRules", "Labels", "facts_of", "path_matcher", "strictest"]
+
 _LONGEST_PATTERN = 4000
 
 
