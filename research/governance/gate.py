@@ -46,6 +46,7 @@ _IDENTITY = frozenset({"doc_id", "file_id", "sha", "extension", "timestamp", "la
 _NAMES = frozenset({"filename", "source_path", "file_path"})
 _PICTURES = frozenset({"image_path", "thumb_path"})
 _TITLES_ARE_TEXT = frozenset({"commit", "experience", "value"})  # a reference of these has no title
+_SECONDS = 15.0  # for the texts of one set; a model of names takes some of them to load
 _WORST: dict[Effect, int] = {"allow": 0, "redact": 1, "deny": 2}
 
 
@@ -191,7 +192,7 @@ class Gate:
         if self._redactor is None:
             from research.governance.fail_closed import SafeRedactor
 
-            self._redactor = SafeRedactor(self._given or self._own_redactor, recorder=self._recorder)
+            self._redactor = SafeRedactor(self._given or self._own_redactor, seconds=_SECONDS, recorder=self._recorder)
         return self._redactor
 
     def _own_redactor(self) -> RedactorProtocol:

@@ -189,7 +189,7 @@ def load_policies(texts: Sequence[PolicyText]) -> Loaded:
         except ValueError as error:
             raise PolicyError(f"{each.path} does not parse: {_line(error)}", hint=_CHECK) from None
         if not checked.validation_passed:
-            raise PolicyError(f"{each.path}: {_line(checked.errors[0].error)}", hint=_CHECK)
+            raise _invalid(each, checked.errors[0])
         if parsed.get("templates"):
             raise PolicyError(
                 f"{each.path} has a policy with ?principal or ?resource, which decides nothing", hint=_CHECK
@@ -206,6 +206,14 @@ def load_policies(texts: Sequence[PolicyText]) -> Loaded:
         raise PolicyError(f"the policies cannot be used together: {_line(error)}", hint=_CHECK) from None
     told = json.dumps([(str(each.path), each.text) for each in texts])
     return Loaded(f"cedar-{_digest(told)}", tuple(each.path for each in texts), tuple(named), engine)
+
+
+def _invalid(text: PolicyText, error: Any) -> PolicyError:
+    """Cedar counts policies from 0 and calls them policy0, wherever they stand."""
+    number = str(error.policy_id).removeprefix("policy")
+    which = f", policy {int(number) + 1}" if number.isdecimal() else " does not parse"
+    why = _line(error.error).removeprefix(f"for policy `{error.policy_id}`, ").removeprefix("Policy parse error: ")
+    return PolicyError(f"{text.path}{which}: {why}", hint=_CHECK)
 
 
 _CHECK = "see: ctx policy check"
