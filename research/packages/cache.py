@@ -125,7 +125,9 @@ class CatalogCache:
             package=b"" if elsewhere else cached.package,
         )
         try:
-            with self._catalog().short_write(wait=_PUT_SECONDS) as connection:
+            with self._catalog().short_write(wait=_PUT_SECONDS, erase=True) as connection:
+                # Whoever keeps one takes away what is over: nobody else may come by to do it.
+                rows.remove_cached(connection, rows.expired_ids(connection, row.put_at))
                 rows.put_cached(connection, row)
         except CtxError as error:  # somebody writes for long, or the disk is full: the package itself is fine
             from research.observe.log import log_failure
