@@ -55,7 +55,7 @@ def budget_notes(context: ResearchContext, shown: Callable[[str], str] = one_lin
         which = f"source {cut[0]} is" if len(cut) == 1 else f"sources {', '.join(cut[:-1])} and {cut[-1]} are"
         notes.append(f"truncated: {which} shown in part")
     if context.dropped:
-        names = ", ".join(f"{shown(d.filename)}:{d.page}" for d in context.dropped[:_NAMED])
+        names = ", ".join(_place(shown(d.filename), d.page) for d in context.dropped[:_NAMED])
         more = f" and {len(context.dropped) - _NAMED} more" if len(context.dropped) > _NAMED else ""
         notes.append(f"truncated: left out: {names}{more}")
     if notes:
@@ -63,12 +63,16 @@ def budget_notes(context: ResearchContext, shown: Callable[[str], str] = one_lin
     return notes
 
 
+def _place(name: str, page: int) -> str:
+    return f"{name}:{page}" if page else name  # what is no page has none
+
+
 def suspicions(context: ResearchContext, shown: Callable[[str], str] = one_line) -> list[str]:
     """One note for all of them: which they are, and what was seen."""
     seen = {number: source for number, source in context.get_citation_map().items() if source.suspicious}
     if not seen:
         return []
-    names = [f"{number} ({shown(source.filename)}:{source.page})" for number, source in seen.items()]
+    names = [f"{number} ({_place(shown(source.filename), source.page)})" for number, source in seen.items()]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     signs = dict.fromkeys(sign for source in seen.values() for sign in source.suspicious)
     which = f"{'source' if len(names) == 1 else 'sources'} {', '.join(names[:_NAMED])}{more}"

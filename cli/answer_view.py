@@ -75,13 +75,13 @@ def answer_lines(context: ResearchContext, screen: Screen, mark: Marker, notes: 
 
 
 def source_line(number: str, source: SourceDocument, screen: Screen) -> Text:
-    """`[2] crisis.pdf p. 3 (iv) · Causes > Banks`, on one line."""
+    """`[2] crisis.pdf p. 3 (iv) · Causes > Banks`, on one line; what is no page by its name and what it is."""
     return page_line(
         screen,
         number,
         source.filename,
-        page_name(source.page, source.page_label),
-        section=best_section(source),
+        page_name(source.page, source.page_label) if source.page else "",
+        section=best_section(source) if source.page else source.kind,
         uri=source.link,
         suspicious=bool(source.suspicious),
     )
@@ -109,7 +109,7 @@ def page_line(
     middle, then the section goes, then more of the name."""
     if cells(page) > max(_LEAST_LABEL, screen.width // 3):
         page = page.partition(" ")[0]  # without the printed label
-    page, section = f" p. {page}", phrase(section)
+    page, section = f" p. {page}" if page else "", phrase(section)
     fixed = cells(f"{number} {page}{score}") + 2 * suspicious
     room = max(1, screen.width - fixed)
     wanted = min(_LEAST_SECTION, cells(section.rpartition(" > ")[2])) + len(BETWEEN)
@@ -131,6 +131,8 @@ def is_unanswered(context: ResearchContext) -> bool:
 
 def nothing_answers(context: ResearchContext) -> str:
     pages = f"{context.coverage.pages:,} pages were" if context.coverage.pages != 1 else "1 page was"
+    if context.types:
+        pages = f"{', '.join(context.types)} were"
     nearest = ", and these are the nearest" if context.sources else ""
     return f"Nothing seems to answer this: {pages} searched{nearest}."
 

@@ -41,8 +41,10 @@ COMMANDS = {
     "search": "Rank pages for a question, with snippets.",
     "context": "Gather what code, history, memories and documents say.",
     "premortem": "Tell what went wrong before in a domain.",
+    "package": "Build governed context packages for an agent's tasks.",
     "eval": "Measure the search on questions with known pages.",
     "outline": "Print a document's table of contents.",
+    "graph": "Show what refers to what: pages, documents, code, commits.",
     "show": "Print pages of a document.",
     "open": "Open a cited page in your PDF viewer.",
     "serve": "Open the index to programs, agents and browsers of this machine.",
@@ -92,6 +94,9 @@ MEANT = {
     "view": ("show",),
     "page": ("show",),
     "toc": ("outline",),
+    "edges": ("graph",),
+    "links": ("graph",),
+    "neighbours": ("graph",),
     "contents": ("outline",),
     "headings": ("outline",),
     "ls": ("list",),
@@ -122,6 +127,7 @@ MEANT = {
     "lesson": ("experience",),
     "assemble": ("context",),
     "warnings": ("premortem",),
+    "packages": ("package",),
 }
 
 HELP = "Ask a folder of documents a question and get the right pages back: cited, numbered, within a token budget."

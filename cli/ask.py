@@ -77,6 +77,10 @@ With a model of your own (--answer, or `model` in your config) it also writes an
 each sentence beside what it cites: ✓ carried, ? doubtful, ✗ not found there or uncited. The model gets the question and
 the sources, nothing else (--show-prompt); its key is CTX_MODEL_KEY's. If it fails, the quotes are shown all the same.
 
+With --types other sources are cited beside documents, or instead of them: code, commits, memories, experiences, values;
+whatever fits best, each under a number and a header of its kind. Quotes are of pages alone, and --doc and the like
+restrict documents alone.
+
 With --session the question is kept in the index, and may lean on those before it in the session ("what are its
 limitations?"): it is then searched with their words, and says so. ctx chat asks one after the other; ctx sessions lists
 and removes them.
@@ -91,6 +95,7 @@ Examples:
   ctx ask "What is the method?" --doc RAPTOR --pages 3-5,8
   ctx ask "Which deductions apply?" --tag tax --tag 2025
   ctx ask "How is the index locked?" --html answer.html
+  ctx ask "Why are uploads retried?" --types documents,code,commits,memories
   ctx ask "Is asbestos mentioned?" --min-confidence medium --quiet && echo yes
   ctx ask "Wer haftet?" | llm "Answer from these sources, with citations"
   ctx ask "What is new?" --json | jq -r '.sources[] | "\\(.filename):\\(.page)"'
@@ -107,6 +112,14 @@ HtmlOption = Annotated[
 SessionOption = Annotated[
     str | None,
     typer.Option("--session", metavar="NAME", help="Go on with this conversation: “and in 2024?” is understood."),
+]
+TypesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--types",
+        metavar="A,B",
+        help="Which sources: documents, code, commits, memories, experiences, values. Default: documents.",
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="With --html: replace FILE if it exists.")]
 
@@ -144,10 +157,11 @@ def command(
     show_prompt: ShowPromptOption = False,
     image: ImageOption = False,
     session: SessionOption = None,
+    types: TypesOption = None,
 ) -> int:
     from cli.last_answer import remember
     from cli.nothing_found import end, nearest, nothing_found
-    from cli.options import check_legs, opened, read_question, tell
+    from cli.options import check_legs, make_ready, opened, read_question
     from cli.output import on_terminal, write_document
 
     given = common(ctx)
@@ -159,6 +173,7 @@ def command(
         raise UsageError("--session and --batch exclude each other", hint="leave one of them out")
     asked = read_question(question or (), quiet=given.quiet) if batch is None else _no_question(question)
     filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
+    named = None if types is None else [each.strip() for each in types.split(",") if each.strip()]
     settings = settings_for(
         given,
         max_tokens=max_tokens,
@@ -176,9 +191,9 @@ def command(
         if batch is not None and shape is not None:
             from cli.batch import answer_batch
 
-            extra = {"num_results": num_results, "extent": _extent(passages, full)}
+            extra = {"num_results": num_results, "extent": _extent(passages, full), "types": named}
             return answer_batch(found, batch, given, shape=shape, options=extra, filters=filters)
-        tell(found.prepare(), given)
+        make_ready(found, given, named)
         context = found.ask(
             asked,
             num_results=num_results,
@@ -186,9 +201,12 @@ def command(
             extent=_extent(passages, full),
             highlights=given.as_json or html is not None,
             session=session,
+            types=named,
         )
-        nothing = nothing_found(found, context.confidence, nearest(context), filtered=bool(filters))
-        check_legs(context.coverage)
+        best = nearest(context)
+        nothing = nothing_found(found, context.confidence, best, filtered=bool(filters), types=named is not None)
+        if best is None or named is None:  # else another source has answered
+            check_legs(context.coverage)
         if show_prompt:
             from cli.written_answer import show_prompt as print_prompt
 

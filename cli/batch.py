@@ -51,19 +51,20 @@ def answer_batch(
 ) -> int:
     """Answer the questions of a file. What a line says wins over `options` and `filters`, which are for all of them."""
     from cli.filters import filters_from
-    from cli.options import check_legs, tell
+    from cli.options import check_legs, make_ready
 
     def answer(line: Line) -> ResearchContext:
         restricted = filters_from({**filters, **line.filters})
         context = index.ask(line.question, filters=restricted, highlights=True, **{**options, **line.options})
-        check_legs(context.coverage)
+        if options.get("types") is None or not (context.sources or context.dropped):
+            check_legs(context.coverage)
         return context
 
     def render(context: ResearchContext) -> dict[str, Any]:
         return shape.of({"schema": "ctx.ask/2", **context.to_dict(), "answer": None})
 
     filters_from(filters)  # what is wrong for all lines is no matter of one
-    tell(index.prepare(), given)
+    make_ready(index, given, options.get("types"))
     lines = read_lines(open_lines(name, quiet=given.quiet))
     return answer_all(lines, answer, render, quiet=given.quiet)
 

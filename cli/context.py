@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.context_view import BudgetOption, LimitOption, SoftOption, show
 from cli.options import QuestionArgument, ScoreOption, common, settings_for
-
-if TYPE_CHECKING:
-    from cli.options import Common
-    from research.index import Index
 
 DETAILS = """
 Each type of source gets a section and a share of the token budget (experiences and documents 3, code and commits 2,
@@ -56,28 +52,15 @@ def command(
     ] = True,
     soft: SoftOption = False,
 ) -> int:
-    from cli.options import opened, read_question
+    from cli.options import make_ready, opened, read_question
     from research.sources.records import CONTEXT_TYPES
 
     given = common(ctx)
     wanted = CONTEXT_TYPES if types is None else [each.strip() for each in types.split(",") if each.strip()]
     asked = read_question(question, quiet=given.quiet)
     with opened(settings_for(given, min_score=min_score)) as index:
-        if "documents" in wanted:
-            _prepare(index, given)
+        make_ready(index, given, wanted)
         found = index.context(
             asked, wanted, limit=limit, max_tokens=max_tokens, soft=soft, same_file=same_file, min_score=min_score
         )
     return show("context", {"query": asked, "types": list(wanted)}, found, given)
-
-
-def _prepare(index: Index, given: Common) -> None:
-    """Documents are brought up to date before they are asked; without any, the others answer."""
-    from contextlib import suppress
-
-    from cli.options import tell
-    from research.errors import NothingFoundError
-
-    if index.exists:
-        with suppress(NothingFoundError):
-            tell(index.prepare(), given)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 # A page's own text has no such line: the renderer disarms it.
 _CITATION = re.compile(r"^\[Document \d+: .*, Page \d+\]$", re.MULTILINE)
+_MIXED = re.compile(
+    r"^\[(?:Document \d+: .*, Page \d+|(?:Code|Commit|Memory|Experience|Value) \d+: .*)\]$", re.MULTILINE
+)
 _QUESTION = 500  # cells: a pasted page as a question need not be shown again in full
 _QUOTES = 30  # lines
 _LEAST_COLUMN = 9  # cells: in narrower columns a table is harder to read than its rows one by one
@@ -32,14 +35,14 @@ def full_rendering(
     yield plain(shorten_end(phrase(context.query), _QUESTION), "bold")
     yield from said(context, screen, _QUOTES, mark)
     yield plain("")
-    yield from context_rendering(context.formatted_text, screen.width, mark)
+    yield from context_rendering(context.formatted_text, screen.width, mark, mixed=bool(context.types))
     yield from footer(context, screen.width)
     yield from note_lines(notes, screen.width)
 
 
-def context_rendering(formatted: str, width: int, mark: Marker) -> Iterator[RenderableType]:
-    """The pages of a context, each under its citation header."""
-    headers = list(_CITATION.finditer(formatted))
+def context_rendering(formatted: str, width: int, mark: Marker, *, mixed: bool = False) -> Iterator[RenderableType]:
+    """The pages of a context, each under its citation header; `mixed`: also what is no page."""
+    headers = list((_MIXED if mixed else _CITATION).finditer(formatted))
     ends = [*(header.start() for header in headers[1:]), len(formatted)]
     for header, end in zip(headers, ends, strict=False):  # without headers there is no page
         yield plain(phrase(header.group()), "bold cyan")

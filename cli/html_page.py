@@ -114,6 +114,8 @@ def _lines(context: ResearchContext, mark: Marker, notes: Sequence[str]) -> Iter
 
 def _facts(context: ResearchContext) -> str:
     pages = f"{len(context.sources)} of {context.coverage.pages:,} pages"
+    if context.types:
+        pages = f"{len(context.sources)} sources"
     known = context.confidence
     level = f'<span class="level {escape(known.level)}">{_LEVELS.get(known.level, "")}</span>' if known else ""
     return f'<p class="facts">{level}<span>{pages}</span><span>{context.total_tokens:,} tokens</span></p>'
@@ -134,11 +136,11 @@ def _quotes(context: ResearchContext, mark: Marker) -> Iterator[str]:
 
 def _source(number: int, source: SourceDocument, mark: Marker) -> Iterator[str]:
     name = html_text(one_line(source.filename))
-    page = html_text(page_name(source.page, source.page_label))
+    page = html_text(f"page {page_name(source.page, source.page_label)}" if source.page else source.kind)
     title = f'<a href="{escape(source.link)}">{name}</a>' if _is_file(source.link) else name
     passages = [passage for passage in source.passages if passage.text][:_PASSAGES]
     section = best_section(source)
-    yield f'<article id="s{number}"><h2><b>[{number}]</b> {title} <span>page {page}</span></h2>'
+    yield f'<article id="s{number}"><h2><b>[{number}]</b> {title} <span>{page}</span></h2>'
     if section:
         yield f'<p class="section" dir="auto">{html_text(phrase(section))}</p>'
     if source.suspicious:
@@ -150,9 +152,9 @@ def _source(number: int, source: SourceDocument, mark: Marker) -> Iterator[str]:
         beginning = source.markdown_content[:_BEGINNING]
         more = "…" if len(source.markdown_content) > _BEGINNING else ""
         yield f'<div class="passage" dir="auto">{html_blocks(beginning, mark)}{more}</div>'
-    whole = html_blocks(source.markdown_content, mark)
-    yield f'<details><summary>The text of this page</summary><div dir="auto">{whole}</div></details></div>'
-    yield _figure(source, f"page {page} of {name}")
+    whole, what = html_blocks(source.markdown_content, mark), "page" if source.page else "source"
+    yield f'<details><summary>The text of this {what}</summary><div dir="auto">{whole}</div></details></div>'
+    yield _figure(source, f"{page} of {name}")
     yield "</div></article>"
 
 

@@ -47,7 +47,7 @@ def remembered(index: Path) -> list[Ref]:
         pages = [Ref.parse(ref) for ref in refs]
     except ValueError:
         return []
-    return pages if all(page.kind == "page" and page.part.isdecimal() for page in pages) else []
+    return pages if all(page.kind != "page" or page.part.isdecimal() for page in pages) else []
 
 
 def _file(index: Path) -> Path:

@@ -22,10 +22,10 @@ def nearest(context: ResearchContext) -> SourceDocument | DroppedSource | None:
 
 
 def nothing_found(
-    index: Index, confidence: Confidence | None, best: Found | None, *, filtered: bool
+    index: Index, confidence: Confidence | None, best: Found | None, *, filtered: bool, types: bool = False
 ) -> NothingFoundError | None:
     """Why there is no answer; None if there may be one. `best` is the first of the pages that were found and wanted,
-    `filtered` whether the question was asked of some documents or pages only."""
+    `filtered` whether the question was asked of some documents or pages only, `types` whether of named sources."""
     if confidence is None or confidence.value == 0:  # not a page was found
         return None if best else NothingFoundError(_NOTHING, hint="try other words, --mode hybrid, or see: ctx list")
     if best is None:
@@ -34,8 +34,8 @@ def nothing_found(
         return None
     from research.visible_text import one_line
 
-    where = "what the filters leave" if filtered else _all_of(index)
-    page = f"{one_line(best.filename)} p. {best.page} (score {best.relevance_score:.2f})"
+    where = "what was asked" if types else "what the filters leave" if filtered else _all_of(index)
+    page = f"{one_line(best.filename)}{f' p. {best.page}' * bool(best.page)} (score {best.relevance_score:.2f})"
     hint = f"{_OTHER_WORDS}; or ask without the filters" if filtered else _OTHER_WORDS
     return NothingFoundError(f"nothing in {where} seems to answer this; nearest: {page}", hint=hint)
 

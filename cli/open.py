@@ -123,6 +123,10 @@ def _cited(index: Index, number: str) -> PageView:
             hint=f"its sources are 1 to {len(refs)}; for a document of that name: ctx open DOC PAGE",
         )
     ref = refs[int(number) - 1]
+    if ref.kind != "page":
+        raise UsageError(
+            f"source {number} of the last answer is no page: {ref}", hint="ctx open opens pages of documents"
+        )
     try:
         return index.page(ref.key, int(ref.part))
     except NothingFoundError as error:

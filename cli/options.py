@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.output import say
-from research.errors import CtxError, UsageError
+from research.errors import CtxError, NothingFoundError, UsageError
 from research.folders import index_folder
 from research.settings import Mode, Settings, load_settings, misspelt_variables
 
@@ -213,6 +213,16 @@ def tell(published: bool, given: Common) -> None:
         say("ctx: the collections were behind and have been brought up to date")
 
 
+def make_ready(index: Index, given: Common, types: Sequence[str] | None = None) -> None:
+    """Bring documents up to date before they are asked. Where sources are named, an index without documents is no
+    error: the others answer."""
+    if types is None:
+        tell(index.prepare(), given)
+    elif "documents" in types and index.exists:
+        with suppress(NothingFoundError):
+            tell(index.prepare(), given)
+
+
 def check_legs(coverage: Coverage) -> None:
     """Raise if no leg could search at all: that is a failure, not an empty answer."""
     if coverage.legs and all(leg.status == "failed" for leg in coverage.legs):
@@ -232,6 +242,11 @@ def notes_on(coverage: Coverage) -> list[str]:
         for reason, names in failed.items()
     ]
     notes += coverage.notes
+    for source in coverage.sources:
+        if source.status == "down" and len(coverage.sources) > 1:
+            notes.append(f"{source.name} could not be asked ({source.reason}); the others answer")
+        elif source.status == "degraded" and source.name != "documents":
+            notes.append(source.reason)
     if coverage.pages_without_vectors:
         notes.append(
             f"{coverage.pages_without_vectors} of {coverage.pages} pages are searched by their words only, until"

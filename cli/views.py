@@ -68,8 +68,9 @@ def explain_lines(pages: Iterable[Scored]) -> Iterator[str]:
     for found in pages:
         for name, leg in found.legs.items():
             rank = "-" if leg.rank is None else str(leg.rank)
+            place = f"{one_line(found.filename)}:{found.page}" if found.page else one_line(found.filename)
             yield (
-                f"[{found.number}] {one_line(found.filename)}:{found.page} score {found.score:.3f}"
+                f"[{found.number}] {place} score {found.score:.3f}"
                 f" {name} rank {rank} score {leg.score:.3f} {_parts(leg)}".rstrip()
             )
 

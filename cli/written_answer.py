@@ -134,7 +134,8 @@ def write_sources(context: ResearchContext, answer: CheckedAnswer) -> None:
     if context.sources:
         write("Sources:\n")
     for number, source in context.get_citation_map().items():
-        write(f"[{number}] {one_line(source.filename)}, page {source.page}\n")
+        page = f", page {source.page}" if source.page else ""
+        write(f"[{number}] {one_line(source.filename)}{page}\n")
 
 
 def tell_trouble(answer: CheckedAnswer, *, quiet: bool) -> None:

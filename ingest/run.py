@@ -23,6 +23,7 @@ from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, Sil
 from ingest.scan import Scanned, no_files, scan, to_utf8
 from ingest.stages.base import Stage, Work
 from ingest.stages.embed import EmbedStage
+from ingest.stages.graph import GraphStage
 from ingest.stages.items import ItemsStage
 from ingest.stages.ocr import OcrStage
 from ingest.stages.publish import PublishStage
@@ -119,7 +120,7 @@ def _later_stages(work: Work) -> Sequence[Stage]:
     found while a visual model works, which may take hours."""
     publish = PublishStage()
     before_model = (publish,) if is_by_model(work) else ()
-    return (OcrStage(), *_TEXT, ItemsStage(), *before_model, VisualStage(), publish)
+    return (OcrStage(), *_TEXT, ItemsStage(), GraphStage(), *before_model, VisualStage(), publish)
 
 
 def _run(work: Work, stages: Sequence[Stage]) -> None:

@@ -3,6 +3,7 @@
     CtxError                 1  something failed
     ├── UsageError           2  the call itself is wrong
     │   ├── TurnTooLongError 2  a turn's own words are more than its budget
+    │   ├── PackageRequestError 2  a context package cannot be asked for like this
     │   └── ContextAssemblyError 2  context of several sources cannot be assembled as it is asked for
     │       └── InvalidContextTypeError 2  a type of context that there is not
     ├── NothingFoundError    3  nothing to show: an empty index, no match, no such document
@@ -61,6 +62,7 @@ class CtxError(Exception):
     """Base of all errors with a message for the user. `hint` is the next command to type."""
 
     exit_code = 1
+    trace_id = ""  # of the work in which it was raised, where that has one
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -79,6 +81,10 @@ class TurnTooLongError(UsageError):
         super().__init__(message, hint=hint)
         self.needed = needed
         self.limit = limit
+
+
+class PackageRequestError(UsageError):
+    """A request for a context package that is none: an unknown field, a budget that cannot be, too many refs."""
 
 
 class ContextAssemblyError(UsageError):

@@ -72,17 +72,26 @@ if TYPE_CHECKING:
     from research.governance.access import Principal
     from research.governance.audit import Audit
     from research.governance.ways_out import WaysOut
+    from research.graph.neighbourhood import Neighbourhood
+    from research.graph.shown import ShownGraph
+    from research.graph.update import GraphUpdate
     from research.memories import Forgotten, Memory, NewMemory, Recall
     from research.observe.recorder import Recorder
+    from research.packages.package import ContextPackage
+    from research.packages.packages import Packages
+    from research.packages.request import ContextBuildRequest
     from research.records import CodeTree, DocumentInfo, RepositoryInfo
     from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
     from research.search.items import FoundItems
     from research.search.legs import SearchOutcome
     from research.sessions import AskedTurn, RemovedSession, Session
     from research.sources.assembler import ContextAssembler, Options
+    from research.sources.base import Source
     from research.sources.documents import DocumentsSource
     from research.sources.items import ItemsSource
-    from research.sources.records import FormattedContext
+    from research.sources.memories import MemoriesSource
+    from research.sources.mix import Mix
+    from research.sources.records import CodeResult, FormattedContext, Results
     from research.store.catalog.reader import Reader
     from research.store.client import ChromaClient
     from research.store.vectors.index import VectorIndex
@@ -234,6 +243,7 @@ class Index:
         session: str | None = None,
         tenant: str = "",
         before: Sequence[str] = (),
+        types: Sequence[str] | None = None,
     ) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
 
@@ -245,6 +255,10 @@ class Index:
 
         With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
         next one. `before` are the questions of a conversation that is kept elsewhere, oldest first.
+
+        `types` names the sources: documents, code, commits, memories (of the tenant), experiences, values. Without it
+        documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
+        Restrictions to documents restrict nothing else, and quotes are of pages alone.
         """
         from research.answer.confidence import confidence_of
         from research.answer.quotes import quotes_from
@@ -253,6 +267,7 @@ class Index:
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
+        mix = None if types is None else self._mix(types)
         follows, tenant, ways = "", self._tenant(tenant), self.ways_out(tenant)
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
@@ -260,28 +275,33 @@ class Index:
                 if session is not None or before:
                     asked, follows = self._sessions().next_question(reader, asked, session, tenant, before)
                 asked = self.sending(reader, asked, ways)
+                wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
+                passages = partial(self.with_passages, reader, ways, look=highlights)
                 context = build(
                     reader,
-                    asked,
-                    [self.source if ways is None else ways.source(self.source, "ask")],
+                    asked if mix is None else replace(asked, tenant=tenant),
+                    wanted if ways is None else [ways.source(source, "ask") for source in wanted],
                     limit=max(self.settings.num_results, sources) if num_results is None else num_results,
                     budget=budget,
-                    renderer=CitedPages(),
+                    renderer=CitedPages() if mix is None else mix.renderer,
                     counter=counter or self._rooms.counter(),
                     recorder=self.recorder,
-                    passages=partial(self.with_passages, reader, ways, look=highlights),
-                    judge=confidence_of,
+                    stages=() if mix is None else mix.stages,
+                    passages=passages if mix is None else mix.passages(passages),
+                    judge=confidence_of if mix is None else mix.judge,
                     least=self._least(min_score, min_confidence),
                     extent=extent,
                 )
             with self._timed("render"):
-                rendered = research_context(context, budget.max_tokens)
+                rendered = (research_context if mix is None else mix.rendered)(context, budget.max_tokens)
             with self._timed("answer"):
                 quotes = quotes_from(context.fitted.items, context.found)
                 answered = replace(rendered, quotes=quotes, follows=follows)
                 if ways is not None:
                     searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
                     answered = replace(answered, searched=searched, rewrites=rewrites)
+            if mix is not None:
+                self._keep_vectors(context.fresh, tenant)
             return answered if session is None else self._sessions().keep(answered, asked.session, tenant)
 
     def writer(self, *, with_pictures: bool = False) -> AnswerWriter:
@@ -452,6 +472,22 @@ class Index:
             searcher, options=options, counter=counter or self._rooms.counter(), recorder=self.recorder
         )
 
+    def search_code(self, query: str, *, limit: int = 10, language: str | None = None) -> Results[CodeResult]:
+        """Functions, classes and methods that fit, by what they do and are called; of one language or of all."""
+        from research.sources.code import CodeSource
+        from research.sources.records import Results
+        from research.sources.searcher import code_result
+
+        if not self.exists:
+            return Results()
+        source = self.item_source(CodeSource)
+        with self.catalog.snapshot() as reader:
+            found = source.find(reader, query, limit, where=None if language is None else {"language": language})
+            ways = self.ways_out()
+            shown = list(found.items) if ways is None else ways.found_items(reader, source, found.items)
+        self.store_item_vectors(found)
+        return Results((code_result(each, str(source.ref(each))) for each in shown), found.notes)
+
     def rank(
         self,
         question: str,
@@ -562,7 +598,7 @@ class Index:
         """The repositories whose commits are in the index."""
         from research.sources.commits import repositories_of
 
-        if not self.exists:
+        if not self.exists or not self._is_owners:
             return []
         with self.catalog.snapshot() as reader:
             return repositories_of(reader)
@@ -571,7 +607,7 @@ class Index:
         """The folders whose source code is in the index."""
         from research.sources.code import trees_of
 
-        if not self.exists:
+        if not self.exists or not self._is_owners:
             return []
         with self.catalog.snapshot() as reader:
             return trees_of(reader)
@@ -986,6 +1022,95 @@ class Index:
         with self.catalog.snapshot() as reader:
             return len(numbers_without_vectors(reader, source.kind, self._rooms.own_encoder(reader).name))
 
+    def build_package(self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes) -> ContextPackage:
+        """A context package for a task (seed 003): ranked sources of every kind, governed, within a token budget. A
+        request is an object as `ctx package schema` has it, or its JSON. Built for whom this index acts."""
+        return self._packages().build(request, self._acting())
+
+    def package(self, package_id: str) -> ContextPackage:
+        """A package by its id: from the cache, or built anew under the policy of now. Raises NothingFoundError."""
+        return self._packages().get(package_id, self._acting())
+
+    def packages(self, *, limit: int = 100) -> list[ContextPackage]:
+        """Records of packages, the one built last first; without their text."""
+        return self._packages().listed(self._acting(), limit=limit)
+
+    def rebuild_package(self, package_id: str) -> ContextPackage:
+        """Built anew from its request, under the same id."""
+        return self._packages().rebuild(package_id, self._acting())
+
+    def package_feedback(self, package_id: str, *refs: str, useful: bool = True) -> list[str]:
+        """Tell whether sources of a package were of use, all of them if none is named."""
+        return self._packages().feedback(package_id, refs, self._acting(), useful=useful)
+
+    @property
+    def memory_source(self) -> MemoriesSource:
+        """Memories as a source."""
+        return self._rooms.memory_source()
+
+    @property
+    def counter(self) -> TokenCounter:
+        """Counts tokens as the settings say."""
+        return self._rooms.counter()
+
+    def scoped_question(
+        self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None
+    ) -> Question:
+        """A question to documents, those that names or filters leave. Raises NothingFoundError where that is none."""
+        return self._question(reader, text, None, documents or None, filters)
+
+    def neighbourhood(
+        self,
+        *refs: str,
+        hops: int = 1,
+        kinds: Sequence[str] | None = None,
+        limit: int = 200,
+        tenant: str = "",
+        seconds: float = 5.0,
+    ) -> Neighbourhood:
+        """What is near to these refs in the graph. What it lacks is brought into it first, for about so long and if
+        nobody else is writing; `complete` tells whether that was all."""
+        from research.graph.neighbourhood import neighbourhood
+
+        complete = self.graph_update(seconds=seconds).complete
+        with self.catalog.snapshot() as reader:
+            tenant, ways = self._tenant(tenant), self.ways_out(tenant)
+            found = neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+            if ways is not None:
+                found = ways.neighbours(reader, found)
+        return replace(found, complete=complete)
+
+    def graph(
+        self,
+        *things: str,
+        hops: int = 1,
+        kinds: Sequence[str] | None = None,
+        limit: int = 200,
+        tenant: str = "",
+    ) -> ShownGraph:
+        """The same with titles, for people. `things` are refs, ends of refs of code, or names of documents. Raises
+        NothingFoundError for one that is not there."""
+        from research.graph.shown import shown_graph, started_from
+
+        self.graph_update(seconds=5.0)
+        with self.catalog.snapshot() as reader:
+            refs = [started_from(reader, thing, partial(self._one, reader)) for thing in things]
+        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
+        found = self.neighbourhood(*refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+        if ways is not None and not {node.ref for node in found.nodes if node.hop == 0}:
+            raise ways.not_there(things[0])
+        with self.catalog.snapshot() as reader:
+            shown = shown_graph(reader, refs, found, tenant)
+            return shown if ways is None else ways.graph(reader, shown)
+
+    def graph_update(self, *, seconds: float | None = None) -> GraphUpdate:
+        """Bring the graph up to what is in the index, for about so long."""
+        from research.graph.update import GraphUpdate, is_behind, update_graph
+
+        if not is_behind(self.catalog):
+            return GraphUpdate()
+        return update_graph(self.catalog, seconds=seconds)
+
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
@@ -1048,6 +1173,10 @@ class Index:
 
         return restore(self.paths, file, force=force, wait=wait)
 
+    @property
+    def _is_owners(self) -> bool:
+        return self.principal is None or self.principal.owner
+
     def _tenant(self, tenant: str) -> str:
         """Whose things are meant: the owner may name anybody's, everybody else has their own."""
         return tenant if self.principal is None or self.principal.owner else self.principal.tenant
@@ -1095,6 +1224,41 @@ class Index:
     def _memory(self) -> Memories:
         """Memories, loaded with the first: no other question needs anything of them."""
         return self._rooms.memories
+
+    def _mix(self, types: Sequence[str]) -> Mix:
+        """What a question to several sources is asked with."""
+        from research.sources.mix import Mix, sources_of, types_of
+
+        wanted = types_of(types)
+        return Mix(wanted, sources_of(wanted, lambda: self.source, self._rooms.memory_source, self.item_source))
+
+    def _keep_vectors(self, made: Sequence[object], tenant: str) -> None:
+        """What a question to several sources has embedded: the next one need not."""
+        from research.search.items import EmbeddedItems, FoundItems
+        from research.sources.memories import Embedded
+
+        for each in made:
+            if isinstance(each, EmbeddedItems):
+                self.store_item_vectors(FoundItems(fresh=each))
+            elif isinstance(each, Embedded):
+                self._memory().keep_vectors(tenant, each)
+
+    def _packages(self) -> Packages:
+        """Packages, loaded with the first: no question needs anything of them. All views share them."""
+        if self._rooms.packages is None:
+            from research.packages.wiring import packages_of
+
+            whole = copy(self)
+            whole.principal = None  # what a package may hold is decided for each, by whom it is for
+            self._rooms.keep_packages(packages_of(whole))
+        assert self._rooms.packages is not None
+        return self._rooms.packages
+
+    def _acting(self) -> Principal:
+        """For whom this index acts: whoever runs it, unless it is another's view."""
+        from research.governance.access import owner_principal
+
+        return self.principal or owner_principal()
 
     def _sessions(self) -> Sessions:
         """Conversations, loaded with the first: no other question needs anything of them."""

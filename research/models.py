@@ -252,14 +252,55 @@ class SourceDocument:
     link: str = ""  # opens the file at the page
     file_id: str = ""  # the document's lasting id: it stays when the file's content, and with it doc_id, changes
 
+    @property
+    def kind(self) -> str:
+        return "page"
+
+    @property
+    def name(self) -> str:
+        """As its header has it, after the number."""
+        return f"{self.filename}, Page {self.page}"
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready copy of all fields."""
         return asdict(self)
 
+    def mixed(self) -> dict[str, Any]:
+        """What a source of any kind has, under the same names."""
+        return {"kind": self.kind, "name": self.name, "text": self.markdown_content, "score": self.relevance_score}
+
+
+@dataclass
+class SourceItem(SourceDocument):
+    """One cited thing that is no page: code, a commit, a memory, an experience, a value. `filename` is its name, as its
+    header has it, and `page` is 0."""
+
+    kind: str = ""  # the first word of its ref
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.filename
+
+    def to_dict(self) -> dict[str, Any]:
+        """What it has in common with a page, and its own facts."""
+        return {
+            "ref": self.ref,
+            "title": self.title,
+            "timestamp": self.timestamp,
+            "link": self.link,
+            "cut": self.cut,
+            "suspicious": list(self.suspicious),
+            "legs": {name: asdict(leg) for name, leg in self.legs.items()},
+            "raw_score": self.raw_score,
+            "metadata": dict(self.metadata),
+        }
+
 
 @dataclass
 class DroppedSource:
-    """A page that was found but did not fit the budget."""
+    """A page that was found but did not fit the budget; where several sources were asked, whatever it is: `page` is 0
+    if it is no page, and `filename` its name."""
 
     doc_id: str
     filename: str
@@ -336,6 +377,7 @@ class ResearchContext:
     session: str = ""  # the conversation it was asked in
     turn: int = 0  # its number there; 0: it is not kept
     follows: str = ""  # the question before it, if it leans on that
+    types: tuple[str, ...] = ()  # the sources that were asked, if they were named
 
     def get_citation_map(self) -> dict[int, SourceDocument]:
         """Citation number (1, 2, 3 …) → source."""
@@ -356,7 +398,7 @@ class ResearchContext:
             "confidence": asdict(self.confidence) if self.confidence else None,
             "quotes": [asdict(quote) for quote in self.quotes],
             "formatted_text": self.formatted_text,
-            "sources": [{"citation": number, **source.to_dict()} for number, source in self.get_citation_map().items()],
+            "sources": [self._cited(number, source) for number, source in self.get_citation_map().items()],
             "total_tokens": self.total_tokens,
             "max_tokens": self.max_tokens,
             "truncated": self.truncated,
@@ -364,7 +406,11 @@ class ResearchContext:
             "coverage": self.coverage.to_dict(),
             "timings": self.timings,
             **({"session": {"name": self.session, "turn": self.turn}} if self.session else {}),
+            **({"types": list(self.types)} if self.types else {}),
         }
+
+    def _cited(self, number: int, source: SourceDocument) -> dict[str, Any]:
+        return {"citation": number, **(source.mixed() if self.types else {}), **source.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)

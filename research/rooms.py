@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from research.governance.policy import MemoryAccessPolicy
     from research.governance.ways_out import WaysOut
     from research.observe.recorder import Recorder
+    from research.packages.packages import Packages
     from research.settings import Settings
     from research.sources.documents import DocumentsSource
     from research.sources.items import ItemsSource
@@ -53,6 +54,7 @@ class Rooms:
         self._items: dict[type[ItemsSource], ItemsSource] = {}
         self._policy: MemoryAccessPolicy | None = None
         self._audit: Audit | None = None
+        self.packages: Packages | None = None
 
     def take(self, catalog: Catalog, vectors: VectorIndex) -> None:
         """What somebody else has open, and closes."""
@@ -98,7 +100,7 @@ class Rooms:
 
             made = Memories(
                 lambda: self.catalog,
-                self._memory_source,
+                self.memory_source,
                 exists=lambda: self._paths.exists,
                 create=self.create_catalog,
             )
@@ -132,9 +134,9 @@ class Rooms:
         return self._audit
 
     def _record(self, decision: MemoryAccessDecision, purpose: str) -> None:
-        from research.observe.trace import current_trace_id
+        from research.observe.trace import current_trace
 
-        self.audit().record(decision, purpose, trace_id=current_trace_id())
+        self.audit().record(decision, purpose, trace_id=current_trace())
 
     def counter(self) -> TokenCounter:
         """One for all questions: it remembers the words it has counted."""
@@ -163,6 +165,11 @@ class Rooms:
             with write_lock(self._paths, wait=1.0), Catalog(self._paths, writable=True):
                 pass
 
+    def keep_packages(self, made: Packages) -> None:
+        """The first that are made are everybody's: who asks for the same at once gets the same."""
+        with self._opening:
+            self.packages = self.packages or made
+
     def refresh(self) -> None:
         """Let go of what was read before."""
         with self._opening:
@@ -181,7 +188,7 @@ class Rooms:
                 self._vectors.close()
                 self._vectors = self._documents = None
 
-    def _memory_source(self) -> MemoriesSource:
+    def memory_source(self) -> MemoriesSource:
         """Memories as a source, made with the first that are searched: to be told one needs none of it."""
         if self._searched_memories is None:
             from research.sources.memories import MemoriesSource

@@ -168,6 +168,15 @@ class Settings:
     experience_strategies: tuple[str, ...] = _setting((), separator=",")
     # experiences that come or go until values are looked for anew; 0: only when asked to
     values_after: int = _setting(20, maximum=1_000_000)
+    # what each part of a package's score counts: how well it fits, how near it is in the graph, how current, how sound,
+    # how often it was chosen and useful
+    weight_semantic: float = _setting(1.0)
+    weight_graph: float = _setting(0.2)
+    weight_recency: float = _setting(0.05)
+    weight_quality: float = _setting(0.1)
+    weight_reuse: float = _setting(0.1)
+    # days that requests for packages, and what was built of them, are kept
+    package_days: int = _setting(90, minimum=1, maximum=36_500)
     # how long entries of the audit are kept
     audit_days: int = _setting(90, minimum=1, maximum=36_500, users_own="it says how long it is known who saw what")
     # a file to which a line of JSON is added for each package that is asked for, built or expired, and each denial

@@ -24,6 +24,7 @@ from ingest.pool import LIMITS, Limits, Pool
 from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
 from ingest.run import HasPaths
 from ingest.scan import to_utf8
+from ingest.stages.graph import update_graph_of
 from ingest.stages.items import embed_items, encoder_for_items
 from research.encoders.base import usable_cores
 from research.encoders.registry import DEFAULT
@@ -91,6 +92,7 @@ def ingest_code(
             _read(run, found.files, known, limits, retry=retry)
             settle_gone(catalog, given, found, known, summary=run.summary, prune=prune)
             run.counts.embedded = embed_items(catalog, KIND, run.encoder, told.on_embed)
+            update_graph_of(catalog)
         except KeyboardInterrupt:
             run.summary.interrupted = True
         except OSError as error:

@@ -24,6 +24,7 @@ from ingest.commits.repository import Repository, find_repository
 from ingest.report import Observer, SilentObserver
 from ingest.run import HasPaths
 from ingest.scan import to_utf8
+from ingest.stages.graph import update_graph_of
 from research.errors import CtxError, DocumentError, unusable
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
@@ -74,6 +75,7 @@ def ingest_commits(
                     raise (type(errors[0]) if errors else CtxError)(outcome.reason, hint=outcome.hint)
                 summary.repositories.append(outcome)
             summary.embedded = embed_commits(catalog, encoder, told)
+            update_graph_of(catalog)
         except KeyboardInterrupt:
             summary.interrupted = True
         except OSError as error:

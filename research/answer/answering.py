@@ -20,7 +20,7 @@ from research.answer.written import WrittenAnswer, page_pictures, write_answer
 from research.context.render.cited import CitedPages, item_of
 from research.context.tokens import TokenCounter
 from research.errors import ModelError
-from research.models import ResearchContext
+from research.models import ResearchContext, SourceDocument
 from research.settings import Settings
 
 if TYPE_CHECKING:
@@ -130,8 +130,16 @@ def checked(answer: WrittenAnswer, context: ResearchContext, embed: Embed | None
     """An answer beside the sources that the model was given: one it did not get cannot carry what it says."""
     given = {number: source for number, source in context.get_citation_map().items() if number in answer.sources}
     texts = {number: source.markdown_content for number, source in given.items()}
-    headers = {number: CitedPages().header(item_of(source), number) for number, source in given.items()}
+    headers = {number: _header(source, number) for number, source in given.items()}
     if not answer.text.strip():
         return CheckedAnswer(answer)
     sentences = check_answer(answer.text, texts, embed, question=context.asked, headers=headers)
     return CheckedAnswer(answer, tuple(sentences))
+
+
+def _header(source: SourceDocument, number: int) -> str:
+    if source.kind == "page":
+        return CitedPages().header(item_of(source), number)
+    from research.context.render.mixed import header
+
+    return header(source.kind, source.name, number)

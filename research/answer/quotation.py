@@ -38,10 +38,11 @@ _UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\U000e0000-\U000e
 
 
 def source_block(source: SourceDocument, number: int, text: str) -> str:
-    """A source under its number; with a mark, if its page is suspicious."""
+    """A source under its number; with a mark, if its text is suspicious. What is no page says what it is."""
     name = one_line(source.filename).replace('"', "'").replace("<", "(").replace(">", ")")
     mark = f' suspicious="{" ".join(source.suspicious)}"' if source.suspicious else ""
-    return f'<source id="{number}" name="{name}" page="{source.page}"{mark}>\n{quotation(text)}\n</source>'
+    what = f'name="{name}" page="{source.page}"' if source.kind == "page" else f'kind="{source.kind}" name="{name}"'
+    return f'<source id="{number}" {what}{mark}>\n{quotation(text)}\n</source>'
 
 
 def quotation(text: str) -> str:

@@ -98,6 +98,7 @@ class Context:
     rewrites: list[Rewrite] = field(default_factory=list)
     answered_by: AnsweredBy = "pages"
     confidence: Confidence | None = None
+    fresh: list[object] = field(default_factory=list)  # vectors that sources have made for the question
 
 
 def build(
@@ -141,7 +142,8 @@ def build(
     rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
     coverage = _coverage(retrieved).noting(question.notes)
     answered_by: AnsweredBy = "documents" if any(each.answered_by == "documents" for each in retrieved) else "pages"
-    return Context(question, fitted, items, coverage, timings, searched, rewrites, answered_by, confidence)
+    fresh = [found.fresh for found in retrieved if found.fresh is not None]
+    return Context(question, fitted, items, coverage, timings, searched, rewrites, answered_by, confidence, fresh)
 
 
 def _unmarked(items: Sequence[Item]) -> list[Item]:

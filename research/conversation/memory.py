@@ -28,7 +28,7 @@ from research.store.fulltext.memory_words import spoken_text, words_of
 if TYPE_CHECKING:
     import sqlite3
 
-    from research.sources.memories import MemoriesSource
+    from research.sources.memories import Embedded, MemoriesSource
     from research.store.catalog.catalog import Catalog
 
 POOL = 10  # memories among which recency decides, if it does; all of them would be ordered by date
@@ -178,6 +178,10 @@ class Memories:
                 self._upkeep(connection, owner, datetime.now(UTC), all_of_it=True)
             waiting += self._embed(owner, until)
         return waiting
+
+    def keep_vectors(self, tenant: str, embedded: Embedded) -> None:
+        """Vectors that a question made: written at once if that is possible."""
+        self._later.note(name_of("tenant", tenant), (), embedded)
 
     def close(self) -> None:
         """Write what waits to be, if that is possible at once."""

@@ -65,6 +65,7 @@ class Sessions:
         sources = tuple(
             CitedPage(number, source.doc_id, source.page, source.relevance_score, tuple(quotes.get(number, ())))
             for number, source in context.get_citation_map().items()
+            if source.kind == "page"
         )
         now = stored_time(datetime.now(UTC))
         turn = AskedTurn(storable(context.query), storable(context.searched), sources, asked_at=now)

@@ -27,7 +27,7 @@ from research.store.catalog.labels import labels_at
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
 
-KINDS = ("page", "document", "memory", "session", *ITEM_KINDS)
+KINDS = ("page", "document", "section", "file", "memory", "session", *ITEM_KINDS)
 _LONGEST = 1 << 14  # characters of a ref; what is longer is none of ours
 
 
@@ -89,8 +89,10 @@ def _named(reader: Reader, refs: Sequence[str], principal: Principal) -> Iterato
         if rest and kind in KINDS and len(ref) <= _LONGEST and _is_text(ref):
             by_kind.setdefault(kind, {})[ref] = rest
     for kind, wanted in by_kind.items():
-        if kind in ("page", "document"):
+        if kind in ("page", "document", "section"):
             yield from _documents(reader, kind, wanted)
+        elif kind == "file":  # of source code, as the graph has it: nothing but a path
+            yield from ((ref, Named(kind, (ref,), (rest,))) for ref, rest in wanted.items())
         elif kind == "memory":
             memories = governed_memories(reader, principal.tenant, wanted.values())
             for ref, rest in wanted.items():
@@ -107,7 +109,7 @@ def _named(reader: Reader, refs: Sequence[str], principal: Principal) -> Iterato
 
 
 def _documents(reader: Reader, kind: str, wanted: dict[str, str]) -> Iterator[tuple[str, Named]]:
-    split = {ref: _page(rest) if kind == "page" else (rest, 1) for ref, rest in wanted.items()}
+    split = {ref: _page(rest) if kind == "page" else (_document(kind, rest), 1) for ref, rest in wanted.items()}
     there = governed_documents(reader, [key for key, _ in split.values()])
     for ref, (key, page) in split.items():
         document = there.get(key)
@@ -121,6 +123,11 @@ def _page(rest: str) -> tuple[str, int]:
     key, _, number = rest.rpartition("#")
     plain = number.isascii() and number.isdigit() and not number.startswith("0") and len(number) < 10
     return key, int(number) if plain else 0
+
+
+def _document(kind: str, rest: str) -> str:
+    """A section is as its document is: its heading may stand on any page of it."""
+    return rest.rpartition("#")[0] if kind == "section" else rest
 
 
 def _document_targets(document: GovernedDocument, page: int) -> tuple[str, ...]:

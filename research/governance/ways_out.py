@@ -17,6 +17,8 @@ from research.governance.gate import REFERENCE_ONLY, Gate, is_withheld
 if TYPE_CHECKING:
     from research.experiences.records import Experience, FoundExperience, FoundValue, Value
     from research.governance.access import Action, MemoryAccessDecision, Ruling
+    from research.graph.neighbourhood import Neighbourhood
+    from research.graph.shown import ShownGraph
     from research.memories import Memory, Recalled
     from research.models import DocumentOutline, Item, PageView, Question, ResearchContext, Rewrite, SourceDocument
     from research.records import DocumentInfo
@@ -257,6 +259,21 @@ class WaysOut:
         """The pages of a document that may be shown, as they may be."""
         items = self.gate.govern(reader, [view.item for view in views], purpose="markdown").items
         return [(int(item.ref.part), item.text) for item in items]
+
+    def neighbours(self, reader: Reader, found: Neighbourhood) -> Neighbourhood:
+        """Without nodes that may not be known of, and what leads to them."""
+        ruled = self.rulings(reader, [node.ref for node in found.nodes], "graph")
+        nodes = [node for node in found.nodes if ruled[node.ref].effect != "deny"]
+        plain = [node if ruled[node.ref].effect == "allow" else replace(node, name="") for node in nodes]
+        kept = {node.ref for node in nodes}
+        edges = [edge for edge in found.edges if edge.source in kept and edge.target in kept]
+        return replace(found, nodes=plain, edges=edges)
+
+    def graph(self, reader: Reader, shown: ShownGraph) -> ShownGraph:
+        """A graph of such a neighbourhood, without the titles of what may only be read redacted."""
+        ruled = self.rulings(reader, [node.ref for node in shown.nodes], "graph")
+        nodes = [node if ruled[node.ref].effect == "allow" else replace(node, title="") for node in shown.nodes]
+        return replace(shown, nodes=nodes)
 
     def not_there(self, name: str) -> NothingFoundError:
         return not_there(name)

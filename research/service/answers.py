@@ -70,7 +70,9 @@ def ask_document(context: ResearchContext, answer: CheckedAnswer | None = None) 
         "quotes": context.quotes,
         "checks": list(answer.sentences) if answer is not None else [],
         "written": written,
-        "sources": [_source(source, number) for number, source in context.get_citation_map().items()],
+        "sources": [
+            _source(source, number, mixed=bool(context.types)) for number, source in context.get_citation_map().items()
+        ],
         "total_tokens": context.total_tokens,
         "max_tokens": context.max_tokens,
         "truncated": context.truncated,
@@ -78,6 +80,7 @@ def ask_document(context: ResearchContext, answer: CheckedAnswer | None = None) 
         "coverage": {"complete": context.coverage.complete} | _fields(context.coverage),
         "timings": context.timings,
         "formatted_text": context.formatted_text,
+        **({"types": context.types} if context.types else {}),
     }
 
 
@@ -143,9 +146,12 @@ def document_of(info: DocumentInfo, tags: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _source(source: SourceDocument, citation: int) -> dict[str, Any]:
+def _source(source: SourceDocument, citation: int, *, mixed: bool) -> dict[str, Any]:
     image = source.image_path is not None
-    return {"citation": citation} | _fields(source) | place(source.doc_id, source.page, image=image)
+    if mixed and source.kind != "page":
+        return {"citation": citation} | source.mixed() | source.to_dict()
+    told = {"citation": citation} | (source.mixed() if mixed else {})
+    return told | _fields(source) | place(source.doc_id, source.page, image=image)
 
 
 def _result(result: PageResult) -> dict[str, Any]:

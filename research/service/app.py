@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI, Request
@@ -139,6 +140,13 @@ def _lifespan(service: Service) -> Callable[[FastAPI], Any]:
     return lifespan
 
 
+def _traced(problem: Problem, request: Request) -> Problem:
+    """What goes wrong with a package names its trace, as everything of a package does."""
+    if problem.trace or not request.url.path.startswith("/knowledge/"):
+        return problem
+    return replace(problem, trace=str(getattr(request.state, "traceparent", "")).partition("-")[2].partition("-")[0])
+
+
 def problem_response(problem: Problem, instance: str = "") -> Response:
     return Response(problem.body(instance), problem.status, dict(problem.headers), MEDIA_TYPE)
 
@@ -148,7 +156,7 @@ def _instance(request: Request) -> str:
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
-    return problem_response(problem_of(error), _instance(request))
+    return problem_response(_traced(problem_of(error), request), _instance(request))
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
@@ -163,7 +171,8 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
     """Which fields are wrong, and why; never the values, which may be megabytes or secrets."""
     assert isinstance(error, RequestValidationError)
     if any(each["type"] == "json_invalid" for each in error.errors()):
-        return problem_response(Problem(400, "The body is no JSON", hint=_INTERFACE), _instance(request))
+        problem = Problem(400, "The body is no JSON", hint=_INTERFACE)
+        return problem_response(_traced(problem, request), _instance(request))
     found = [{"field": ".".join(map(str, each["loc"])), "message": str(each["msg"])} for each in error.errors()]
     first = f"{found[0]['field']}: {found[0]['message']}" if found else ""
     problem = Problem(
@@ -173,4 +182,4 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
         _INTERFACE,
         errors=found[:_MOST_ERRORS],
     )
-    return problem_response(problem, _instance(request))
+    return problem_response(_traced(problem, request), _instance(request))

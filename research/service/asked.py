@@ -95,7 +95,7 @@ class Asked:
     def is_for_a_person(self) -> bool:
         """Whether somebody looks at what comes back: a page is shown to them, not a document for programs."""
         return "text/html" in self.headers.get(b"accept", "") and not self.path.startswith(
-            ("/api/", "/mcp", "/metrics")
+            ("/api/", "/knowledge/", "/mcp", "/metrics")
         )
 
     def oddity(self, scope: Scope, longest: int) -> Problem | None:

@@ -26,6 +26,7 @@ from research.service.mcp.toolbox import Toolbox
 from research.service.memories import memories_router
 from research.service.metrics import Measured, measure, metrics_router
 from research.service.options import ServeOptions
+from research.service.packages import packages_router
 from research.service.server import STOP_JOB_SECONDS
 from research.service.service import Service
 from research.service.sessions import Sessions
@@ -86,6 +87,7 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
         ingest_router(jobs, uploads, options),
         web_router(service),
         experiences_router(service),
+        packages_router(service),
     ]
     app = create_app(service, routers, {"/mcp": _mcp(service, start_job, maker)})
     guard = Guard(app, rules=rules, tokens=tokens, sessions=sessions, limits=options.limits)

@@ -62,13 +62,20 @@ class Problem:
     hint: str = ""
     kind: str = ""  # the last part of its type; by the status where nothing is said
     errors: Sequence[Mapping[str, Any]] = ()  # which part of a request is wrong
+    trace: str = ""  # the id of the trace in which it came about
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self, instance: str = "") -> dict[str, Any]:
         """With the id of the request that it answers."""
         word = self.kind or _WORDS.get(self.status, "error")
         document: dict[str, Any] = {"type": f"urn:ctx:problem:{word}", "title": self.title, "status": self.status}
-        optional = {"detail": self.detail, "hint": self.hint, "instance": instance, "errors": list(self.errors)}
+        optional = {
+            "detail": self.detail,
+            "hint": self.hint,
+            "instance": instance,
+            "errors": list(self.errors),
+            "traceId": self.trace,
+        }
         return document | {name: value for name, value in optional.items() if value}
 
     def body(self, instance: str = "") -> bytes:
@@ -91,7 +98,7 @@ def problem_of(error: BaseException) -> Problem:
         (known[1:] for known in _OURS if isinstance(error, known[0])), (500, "It failed", "failed")
     )
     headers = {"Retry-After": "1"} if isinstance(error, BusyError) else {}
-    return Problem(status, title, error.message, error.hint, kind, headers=headers)
+    return Problem(status, title, error.message, error.hint, kind, headers=headers, trace=error.trace_id)
 
 
 _OURS: tuple[tuple[type[CtxError], int, str, str], ...] = (

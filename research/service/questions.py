@@ -40,7 +40,7 @@ def questions_router(service: Service) -> APIRouter:
             stream = _stream(service.acting_as(request.state.caller), body, request)
             return StreamingResponse(stream, media_type=EVENTS, headers=STREAM_HEADERS)
         own = service.acting_as(request.state.caller)
-        context = await _asked(own, body)
+        context = await _asked(own, body, request)
         answer = await own.write(context) if _is_written(own, body, context) else None
         return json_response(ask_document(context, answer))
 
@@ -108,9 +108,16 @@ def _common(body: schemas.SearchBody) -> dict[str, Any]:
     }
 
 
-async def _asked(service: Service, body: schemas.AskBody) -> ResearchContext:
+async def _asked(service: Service, body: schemas.AskBody, request: Request) -> ResearchContext:
+    """Memories are those of whoever asks, by their token."""
     return await service.ask(
-        body.query, max_sources=body.max_sources, max_tokens=body.max_tokens, extent=body.extent, **_common(body)
+        body.query,
+        max_sources=body.max_sources,
+        max_tokens=body.max_tokens,
+        extent=body.extent,
+        types=body.types,
+        tenant=request.state.caller.tenant if body.types else "",
+        **_common(body),
     )
 
 
@@ -131,7 +138,7 @@ def event(name: str, document: Any) -> bytes:
 async def _stream(service: Service, body: schemas.AskBody, request: Request) -> AsyncIterator[bytes]:
     """`context`, then `piece` for piece while a model writes, then `answer`; `problem` where it fails on the way."""
     try:
-        context = await _asked(service, body)
+        context = await _asked(service, body, request)
         yield event("context", ask_document(context))
         answer = None
         if _is_written(service, body, context):

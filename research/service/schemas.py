@@ -58,6 +58,9 @@ PageRanges = Annotated[str, Field(max_length=1000, examples=["3-5,8"], descripti
 Time = Annotated[str, Field(max_length=40, examples=["2026-05", "2026-05-31"])]
 
 
+SourceType = Literal["documents", "code", "commits", "memories", "experiences", "values"]
+
+
 class Body(BaseModel):
     """Unknown fields are refused: a misspelt one would be ignored silently."""
 
@@ -112,6 +115,9 @@ class AskBody(SearchBody):
         default=None, description="Whether the configured model writes an answer; by default it does, if there is one."
     )
     stream: bool = Field(default=False, description="Answer with server-sent events: context, piece, answer.")
+    types: Annotated[list[SourceType], Field(min_length=1, max_length=20)] | None = Field(
+        default=None, description="Which sources are asked, memories those of the token's tenant. Left out: documents."
+    )
 
 
 class LoginBody(Body):
@@ -180,6 +186,20 @@ class SourceDocumentBody(PlaceDocument):
     passages: list[PassageDocument]
 
 
+class SourceItemBody(Answer):
+    """Something that is no page; only where `types` were asked."""
+
+    citation: int
+    kind: Literal["code", "commit", "memory", "experience", "value"]
+    name: str = Field(description="As its header has it, after the number.")
+    title: str
+    text: str
+    score: float
+    ref: str
+    link: str
+    metadata: dict[str, Any]
+
+
 class AskDocument(Answer):
     query: str
     answer: str
@@ -187,7 +207,7 @@ class AskDocument(Answer):
     confidence: ConfidenceDocument | None
     quotes: list[QuoteDocument]
     checks: list[dict[str, Any]]
-    sources: list[SourceDocumentBody]
+    sources: list[SourceDocumentBody | SourceItemBody]
     total_tokens: int
     max_tokens: int
     truncated: bool

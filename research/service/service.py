@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -87,6 +87,8 @@ class Service:
         extent: Extent = "fit",
         min_score: float | None = None,
         min_confidence: str | float | None = None,
+        types: Sequence[str] | None = None,
+        tenant: str = "",
     ) -> ResearchContext:
         """`Index.ask` with the places on the pages, in its turn."""
         work = partial(
@@ -102,6 +104,8 @@ class Service:
             highlights=True,
             min_score=min_score,
             min_confidence=min_confidence,
+            types=types,
+            tenant=tenant,
         )
         return await self.turns.run(partial(self._present, work))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from research.models import Item
 from research.records import RepositoryInfo
-from research.search.items import Ranking
+from research.search.items import FoundItem, Ranking
 from research.sources.items import ItemsSource
 from research.store.catalog.item_keys import count_of_parents
 
@@ -25,3 +27,9 @@ class CommitsSource(ItemsSource):
     name = "commits"
     kind = "commit"
     ranking = Ranking(vectors=0.3, hybrid=(5.3, 1.8, -3.0), lexical=(5.25, 1.85, -2.45))
+
+    def item(self, found: FoundItem) -> Item:
+        """With its files, a line each."""
+        item, files = super().item(found), found.item.metadata.get("files_changed")
+        named = "\n".join(str(name) for name in files) if isinstance(files, list) else ""
+        return replace(item, metadata={**item.metadata, "files": named})

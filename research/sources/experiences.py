@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from research.experiences.axes import KIND
 from research.experiences.intake import Choices, axis_of, choose, outcome_of
 from research.experiences.records import Experience, FoundExperience
-from research.models import Item, Ref
+from research.models import Item, Question, Ref
 from research.search.items import FoundItem, FoundItems, Ranking, Where
+from research.sources.base import Retrieved
 from research.sources.items import ItemsSource
 from research.store.catalog.items import get_parent, item_metadata
 
@@ -66,9 +67,31 @@ class ExperiencesSource(ItemsSource):
                 told.append(FoundExperience(experience, axis, each.item.text, each.score, each.total, each.parts))
         return told
 
+    def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
+        """With its parts named: a hypothesis that turned out to be wrong must not read as if it were so."""
+        found = super().retrieve(reader, question, limit)
+        parents = {item.ref.key: get_parent(reader, KIND, item.ref.key) for item in found.items}
+        told = {key: _parts(Experience.of_stored(key, each.metadata)) for key, each in parents.items() if each}
+        return replace(found, items=[replace(item, text=told.get(item.ref.key, item.text)) for item in found.items])
+
     def ref(self, found: FoundItem) -> Ref:
         return Ref(self.kind, found.item.parent)
 
     def item(self, found: FoundItem) -> Item:
         item = super().item(found)
         return replace(item, metadata={name: value for name, value in item.metadata.items() if name != "axis"})
+
+
+def _parts(told: Experience) -> str:
+    outcome = " - ".join(filter(None, (told.outcome, told.outcome_result)))
+    parts = {
+        "Goal": told.goal,
+        "Hypothesis": told.hypothesis,
+        "Action": told.action,
+        "Prediction": told.prediction,
+        "Outcome": outcome,
+        "Surprise": told.surprise,
+        "Root cause": told.root_cause,
+        "Lesson": told.lesson,
+    }
+    return "\n".join(f"{name}: {text}" for name, text in parts.items() if text)

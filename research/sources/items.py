@@ -28,7 +28,7 @@ class ItemsSource:
         found = self.find(reader, question.wording, limit)
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
-        return Retrieved([self.item(each) for each in found.items], status)
+        return Retrieved([self.item(each) for each in found.items], status, fresh=found.fresh)
 
     def find(self, reader: Reader, text: str, limit: int, *, where: Where | None = None) -> FoundItems:
         """The same with the rows themselves, and restricted to metadata."""

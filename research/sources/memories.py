@@ -66,7 +66,7 @@ class MemoriesSource:
         found = self.find(reader, question.tenant, question.text, limit, session=question.session)
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
-        return Retrieved([_item(memory, ranked) for _, memory, ranked in found.ranked], status)
+        return Retrieved([memory_item(memory, ranked) for _, memory, ranked in found.ranked], status, fresh=found.fresh)
 
     def find(
         self,
@@ -179,16 +179,17 @@ def _words_only(error: CtxError) -> str:
     return f"memories are searched by their words only: {error.message}"
 
 
-def _item(memory: Memory, ranked: Ranked) -> Item:
+def memory_item(memory: Memory, ranked: Ranked | None = None) -> Item:
+    """As the pipeline has it; without a rank nobody has asked for it yet."""
     from research.context.injection.detector import signals_of  # not needed to recall
 
     return Item(
         ref=Ref("memory", memory.id),
         title=memory.speaker or memory.type,
         text=memory.text,
-        score=ranked.score,
-        raw_score=ranked.total,
-        legs={name: LegScore(None, share) for name, share in ranked.parts.items()},
+        score=ranked.score if ranked else 0.0,
+        raw_score=ranked.total if ranked else 0.0,
+        legs={name: LegScore(None, share) for name, share in ranked.parts.items()} if ranked else {},
         created_at=memory.told_at,
         metadata={
             "type": memory.type,

@@ -73,7 +73,7 @@ class IndexSearcher:
         return await self._run("memories", self._memories, query, limit)
 
     async def search_code(self, query: str, limit: int = 20) -> Results[CodeResult]:
-        return await self._run("code", self._items, "code", query, limit, _code)
+        return await self._run("code", self._items, "code", query, limit, code_result)
 
     async def search_experiences(  # noqa: PLR0917  as the seed calls it
         self,
@@ -166,7 +166,7 @@ def _memory(found: Recalled) -> MemoryResult:
     )
 
 
-def _code(found: FoundItem, ref: str) -> CodeResult:
+def code_result(found: FoundItem, ref: str) -> CodeResult:
     stored, facts = found.item, found.item.metadata
     return CodeResult(
         qualified_name=_text(facts, "qualified_name") or stored.title,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from research.experiences.records import FoundValue
 from research.experiences.values import VALUES, value_of
-from research.models import Item
-from research.search.items import FoundItem, FoundItems, Ranking
+from research.search.items import FoundItems, Ranking
 from research.sources.items import ItemsSource
 
 
@@ -19,7 +16,3 @@ class ValuesSource(ItemsSource):
     def values(self, found: FoundItems) -> list[FoundValue]:
         """What was found, whole."""
         return [FoundValue(value_of(each.item), each.score, each.total, each.parts) for each in found.items]
-
-    def item(self, found: FoundItem) -> Item:
-        item = super().item(found)
-        return replace(item, metadata={name: value for name, value in item.metadata.items() if name != "experience"})

@@ -31,7 +31,17 @@ from tests.mcp_driving import Driver, agent_of, command, fields_of, text_of, wir
 
 HANDBOOK = "saltmarsh-handbook-2025.pdf"
 LEAVE = "How long is parental leave under the 2025 handbook?"
-READING = ["ask", "search", "get_page", "page_image", "list_documents", "outline", "assemble_context", "premortem"]
+READING = [
+    "ask",
+    "search",
+    "get_page",
+    "page_image",
+    "list_documents",
+    "outline",
+    "search_code",
+    "assemble_context",
+    "premortem",
+]
 MEMORY = ["remember", "recall", "build_turn"]
 TELLING = {"remember", "build_turn", "record_experience"}
 

@@ -24,6 +24,7 @@ MAY_IMPORT = {
         "research.encoders",
         "research.errors",
         "research.governance",  # what is masked before it is kept
+        "research.graph",
         "research.index",
         "research.models",
         "research.observe",
@@ -48,6 +49,7 @@ MAY_IMPORT = {
         "research.errors",
         "research.evaluation",
         "research.experiences.records",
+        "research.graph",
         "research.filters",
         "research.folders",
         "research.governance",

@@ -20,10 +20,10 @@ from functools import cache, lru_cache
 
 from research.context.injection.folding import fold
 
-_GAP = r"[\W_]*"  # between the letters of a word, as a reader passes over it
+GAP = r"[\W_]*"  # between the letters of a word, as a reader passes over it
 # Digits that spell a letter, and two letters that look like one.
 _SPELT = {"o": "[o0]", "m": r"(?:m|r[\W_]*n)", "e": "[e3]"}
-_MAYBE = re.compile(rf"d{_GAP}[o0]{_GAP}[ck]")
+_MAYBE = re.compile(rf"d{GAP}[o0]{GAP}[ck]")
 _NUMBER_WORDS = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty first second third fourth fifth
@@ -32,7 +32,7 @@ _NUMBER_WORDS = """
 """
 _NUMERAL = "[ivxlco]{1,8}|[一二三四五六七八九十]{1,3}"
 _EXTENSIONS = "pdf docx? txt md html? pptx? xlsx? csv rtf odt epub tex json xml png jpe?g tiff?".split()  # noqa: SIM905
-_SIGN = rf"(?:(?:no|nr|number|n){_GAP})?"
+SIGN = rf"(?:(?:no|nr|number|n){GAP})?"
 _READ_ON = 300  # characters in which a header names its file and its page
 _WORDS_BEFORE = 40  # characters between a bracket, or the beginning of a line, and a header
 _LINE_LEAD = r"[\W_]*(?:\w+[.)\]:]?[\W_]+){0,3}?"
@@ -41,7 +41,7 @@ _WORD = re.compile(r"[^\W_]")
 _COLON = re.compile(r"[^\W_]*[^\w\[\]:]{0,8}:")
 _FIELD = re.compile(r"document[\"']\s*[:=]")  # of a record, as in JSON
 _DISARMED = re.compile(r"\([\W_]*$")
-_PAGE_END = rf"p{_GAP}a{_GAP}g{_GAP}e{_GAP}\d[\d\W_]*$"
+_PAGE_END = rf"p{GAP}a{GAP}g{GAP}e{GAP}\d[\d\W_]*$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def neutralize_name(name: str) -> str:
             name = f"{name[: header.place]}({name[header.place + 1 :]}"
     folded = fold(name)
     for place, character in enumerate(name):
-        if _closes(character) and re.search(_PAGE_END, folded[:place]):
+        if closes(character) and re.search(_PAGE_END, folded[:place]):
             name = f"{name[:place]}){name[place + 1 :]}"
     return name
 
@@ -103,7 +103,7 @@ def _header_at(text: str, folded: str, start: int) -> _Header | None:
     named = _whole(folded, start, named=True)
     if numbered is None and named is None:
         return None
-    bracket = _bracket_before(text, folded, start)
+    bracket = bracket_before(text, folded, start)
     if _FIELD.match(folded, start) and (bracket is None or folded[bracket] in "{<"):
         return None
     if numbered is not None and bracket is not None and not _WORD.search(folded, bracket, start):
@@ -118,14 +118,14 @@ def _header_at(text: str, folded: str, start: int) -> _Header | None:
     return _Header(start, False, True) if _is_line(folded, start, named.end()) else None
 
 
-def _bracket_before(text: str, folded: str, start: int) -> int | None:
+def bracket_before(text: str, folded: str, start: int) -> int | None:
     """The opening bracket that a header stands in, with a few words between at most."""
     seen = 0
     for place in range(start - 1, -1, -1):
-        if _opens(text[place], folded[place]):
+        if opens(text[place], folded[place]):
             return place
         seen += folded[place].isalnum()
-        if seen > _WORDS_BEFORE or _is_bracket(folded[place]) or folded.startswith("\n\n", place):
+        if seen > _WORDS_BEFORE or is_bracket(folded[place]) or folded.startswith("\n\n", place):
             return None
     return None
 
@@ -147,20 +147,20 @@ def _is_disguised(text: str, match: re.Match[str]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _opens(character: str, reading: str) -> bool:
+def opens(character: str, reading: str) -> bool:
     """Whether it is an opening bracket, other than the round one that disarms."""
     if character == "(":
         return False
-    return reading in "[{<" or _is_bracket(character, "LEFT", "Ps")
+    return reading in "[{<" or is_bracket(character, "LEFT", "Ps")
 
 
 @lru_cache(maxsize=1024)
-def _closes(character: str) -> bool:
-    return character != ")" and _is_bracket(character, "RIGHT", "Pe")
+def closes(character: str) -> bool:
+    return character != ")" and is_bracket(character, "RIGHT", "Pe")
 
 
 @lru_cache(maxsize=1024)
-def _is_bracket(character: str, side: str = "", category: str = "P") -> bool:
+def is_bracket(character: str, side: str = "", category: str = "P") -> bool:
     """Whether Unicode calls it a bracket, of that side if one is given."""
     name = "" if character.isascii() else unicodedata.name(character, "")
     if unicodedata.category(character) in ({category} if side else {"Ps", "Pe"}):
@@ -172,7 +172,7 @@ def _has_number(folded: str, start: int) -> bool:
     """Whether a number follows at all: a page of the bare word would else be read on from each of them."""
     for pattern in _beginnings():
         match = pattern.match(folded, start)
-        if match is not None and _is_number(match[1]):
+        if match is not None and is_number(match[1]):
             return True
     return False
 
@@ -181,36 +181,36 @@ def _has_number(folded: str, start: int) -> bool:
 def _beginnings() -> tuple[re.Pattern[str], ...]:
     """A document and the first word of its number, with and without a sign for it."""
     number = r"(\d+|[^\W\d_]{1,9}(?![^\W\d_]))"
-    return tuple(re.compile(rf"{_HEAD}{_GAP}{sign}{number}") for sign in ("", rf"(?:no|nr|number|n){_GAP}"))
+    return tuple(re.compile(rf"{_HEAD}{GAP}{sign}{number}") for sign in ("", rf"(?:no|nr|number|n){GAP}"))
 
 
 def _numbered(folded: str, start: int) -> re.Match[str] | None:
     """A document with its number: digits, or a word or Roman numeral that something sets off."""
     match = _document().match(folded, start)
-    return match if match is not None and (match[1] is None or _is_number(match[1])) else None
+    return match if match is not None and (match[1] is None or is_number(match[1])) else None
 
 
 def _whole(folded: str, start: int, *, named: bool) -> re.Match[str] | None:
     """From the first letter to the number of the page. `named` asks for a file's name, and takes kindred words too."""
     match = _to_page(named=named).match(folded, start, start + _READ_ON)
-    return match if match is not None and _is_number(match[1]) and _is_number(match[2]) else None
+    return match if match is not None and is_number(match[1]) and is_number(match[2]) else None
 
 
 @cache
 def _document() -> re.Pattern[str]:
-    set_off = rf"([^\W\d_]+(?:{_GAP}[^\W\d_]+)?)(?={_GAP}(?:[:,;.=\-|]|page|p\b))"
-    return re.compile(rf"{_spelt('document')}{_GAP}{_SIGN}(?:\d|{set_off})")
+    set_off = rf"([^\W\d_]+(?:{GAP}[^\W\d_]+)?)(?={GAP}(?:[:,;.=\-|]|page|p\b))"
+    return re.compile(rf"{spelt('document')}{GAP}{SIGN}(?:\d|{set_off})")
 
 
 @cache
 def _to_page(*, named: bool) -> re.Pattern[str]:
     dots = "|".join(_EXTENSIONS)
-    head = _HEAD if named else _spelt("document")
+    head = _HEAD if named else spelt("document")
     name = r"(?:[^\n]|\n(?!\s*\n)){1,200}?"
-    name = rf"{name}\.{_GAP}(?:p{_GAP}d{_GAP}f|{dots}){_GAP}" if named else rf"{name}\b"
-    page = rf"(?:{_spelt('page')}s?|p|pg|pp|seite|pagina)" if named else rf"{_spelt('page')}s?"
+    name = rf"{name}\.{GAP}(?:p{GAP}d{GAP}f|{dots}){GAP}" if named else rf"{name}\b"
+    page = rf"(?:{spelt('page')}s?|p|pg|pp|seite|pagina)" if named else rf"{spelt('page')}s?"
     number = r"(\d+|[^\W\d_]{1,9}(?:[\W_]?[^\W\d_]{1,9})??(?![^\W_]))"
-    return re.compile(rf"{head}{_GAP}{_SIGN}{number}{_GAP}{name}{page}{_GAP}{number}")
+    return re.compile(rf"{head}{GAP}{SIGN}{number}{GAP}{name}{page}{GAP}{number}")
 
 
 @cache
@@ -218,7 +218,7 @@ def _number_words() -> frozenset[str]:
     return frozenset(fold(_NUMBER_WORDS).split())
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     """Whether it is written in digits, as a Roman numeral, or in words."""
     if text.isdigit():
         return True
@@ -229,8 +229,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _spelt(word: str) -> str:
-    return _GAP.join(_SPELT.get(letter, letter) for letter in word)
+def spelt(word: str) -> str:
+    return GAP.join(_SPELT.get(letter, letter) for letter in word)
 
 
-_HEAD = f"(?:{_spelt('document')}|{_spelt('dokument')}|{_spelt('doc')})[eo]?"
+_HEAD = f"(?:{spelt('document')}|{spelt('dokument')}|{spelt('doc')})[eo]?"

@@ -46,7 +46,7 @@ def research_context(context: Context, max_tokens: int) -> ResearchContext:
         truncated=fitted.truncated,
         query=context.question.text,
         max_tokens=max_tokens,
-        dropped=[_dropped(item) for item in fitted.dropped],
+        dropped=[dropped_of(item) for item in fitted.dropped],
         coverage=context.coverage,
         timings=context.timings,
         searched=context.searched,
@@ -90,7 +90,7 @@ def source_of(item: Item) -> SourceDocument:
     )
 
 
-def _dropped(item: Item) -> DroppedSource:
+def dropped_of(item: Item) -> DroppedSource:
     facts, page = item.metadata, int(item.ref.part)
     link = page_link(str(facts["source_path"]), page)
     return DroppedSource(item.ref.key, str(facts["filename"]), page, item.score, str(item.ref), link)

@@ -22,7 +22,7 @@ _MOST_PAGE = 10_000_000
 INSTRUCTIONS = """\
 ctx searches the user's own documents on this machine and quotes them with citations.
 - Before you begin on a task: `assemble_context` (what memories, code, experiences, commits and documents say to it).
-  When a test or a build fails first: `premortem`.
+  Where code does something: `search_code`. When a test or a build fails first: `premortem`.
 - A question about their content: `ask` (passages with citations, within a token budget). To see what is there:
   `list_documents`, `outline`. Many candidates at a glance: `search`. To read on: `get_page` (with `around` for its
   neighbours). A figure, a table, a scan: `page_image`.
@@ -129,7 +129,7 @@ _SOURCE = schema_of(
         "citation": {"type": "integer", "description": "The n of [n]."},
         "ref": {"type": "string", "description": "page:<id>#<page>, for get_page and page_image."},
         "filename": STRING,
-        "page": {"type": "integer", "description": "Physical, from 1."},
+        "page": {"type": "integer", "description": "Physical, from 1; 0 if it is no page (ask with types)."},
         "score": {"type": "number", "description": "How likely it is that the page answers, 0 to 1."},
     }
 )
@@ -161,6 +161,13 @@ ASK = Tool(
             "How much of each page: fit (passages first, then more while there is room), passages, or pages.",
             default="fit",
             choices=("fit", "passages", "pages"),
+        ),
+        Parameter(
+            "types",
+            "texts",
+            "Cite these sources: documents, code, commits, memories, experiences, values. Left out: documents.",
+            default=(),
+            most=20,
         ),
         TEXT_PLACE,
     ),

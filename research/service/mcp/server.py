@@ -23,7 +23,7 @@ from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.governance.access import Principal
 from research.observe.log import log_failure, logger_of
-from research.service.mcp import catalogue, contexts, experience, memory_catalogue, resources
+from research.service.mcp import catalogue, code, contexts, experience, memory_catalogue, packages, resources
 from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
 from research.service.mcp.catalogue import Tool
 from research.service.mcp.clients import product_of, text_in_for
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     Context = ServerRequestContext[Any, Any]
 
 _PROGRESS_SECONDS = 0.3  # between two notifications
+_FOR_ALL = (
+    *catalogue.READING, code.SEARCH_CODE, *contexts.CONTEXTS, *packages.PACKAGES, *memory_catalogue.MEMORY,
+)  # fmt: skip
 
 log = logger_of("mcp")
 
@@ -68,7 +71,7 @@ class _Handlers:
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
         told = [*experience.EXPERIENCES, *([catalogue.INGEST] if toolbox.ingest else [])]
-        tools = [*catalogue.READING, *contexts.CONTEXTS, *memory_catalogue.MEMORY, *told]
+        tools = [*_FOR_ALL, *told]
         self._tools = {tool.name: tool for tool in tools}
         self._schemas = {tool.name: input_schema(tool.parameters) for tool in tools}
 
@@ -154,8 +157,7 @@ class _Handlers:
 
     def _tools_for(self, ctx: Context) -> dict[str, Tool]:
         """Only the owner may add documents and experiences, whatever was allowed at the start."""
-        others = [*catalogue.READING, *contexts.CONTEXTS, *memory_catalogue.MEMORY]
-        return self._tools if _is_owner(ctx) else {tool.name: tool for tool in others}
+        return self._tools if _is_owner(ctx) else {tool.name: tool for tool in _FOR_ALL}
 
     def _described(self, tool: Tool) -> types.Tool:
         words = tool.words
@@ -180,7 +182,7 @@ class _Handlers:
         if tool.run is None:
             return await self._ingest(values["paths"], values["text_in"], ctx)
         runner, caller = self._runner(ctx), _caller(ctx)
-        if tool.needs != "documents":
+        if tool.needs != "documents" or values.get("types"):  # ask with types has other things to cite, too
             more: dict[str, Any] = {"tenant": caller.tenant if caller else ""}
             if tool.needs == "turns":
                 more["maker"] = self._toolbox.turns.acting_as(caller) if caller else self._toolbox.turns

@@ -80,7 +80,9 @@ def ask(
     tags: Sequence[str] = (),
     mode: str | None = None,
     extent: Extent = "fit",
+    types: Sequence[str] = (),
     text_in: TextIn = "content",
+    tenant: str = "",
 ) -> Reply:
     """The passages that answer, cited, with as much around them as the budget holds.
 
@@ -100,8 +102,11 @@ def ask(
             filters=filters,
             extent=extent,
             counter=escaped_counter(),
+            types=tuple(types) or None,
+            tenant=tenant,
         )
-        check_legs(found.coverage)
+        if not (types and (found.sources or found.dropped)):  # else another source has answered
+            check_legs(found.coverage)
         return found
 
     bare = budget.room(answer_reply(None, max_sources))
@@ -160,6 +165,9 @@ def coverage_notes(coverage: Coverage) -> list[str]:
     """What the answer could not see. Reasons stay in the log: they may name places and addresses."""
     failed = [leg.name for leg in coverage.legs if leg.status == "failed"]
     notes = [f"The {' and '.join(failed)} search failed; this rests on the others."] if failed else []
+    down = [each.name for each in coverage.sources if each.status == "down"]
+    if down and not failed:
+        notes.append(f"Could not be asked: {', '.join(down)}; this rests on the others.")
     if coverage.pages_without_vectors:
         notes.append(
             f"{coverage.pages_without_vectors} of {coverage.pages} pages are searched by their words only so far."

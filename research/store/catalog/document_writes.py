@@ -15,7 +15,9 @@ from pathlib import PurePath
 from research.errors import DocumentError
 from research.records import Chunk, DocumentInfo, FailedPage, Line, Page
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.content import content_changed
 from research.store.catalog.documents import FileStamp, document_at_path, get_document, paths_of
+from research.store.catalog.edge_writes import outdate_document
 from research.store.catalog.failures import add_tries, failures_of, forget, record, waits
 from research.store.catalog.file_ids import hand_over, inheritance, new_file_id
 from research.store.catalog.labels import leave_document
@@ -26,6 +28,7 @@ from research.store.catalog.ledger import (
     close_ocr,
     open_stage,
 )
+from research.store.catalog.packages import leave_packages
 from research.store.catalog.page_vectors import pack_lines, write_lines
 from research.store.catalog.session_turns import leave_sessions
 from research.store.catalog.vectors import touch_vectors
@@ -109,10 +112,12 @@ def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk], li
             " ocr_engine = ? WHERE page_id = ?",
             (made.markdown, made.words.count, page.num_headings, page.num_tables, page.ocr_engine, page_id),
         )
+        leave_packages(connection, [f"page:{doc_id}"])
         forget_pages(connection, [page_id])
         connection.execute("DELETE FROM chunks WHERE page_id = ?", (page_id,))
         _insert_text(connection, [(page_id, made)])
         write_lines(connection, page_id, packed)
+        outdate_document(connection, doc_id)
         open_stage(connection, [doc_id], STAGE_VECTORS)
         forget(connection, doc_id, STAGE_OCR, [page.number])
         close_ocr(connection, doc_id)
@@ -303,11 +308,14 @@ def _rename(connection: sqlite3.Connection, doc_id: str, path: str, filename: st
     connection.execute("UPDATE documents SET filename = ?, source_path = ? WHERE doc_id = ?", (filename, path, doc_id))
     title = connection.execute("SELECT title FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()[0]
     index_name(connection, doc_id, filename, title)
+    outdate_document(connection, doc_id)
     touch_vectors(connection, doc_id)
+    content_changed(connection)
 
 
 def _delete(connection: sqlite3.Connection, doc_id: str) -> None:
     forget_document(connection, doc_id)
+    leave_packages(connection, [f"page:{doc_id}"])
     connection.execute("DELETE FROM documents WHERE doc_id = ?", (doc_id,))
 
 

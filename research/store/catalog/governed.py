@@ -63,9 +63,9 @@ def _documents(reader: Reader, doc_ids: Sequence[str]) -> list[GovernedDocument]
         paths, tags, former = (
             _by_document(reader, query, part)
             for query in (
-                "SELECT doc_id, path FROM files WHERE doc_id IN ({}) ORDER BY path",
-                "SELECT doc_id, tag FROM tags WHERE doc_id IN ({})",
-                "SELECT doc_id, former_id FROM former_ids WHERE doc_id IN ({}) ORDER BY former_id",
+                "SELECT doc_id, path FROM files WHERE doc_id IN",
+                "SELECT doc_id, tag FROM tags WHERE doc_id IN",
+                "SELECT doc_id, former_id FROM former_ids WHERE doc_id IN",
             )
         )
         query = f"SELECT doc_id, file_id, source_path, num_pages FROM documents WHERE doc_id IN ({placeholders(part)})"
@@ -85,7 +85,7 @@ def _documents(reader: Reader, doc_ids: Sequence[str]) -> list[GovernedDocument]
 
 def _by_document(reader: Reader, query: str, doc_ids: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for doc_id, value in reader.connection.execute(query.format(placeholders(doc_ids)), tuple(doc_ids)):
+    for doc_id, value in reader.connection.execute(f"{query} ({placeholders(doc_ids)}) ORDER BY 2", tuple(doc_ids)):
         found.setdefault(str(doc_id), []).append(str(value))
     return found
 

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import UsageError
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.content import content_changed
 from research.store.catalog.items import KINDS, LONGEST_KEY, LONGEST_TEXT, NewItem, parts_of
 from research.store.catalog.labels import leave_items, leave_targets
 from research.store.catalog.meta import reserve_sequence
+from research.store.catalog.packages import leave_packages, owners_of_items
 from research.store.catalog.pages import batched, placeholders
 from research.store.fulltext.item_words import ItemWords, forget_items, index_items
 
@@ -249,6 +251,10 @@ def _put(connection: sqlite3.Connection, kind: str, parent: str, rows: Sequence[
     changed = [(before[key], row) for key, row in wanted.items() if key in before and not _same(before[key], row)]
     added = [row for key, row in wanted.items() if key not in before]
     first = reserve_sequence(connection, "items", len(changed) + len(added)) if changed or added else 0
+    if changed:
+        leave_packages(connection, owners_of_items((kind, parent, row.key) for _, row in changed))
+    elif added:
+        content_changed(connection)
     for seq, (old, row) in enumerate(changed, start=first):
         _update(connection, kind, seq, old, row)
     numbered = list(enumerate(added, start=first + len(changed)))
@@ -323,6 +329,8 @@ def remove_numbers(connection: sqlite3.Connection, numbers: Sequence[int]) -> in
     """Items with their words, vectors and labels; part of the caller's transaction."""
     forget_items(connection, numbers)
     for part in batched(numbers):
+        query = f"SELECT kind, parent, key FROM items WHERE item_no IN ({placeholders(part)})"
+        leave_packages(connection, owners_of_items(connection.execute(query, tuple(part)).fetchall()))
         leave_items(connection, part)
         connection.execute(f"DELETE FROM items WHERE item_no IN ({placeholders(part)})", tuple(part))
     return len(numbers)

@@ -134,6 +134,14 @@ def item_metadata(reader: Reader, kind: str) -> Iterator[tuple[int, dict[str, An
         yield int(number), json.loads(metadata)
 
 
+def item_times(reader: Reader, kind: str) -> list[tuple[int, str]]:
+    """(item_no, created_at) of all of a kind, the newest first."""
+    rows = reader.connection.execute(
+        "SELECT item_no, created_at FROM items WHERE kind = ? ORDER BY created_at DESC, item_no DESC", (kind,)
+    )
+    return [(int(row[0]), str(row[1])) for row in rows]
+
+
 def get_items(reader: Reader, numbers: Sequence[int]) -> dict[int, StoredItem]:
     """By their numbers; those that are gone are left out."""
     found: dict[int, StoredItem] = {}

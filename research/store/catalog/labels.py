@@ -124,6 +124,48 @@ def leave_targets(connection: sqlite3.Connection, tenant: str, targets: Iterable
     )
 
 
+def labels_of_nothing(reader: Reader) -> list[tuple[str, str]]:
+    """(tenant, target) of those whose thing is gone, which takes its labels along."""
+    rows = reader.connection.execute("SELECT DISTINCT tenant, target FROM labels ORDER BY tenant, target").fetchall()
+    left: dict[tuple[str, str], dict[str, list[str]]] = {}  # tenant and kind → id → targets
+    for tenant, target in rows:
+        kind, _, key = str(target).partition(":")
+        if f"{kind}:" not in (PATH, TAG):
+            key = key.rpartition("#")[0] if kind == "page" else key
+            left.setdefault((str(tenant), kind), {}).setdefault(key, []).append(str(target))
+    gone = []
+    for (tenant, kind), targets in left.items():
+        there = _there(reader, tenant, kind, list(targets))
+        gone += [(tenant, target) for key in targets if key not in there for target in targets[key]]
+    return gone
+
+
+def _there(reader: Reader, tenant: str, kind: str, keys: list[str]) -> set[str]:
+    """Those of these ids that there are."""
+    queries: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("SELECT key FROM items WHERE kind = ? AND key IN", (kind,)),
+        ("SELECT parent FROM item_parents WHERE kind = ? AND parent IN", (kind,)),
+    )
+    if kind in ("page", "document"):
+        queries = (
+            ("SELECT file_id FROM documents WHERE file_id IN", ()),
+            ("SELECT former_id FROM former_ids WHERE former_id IN", ()),
+        )
+    elif kind == "memory":
+        queries = (("SELECT id FROM memories WHERE tenant = ? AND id IN", (tenant,)),)
+    elif kind == "session":
+        queries = (
+            ("SELECT session FROM turns WHERE tenant = ? AND session IN", (tenant,)),
+            ("SELECT session FROM memories WHERE tenant = ? AND session IN", (tenant,)),
+        )
+    found: set[str] = set()
+    for part in batched(keys):
+        for query, first in queries:
+            rows = reader.connection.execute(f"{query} ({placeholders(part)})", (*first, *part))
+            found.update(str(row[0]) for row in rows)
+    return found
+
+
 def _any_labels(reader: Reader) -> bool:
     """Most indexes have none, and need not be asked for every set of things."""
     known, key = reader.count_cache(), "whether there are labels"

@@ -10,8 +10,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from research.memories import Within
+from research.store.catalog.edge_writes import drop_lonely_sessions
 from research.store.catalog.labels import leave_targets
 from research.store.catalog.memory_writes import facts_of, next_seq, settle_facts
+from research.store.catalog.packages import leave_packages
 from research.store.catalog.pages import batched, placeholders
 from research.store.fulltext.memory_words import words_of, write_words
 
@@ -55,6 +57,7 @@ def summaries_of(connection: sqlite3.Connection, tenant: str, numbers: Sequence[
 def forget(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) -> list[str]:
     """These memories, and nothing of what is told of others; their ids."""
     ids = _ids(connection, tenant, numbers)
+    leave_packages(connection, [f"memory:{each}" for each in ids])
     leave_targets(connection, tenant, [f"memory:{each}" for each in ids])
     gone = set(numbers)
     facts = facts_of(connection, tenant, numbers)
@@ -68,6 +71,7 @@ def forget(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) 
         )
         connection.execute(f"DELETE FROM memories WHERE tenant = ? AND memory_no IN ({marks})", (tenant, *part))
     settle_facts(connection, tenant, facts)
+    drop_lonely_sessions(connection, tenant)
     connection.execute("UPDATE memory_tenants SET version = version + 1 WHERE tenant = ?", (tenant,))
     connection.execute(
         "DELETE FROM memory_tenants WHERE tenant = ? AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.tenant = ?)",

@@ -390,38 +390,88 @@ _STEPS: tuple[str, ...] = (
     CREATE INDEX audit_by_decision ON audit (decision);
     """,
     """
-    -- The graph: what one thing says of another. `origin` is the thing it was read from, and takes its edges along.
+    -- The graph. Made from the other tables by `research.graph`, and made anew where it is missing. A node goes with
+    -- what it stands for, and takes its edges along; files, sessions and the like stand for themselves.
+    CREATE TABLE nodes (
+        node_no INTEGER PRIMARY KEY,
+        ref TEXT NOT NULL,
+        name TEXT NOT NULL,  -- a section's heading; else empty
+        doc_id TEXT REFERENCES documents ON DELETE CASCADE,
+        item_no INTEGER REFERENCES items ON DELETE CASCADE,
+        tenant TEXT REFERENCES memory_tenants ON DELETE CASCADE,  -- whose memory or session it is
+        memory_no INTEGER,
+        FOREIGN KEY (tenant, memory_no) REFERENCES memories ON DELETE CASCADE
+    );
+    CREATE UNIQUE INDEX nodes_by_ref ON nodes (ref, COALESCE(tenant, ''));
+    CREATE INDEX nodes_by_doc ON nodes (doc_id) WHERE doc_id IS NOT NULL;
+    CREATE INDEX nodes_by_item ON nodes (item_no) WHERE item_no IS NOT NULL;
+    CREATE INDEX nodes_by_memory ON nodes (tenant, memory_no) WHERE tenant IS NOT NULL;
+    CREATE INDEX nodes_by_themselves ON nodes (node_no)
+        WHERE doc_id IS NULL AND item_no IS NULL AND memory_no IS NULL;
+
+    -- Kinds are numbers (`edges.KINDS`): with a node, the indexes give the weightiest first.
     CREATE TABLE edges (
-        source TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        target TEXT NOT NULL,
-        origin TEXT NOT NULL,
-        weight DOUBLE PRECISION NOT NULL,
-        PRIMARY KEY (source, kind, target, origin)
+        edge_no INTEGER PRIMARY KEY,
+        source INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
+        kind INTEGER NOT NULL,
+        target INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
+        name INTEGER NOT NULL  -- that was mentioned and found its holder; 0: known without
+    );
+    CREATE UNIQUE INDEX edges_by_source ON edges (source, kind, target, name, edge_no);
+    CREATE INDEX edges_by_target ON edges (target, kind, source, edge_no);
+
+    -- What nodes are called, and which names nodes mention: what comes later is found by those before it. A name is the
+    -- digest of one.
+    CREATE TABLE node_names (
+        name INTEGER NOT NULL,
+        node_no INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
+        PRIMARY KEY (name, node_no)
     ) WITHOUT ROWID;
-    CREATE INDEX edges_by_target ON edges (target, kind);
-    CREATE INDEX edges_by_origin ON edges (origin);
+    CREATE INDEX node_names_by_node ON node_names (node_no);
+    CREATE TABLE mentions (
+        name INTEGER NOT NULL,
+        node_no INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
+        kind INTEGER NOT NULL,
+        PRIMARY KEY (name, node_no, kind)
+    ) WITHOUT ROWID;
+    CREATE INDEX mentions_by_node ON mentions (node_no);
+
+    -- How far the graph has come, and by which rules.
+    CREATE TABLE graphed_documents (
+        doc_id TEXT PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+        rules INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE graphed_items (rules INTEGER PRIMARY KEY, seq INTEGER NOT NULL);
+    CREATE TABLE graphed_tenants (
+        tenant TEXT PRIMARY KEY REFERENCES memory_tenants ON DELETE CASCADE,
+        seq INTEGER NOT NULL
+    ) WITHOUT ROWID;
     """,
     """
     -- Packages: what was asked, and what was built of it. What is long stands last.
     CREATE TABLE package_requests (
-        request_id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
         principal TEXT NOT NULL,
+        request_id TEXT NOT NULL,
         asked_at TEXT NOT NULL,
-        request TEXT NOT NULL  -- JSON
+        request TEXT NOT NULL,  -- JSON
+        PRIMARY KEY (tenant, principal, request_id)
     );
     CREATE TABLE packages (
         package_id TEXT PRIMARY KEY,
-        request_id TEXT NOT NULL REFERENCES package_requests ON DELETE CASCADE,
         tenant TEXT NOT NULL,
         principal TEXT NOT NULL,
+        request_id TEXT NOT NULL,
         built_at TEXT NOT NULL,
         expires_at TEXT NOT NULL,
         policy TEXT NOT NULL,
-        revision TEXT NOT NULL,  -- of the index's content
-        record TEXT NOT NULL  -- JSON, without content
+        revision TEXT NOT NULL,  -- of the index's content; empty: something that it held is gone since
+        record TEXT NOT NULL,  -- JSON, without content
+        FOREIGN KEY (tenant, principal, request_id) REFERENCES package_requests ON DELETE CASCADE
     );
+    CREATE INDEX packages_by_request ON packages (tenant, principal, request_id);
+    CREATE INDEX packages_by_time ON packages (built_at);
+    CREATE INDEX packages_left ON packages (revision) WHERE revision = '';
     CREATE TABLE package_cache (
         package_id TEXT PRIMARY KEY REFERENCES packages ON DELETE CASCADE,
         tenant TEXT NOT NULL,
@@ -433,13 +483,18 @@ _STEPS: tuple[str, ...] = (
         digest TEXT NOT NULL,  -- SHA-256 of the package
         package BLOB NOT NULL  -- JSON; empty where another server keeps it
     );
-    -- What a package holds text of: what is removed takes it along.
+    -- What a package holds text of: what is removed takes it along. `owner` is what goes as a whole, a document or a
+    -- file; `useful` is 1 or -1 where somebody said so.
     CREATE TABLE package_sources (
         package_id TEXT NOT NULL REFERENCES packages ON DELETE CASCADE,
         ref TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        tenant TEXT NOT NULL,
+        useful INTEGER NOT NULL,
         PRIMARY KEY (package_id, ref)
     );
-    CREATE INDEX package_sources_by_ref ON package_sources (ref);
+    CREATE INDEX package_sources_by_ref ON package_sources (tenant, ref, useful);
+    CREATE INDEX package_sources_by_owner ON package_sources (owner);
     -- The neighbourhood that a package was built with.
     CREATE TABLE projections (
         projection_id TEXT PRIMARY KEY,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from research.errors import NothingFoundError, UsageError
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.content import content_changed
 from research.store.catalog.reader import Reader
 
 _LONGEST = 100
@@ -24,6 +25,7 @@ def add_tags(catalog: Catalog, doc_ids: Iterable[str], tags: Iterable[str]) -> N
         for doc_id in doc_ids:
             _check_known(connection, doc_id)
             write_tags(connection, doc_id, wanted)
+        content_changed(connection)
 
 
 def remove_tags(catalog: Catalog, doc_ids: Iterable[str], tags: Iterable[str]) -> None:
@@ -33,6 +35,7 @@ def remove_tags(catalog: Catalog, doc_ids: Iterable[str], tags: Iterable[str]) -
         for doc_id in doc_ids:
             _check_known(connection, doc_id)
             connection.executemany("DELETE FROM tags WHERE doc_id = ? AND tag = ?", [(doc_id, tag) for tag in gone])
+        content_changed(connection)
 
 
 def tags_of(reader: Reader, doc_id: str) -> list[str]:

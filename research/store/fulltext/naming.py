@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.pages import batched, get_pages_with_text, placeholders
 from research.store.catalog.reader import Reader
+from research.store.fulltext.analyzer import analyze
 
 FRONT = 3
 """So many pages at the beginning may belong to the title."""
@@ -71,3 +72,15 @@ def documents_with(reader: Reader, word: str, *, most: int) -> list[str]:
         ('"' + word.replace('"', '""') + '"', most),
     )
     return [str(row[0]) for row in rows]
+
+
+def pages_with_phrase(reader: Reader, phrase: str, limit: int) -> list[tuple[str, int, str]]:
+    """(doc_id, page, markdown) of pages, of whatever document, that have the words of a phrase in a row."""
+    words = " ".join(analyze(phrase)).replace('"', " ")
+    if not words.strip():
+        return []
+    rows = reader.connection.execute(
+        "SELECT rowid FROM page_words WHERE page_words MATCH ? ORDER BY rank LIMIT ?", (f'body : "{words}"', limit)
+    )
+    found = get_pages_with_text(reader, [int(row[0]) for row in rows])
+    return [(page.doc_id, page.page, text) for page, text in found.values()]

@@ -18,7 +18,8 @@ from research.store.catalog.ledger import STAGES
 from research.store.upkeep import column_checks as columns
 from research.store.upkeep.column_checks import ColumnCheck, count_lines, shown, unpack
 
-REBUILT = frozenset({"page_words", "page_vocabulary", "name_words", "memory_words", "item_words", "item_vocabulary"})
+GRAPH = frozenset({"nodes", "edges", "node_names", "mentions", "graphed_documents", "graphed_items", "graphed_tenants"})
+REBUILT = GRAPH | {"page_words", "page_vocabulary", "name_words", "memory_words", "item_words", "item_vocabulary"}
 
 # A page has at most 100,000 characters; this is room for ten times as many bytes and more.
 LARGEST_TEXT = 4 << 20
@@ -42,6 +43,7 @@ _META: dict[str, ColumnCheck] = {
     "vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
     "page_vectors_seq": columns.matching("a counter", "[0-9]{1,18}"),
     "items_seq": columns.matching("a counter", "[0-9]{1,18}"),
+    "content": columns.matching("a counter", "[0-9]{1,18}"),
     "labels_seq": columns.matching("a counter", "[0-9]{1,18}"),
 }
 
@@ -444,6 +446,37 @@ TABLES: dict[str, Table] = {
             "entry": columns.AUDIT_ENTRY,
         }
     ),
+    "package_requests": Table(
+        {
+            "tenant": columns.WHO,
+            "principal": columns.WHO,
+            "request_id": columns.WHO,
+            "asked_at": columns.TIME,
+            "request": columns.PACKAGE_JSON,
+        }
+    ),
+    "packages": Table(
+        {
+            "package_id": columns.IDENTITY,
+            "tenant": columns.WHO,
+            "principal": columns.WHO,
+            "request_id": columns.WHO,
+            "built_at": columns.TIME,
+            "expires_at": columns.TIME,
+            "policy": columns.NOTE,
+            "revision": columns.WHO,
+            "record": columns.PACKAGE_JSON,
+        }
+    ),
+    "package_sources": Table(
+        {
+            "package_id": columns.IDENTITY,
+            "ref": columns.REF,
+            "owner": columns.REF,
+            "tenant": columns.WHO,
+            "useful": columns.USEFUL,
+        }
+    ),
     "package_cache": Table(
         {
             "package_id": columns.WHO,
@@ -457,6 +490,7 @@ TABLES: dict[str, Table] = {
             "package": columns.BLOB,
         }
     ),
+    "projections": Table({"projection_id": columns.WHO, "made_at": columns.TIME, "projection": columns.METADATA}),
 }
 
 # Queries that find one row in a sound catalog never, and what such a row means.

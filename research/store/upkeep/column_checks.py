@@ -19,6 +19,7 @@ from research.store.catalog.tags import is_tag
 LARGEST = 2**63 - 1  # SQLite's
 LONGEST_PATH = 1 << 15
 LONGEST_NOTE = 1 << 16
+LONGEST_PACKAGE = 1 << 24  # a request may pin a thousand refs, and a package say why each is not in it
 _LONGEST_NAME = 1 << 12  # a name has 255 bytes, and an odd byte is written as four characters
 _LONGEST_ENCODER = 1 << 10
 _LONGEST_WHO = 200
@@ -199,6 +200,11 @@ ITEM_KEY = ColumnCheck("the name of an item", _is_item_key)
 LABEL_TARGET = ColumnCheck("what a label is given to", lambda value: _is_item_key(value) and ":" in value)
 METADATA = ColumnCheck("a JSON object", _is_metadata)
 AUDIT_ENTRY = ColumnCheck("what an audit entry says", lambda value: isinstance(_json(value, LONGEST_ENTRY), dict))
+PACKAGE_JSON = ColumnCheck(
+    "the JSON of a request or a package", lambda value: isinstance(_json(value, LONGEST_PACKAGE), dict)
+)
+REF = ColumnCheck("a reference", lambda value: _is_item_key(value) and ":" in value)
+USEFUL = integer("-1, 0 or 1", least=-1, most=1)
 SHARE = ColumnCheck("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
 MAYBE_KEY = ColumnCheck("a row's number, or nothing", lambda value: value is None or KEY.holds(value))
 MAYBE_TIME = ColumnCheck("a time in ISO 8601, or nothing", lambda value: value == "" or _is_time(value))

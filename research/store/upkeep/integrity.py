@@ -7,10 +7,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from research.store.catalog import failures
+from research.store.catalog import failures, packages
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.experience_removal import values_of_nobody
 from research.store.catalog.item_writes import remove_numbers
+from research.store.catalog.labels import labels_of_nothing, leave_targets
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
 from research.store.catalog.session_turns import leave_sessions, lost_documents
 from research.store.catalog.vectors import dim_of
@@ -129,6 +130,14 @@ def check_sessions(catalog: Catalog) -> Iterator[Problem]:
         yield Problem("sessions", message, lambda opened: _leave_sessions(opened, lost))
 
 
+def check_packages(catalog: Catalog) -> Iterator[Problem]:
+    """What a package holds of a document that is gone should be, too."""
+    lost = packages.lost_documents(catalog)
+    if lost:
+        message = f"packages hold text of {len(lost)} documents that are gone"
+        yield Problem("packages", message, lambda opened: _leave_packages(opened, lost))
+
+
 def check_item_vectors(catalog: Catalog) -> Iterator[Problem]:
     rows = catalog.connection.execute("SELECT item_no, vector FROM item_vectors")
     bad = sorted({int(row[0]) for row in rows if unit_problem(row[1], len(row[1]) // 2)})
@@ -143,6 +152,14 @@ def check_values_of_experiences(catalog: Catalog) -> Iterator[Problem]:
     if strangers:
         message = f"{len(strangers)} values quote experiences that are gone"
         yield Problem("items", message, lambda opened: _drop_items(opened, strangers))
+
+
+def check_labels(catalog: Catalog) -> Iterator[Problem]:
+    """What is removed takes its labels along."""
+    lost = labels_of_nothing(catalog)
+    if lost:
+        message = f"{len(lost)} labels are of things that are gone"
+        yield Problem("labels", message, lambda opened: _drop_labels(opened, lost))
 
 
 def check_values(catalog: Catalog) -> Iterator[Problem]:
@@ -227,7 +244,9 @@ QUICK: tuple[IntegrityCheck, ...] = (
     check_images,
     check_memories,
     check_sessions,
+    check_packages,
     check_values_of_experiences,
+    check_labels,
     check_fulltext,
     check_leftovers,
 )
@@ -241,8 +260,10 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_memories,
     check_memory_vectors,
     check_sessions,
+    check_packages,
     check_item_vectors,
     check_values_of_experiences,
+    check_labels,
     check_values,
     check_ledger,
     check_given_up,
@@ -315,6 +336,17 @@ def _drop_memory_vectors(catalog: Catalog, rows: list[tuple[str, int]]) -> None:
 def _leave_sessions(catalog: Catalog, doc_ids: list[str]) -> None:
     with catalog.transaction() as connection:
         leave_sessions(connection, doc_ids)
+
+
+def _leave_packages(catalog: Catalog, owners: list[str]) -> None:
+    with catalog.transaction() as connection:
+        packages.leave_packages(connection, owners)
+
+
+def _drop_labels(catalog: Catalog, lost: list[tuple[str, str]]) -> None:
+    with catalog.transaction() as connection:
+        for tenant, target in lost:
+            leave_targets(connection, tenant, [target])
 
 
 def _drop_items(catalog: Catalog, numbers: list[int]) -> None:

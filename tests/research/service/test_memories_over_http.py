@@ -169,8 +169,10 @@ def test_a_turn_is_built_with_memories_and_documents(running: Running) -> None:
     body = {"user_message": "How long is the guarantee of the G4?", "documents": True, "max_prompt_tokens": 800}
     answer = running.post("/context/turn", body, running.anna)
     assert answer.status_code == 200, answer.text
-    document = answer.json()
-    jsonschema.validate(document, load("turn"))
+    hers = answer.json()
+    jsonschema.validate(hers, load("turn"))
+    assert [message.get("name") for message in hers["messages"]] == [None, "memory", None], "documents are the owner's"
+    document = running.post("/context/turn", {**body, "tenant_id": "anna"}, running.owner).json()
     assert [message.get("name") for message in document["messages"]] == [None, "memory", "documents", None]
     assert document["prompt_tokens"] <= 800
     assert "short sentences" not in running.post("/context/turn", body, running.ben).text

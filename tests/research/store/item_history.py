@@ -64,6 +64,7 @@ def _seen(catalog: Any) -> list[object]:
         items.changed_after(catalog, "code", 3),
         items.mean_length(catalog),
         list(items.item_metadata(catalog, "code")),
+        items.item_times(catalog, "code"),
         parents,
         found and (found.stamp, found.metadata),
         (items.count_items(catalog), items.count_parents(catalog, "code"), items.count_without_vectors(catalog)),

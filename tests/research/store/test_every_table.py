@@ -25,6 +25,7 @@ from research.store.catalog import (
     memory_removal,
     memory_writes,
     package_cache,
+    packages,
     page_vectors,
     schema,
     session_turns,
@@ -37,7 +38,6 @@ from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import FailedFile
 from research.store.catalog.items import NewItem
 from research.store.catalog.labels import Label
-from research.store.catalog.package_cache import CachedRow
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
@@ -50,7 +50,8 @@ OF_MEMORIES = {
     "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_facts", "memory_sources", "memory_feedback",
 }  # fmt: skip
 OF_ITEMS = {"item_parents", "items", "item_vectors", "item_words", "item_vocabulary"}
-OF_NO_DOCUMENT = {"meta", "failed_files", "turns", "labels", "audit", *OF_MEMORIES, *OF_ITEMS}
+OF_PACKAGES = {"package_requests", "packages"}  # which are kept without text of what is gone
+OF_NO_DOCUMENT = {"meta", "failed_files", "turns", "labels", *OF_PACKAGES, "audit", *OF_MEMORIES, *OF_ITEMS}
 
 
 VOCABULARIES = {"page_vocabulary", "item_vocabulary"}  # what FTS5 tells of its own
@@ -87,22 +88,23 @@ def _fill(making: Making) -> None:
     _remember(making)
     _ask(making, info.doc_id)
     _write_code(making)
+    _record_access(making)
+    _build_package(making, info.doc_id)
     label = Label("memory:first", "classification", "Public", "anna", given_at="2026-01-02T00:00:00+00:00")
     page = f"page:file-{info.doc_id}#1"
     labels.put_labels(
         making.catalog, [label, *(replace(label, target=each, tenant="") for each in (page, "code:/src/a.py"))]
     )
-    _record_access(making)
-    _cache_package(making)
 
 
-def _cache_package(making: Making) -> None:
-    """One whose record is there."""
-    at = "2026-01-02T00:00:00+00:00"
-    for row in making.catalog.connection.execute("SELECT package_id FROM packages").fetchall():
-        cached = CachedRow(row[0], "lab", "ann", "policy", "content", at, at, "ab" * 32, b"{}")
-        with making.catalog.transaction() as connection:
-            package_cache.put_cached(connection, cached)
+def _build_package(making: Making, doc_id: str) -> None:
+    whose, at = packages.Whose("anna", "agent"), "2026-01-02T00:00:00+00:00"
+    with making.catalog.transaction() as connection:
+        packages.put_request(connection, whose, packages.StoredRequest("r1", at, '{"intent":"walrus"}'))
+        stored = packages.StoredPackage("ab" * 16, "r1", at, at, "owner", "1-2-3", '{"contextPackageId":"x"}')
+        packages.put_package(connection, whose, stored, [f"page:{doc_id}#1"])
+        cached = package_cache.CachedRow("ab" * 16, "anna", "agent", "owner", "1-2-3", at, at, "cd" * 32, b"{}")
+        package_cache.put_cached(connection, cached)
 
 
 def _record_access(making: Making) -> None:
@@ -201,6 +203,9 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (cited,) = integrity.check_sessions(filled.catalog)
     assert cited.fix is not None
     cited.fix(filled.catalog)
+    (held,) = integrity.check_packages(filled.catalog)
+    assert held.fix is not None
+    held.fix(filled.catalog)
     left = {table for table in TABLES if _count(filled.catalog, table)}
     assert left == OF_NO_DOCUMENT - REBUILT
     connection.execute("DELETE FROM memory_tenants")
@@ -208,7 +213,12 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
-    assert {table for table in TABLES if _count(filled.catalog, table)} == {"meta", "failed_files", "turns", "audit"}
+    (lost,) = integrity.check_labels(filled.catalog)
+    assert lost.fix is not None
+    lost.fix(filled.catalog)
+    assert {table for table in TABLES if _count(filled.catalog, table)} == {
+        "meta", "failed_files", "turns", "audit", *OF_PACKAGES,
+    }  # fmt: skip
     (problem,) = integrity.check_fulltext(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)

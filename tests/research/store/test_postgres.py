@@ -14,6 +14,7 @@ import pytest
 from experience_history import experience
 from index_making import DIM, JPEG, WEBP, chunks_of, stamp
 from item_history import code
+from label_history import label
 from memory_making import tell, told
 from numpy.typing import NDArray
 from postgres import PostgresCatalog, running_server
@@ -34,6 +35,7 @@ from research.store.catalog import (
     memory_removal,
     memory_writes,
     package_cache,
+    packages,
     page_vectors,
     pages,
     session_turns,
@@ -42,6 +44,7 @@ from research.store.catalog import (
 )
 from research.store.catalog.audit import AuditRow
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.content import content_revision
 from research.store.catalog.documents import FileStamp
 from research.store.catalog.failures import CRASHED, KILLED, TIMEOUT, FailedFile
 from research.store.catalog.package_cache import CachedRow
@@ -81,6 +84,7 @@ def test_they_agree_on_everything(catalogs: list[Any]) -> None:
     for step in (
         _read,
         _converse,
+        _build_packages,
         _remember,
         _correct,
         _forget,
@@ -94,6 +98,7 @@ def test_they_agree_on_everything(catalogs: list[Any]) -> None:
         code,
         experience,
         _record_access,
+        label,
         _cache_packages,
         _look_after,
     ):
@@ -163,6 +168,24 @@ def _columns(catalog: Any, table: str) -> list[str]:
         query, names = "SELECT column_name FROM information_schema.columns WHERE table_name = ?", (table,)
         return [str(row[0]) for row in catalog.connection.execute(query, names)]
     return [str(row[1]) for row in catalog.connection.execute(f"PRAGMA table_info({table})")]
+
+
+def _build_packages(catalog: Any) -> object:
+    """Packages that hold text of documents which are changed and removed later on."""
+    anna, ben = packages.Whose("anna", "agent"), packages.Whose("ben", "agent")
+    days = [f"2026-01-0{day}T00:00:00+00:00" for day in (1, 2, 3)]
+    with catalog.transaction() as connection:
+        for whose, name, at in ((anna, "a", days[0]), (anna, "b", days[1]), (ben, "a", days[2])):
+            packages.put_request(connection, whose, packages.StoredRequest(name, at, "{}"))
+            stored = packages.StoredPackage(f"{whose.tenant}-{name}", name, at, at, "owner", "1-1-0", "{}")
+            packages.put_package(connection, whose, stored, [f"page:{FIRST}#1", f"page:{THIRD}#1", "memory:m"])
+        told = packages.give_feedback(connection, "anna-b", [f"page:{FIRST}#1", "memory:none"], 1)
+        packages.put_package(connection, anna, stored, [f"page:{FIRST}#1"])
+        gone = packages.prune(connection, days[1])
+        packages.leave_packages(connection, ["memory:m"])
+        left = sorted(packages.left_packages(catalog))
+        packages.forget_left(connection, left[:1])
+    return told, gone, left
 
 
 def _record_access(catalog: Any) -> object:
@@ -395,7 +418,19 @@ def _everything(catalog: Any) -> dict[str, object]:
         "for ocr": (ledger.count_for_ocr(catalog), [ledger.pages_for_ocr(catalog, info.doc_id) for info in known]),
         "sessions": (session_turns.list_sessions(catalog, "anna"), session_turns.count_turns(catalog)),
         "turns": [session_turns.turns_of(catalog, "anna", "north", last=last) for last in (None, 1)],
-        "lost": session_turns.lost_documents(catalog),
+        "lost": (session_turns.lost_documents(catalog), packages.lost_documents(catalog)),
+        "packages": [
+            (
+                packages.list_packages(catalog, whose, 9),
+                [packages.get_package(catalog, whose, name) for name in ("anna-b", "ben-a")],
+                [packages.package_of_request(catalog, whose, name) for name in "ab"],
+                [packages.get_request(catalog, whose, name) for name in "ab"],
+                packages.uses_of(catalog, whose.tenant, [f"page:{FIRST}#1", f"page:{THIRD}#1", "memory:m"]),
+            )
+            for whose in (packages.Whose("anna", "agent"), packages.Whose("ben", "agent"))
+        ],
+        "left": sorted(packages.left_packages(catalog)),
+        "content": content_revision(catalog, "nobody").partition("-")[2],
         "memories": [
             list(memories.list_memories(catalog, "anna", within, now=now, newest=newest))
             for within in (Within(), Within("s", "p", "n", ("memory",)), Within(tags=("people",)))

@@ -1,0 +1,174 @@
+"""What is near to given things in the graph, how near, and by which edges."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from research.errors import UsageError
+from research.store.catalog.edges import (
+    KIND_NAMES,
+    KINDS,
+    MOST_SEEDS,
+    StoredEdge,
+    StoredNode,
+    edges_a_node,
+    edges_between,
+    find_nodes,
+    gone_memories,
+    walk,
+)
+from research.store.catalog.file_ids import current_ids
+from research.store.catalog.reader import Reader
+
+MOST_HOPS = 3
+MOST_NODES = 2000
+_WIDER = 5  # nodes that are looked at for one that is told: the nearest by hops need not be the nearest
+
+# What is left of a node's nearness one edge further, in either direction.
+WEIGHTS: Mapping[str, float] = {
+    "refers": 0.8,
+    "cites": 0.6,
+    "newer": 0.5,
+    "calls": 0.6,
+    "imports": 0.4,
+    "supports": 0.7,
+    "changes": 0.5,
+    "told_in": 0.6,
+    "contains": 0.4,
+}
+_OF_DOCUMENTS = ("page", "document", "section")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Something near: how many edges away, and how near, 1 for what was asked for."""
+
+    ref: str
+    hop: int
+    proximity: float
+    name: str = ""  # a section's heading
+
+    @property
+    def kind(self) -> str:
+        return self.ref.partition(":")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    source: str
+    kind: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """The nearest first. `unknown`: refs that are not in the graph. `cut`: there may be more than is told. `complete`:
+    all that is in the index is in the graph."""
+
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    cut: bool = False
+    complete: bool = True
+
+    def proximity(self) -> dict[str, float]:
+        """ref → how near, without what was asked for."""
+        return {node.ref: node.proximity for node in self.nodes if node.hop}
+
+
+def neighbourhood(
+    reader: Reader,
+    refs: Iterable[str],
+    *,
+    hops: int = 1,
+    kinds: Sequence[str] | None = None,
+    limit: int = 200,
+    tenant: str = "",
+) -> Neighbourhood:
+    """What edges of these kinds, or of all, lead to from these refs, in either direction. Memories and sessions are
+    those of the tenant. Refs of documents may be of former ids. Bounded, whatever the graph is like."""
+    numbers = _kind_numbers(kinds)
+    if not 1 <= hops <= MOST_HOPS:
+        raise UsageError(f"hops must be from 1 to {MOST_HOPS}, not {hops}")
+    if not 1 <= limit <= MOST_NODES:
+        raise UsageError(f"the limit must be from 1 to {MOST_NODES}, not {limit}")
+    wanted = list(dict.fromkeys(refs))
+    seeds = resolve(reader, wanted[: 10 * MOST_SEEDS], tenant)
+    unknown = [ref for ref in wanted[: 10 * MOST_SEEDS] if ref not in seeds]
+    begun = sorted(set(seeds.values()))[:MOST_SEEDS]
+    cut = len(wanted) > 10 * MOST_SEEDS or len(set(seeds.values())) > MOST_SEEDS
+    if not begun:
+        return Neighbourhood(unknown=unknown, cut=cut)
+    fan_out, most = edges_a_node(len(begun), hops, limit), min(MOST_NODES, _WIDER * limit)
+    found = walk(reader, begun, hops=hops, kinds=numbers, fan_out=fan_out, most=most + 1, tenant=tenant)
+    cut = cut or len(found) > most
+    there = _present(reader, found[:most], tenant)
+    edges = edges_between(reader, [node.node_no for node in there], kinds=numbers, fan_out=fan_out)
+    nodes = _nearest(there, edges)
+    kept = {node.ref: node for node in nodes[:limit]}
+    names = {node.node_no: node.ref for node in there if node.ref in kept}
+    told = [
+        Edge(names[edge.source], KIND_NAMES[edge.kind], names[edge.target])
+        for edge in edges
+        if edge.source in names and edge.target in names
+    ]
+    return Neighbourhood(list(kept.values()), told, unknown, cut or len(nodes) > limit)
+
+
+def resolve(reader: Reader, refs: Sequence[str], tenant: str = "") -> dict[str, int]:
+    """ref → node of those that are known, also by a document's former or lasting id."""
+    found = find_nodes(reader.connection, refs, tenant)
+    for ref in refs:
+        kind, _, rest = ref.partition(":")
+        if ref not in found and kind in _OF_DOCUMENTS:
+            key, mark, part = rest.partition("#")
+            for now in current_ids(reader, [key]):
+                today = f"{kind}:{now}{mark}{part}"
+                found.update((ref, number) for number in find_nodes(reader.connection, [today], tenant).values())
+    return found
+
+
+def _kind_numbers(kinds: Sequence[str] | None) -> list[int]:
+    if kinds is None:
+        return sorted(KINDS.values())
+    strange = [kind for kind in kinds if kind not in KINDS]
+    if strange or not kinds:
+        raise UsageError(
+            f"{strange[0]!r} is no kind of edges" if strange else "no kind of edges was named",
+            hint=f"known: {', '.join(KINDS)}",
+        )
+    return sorted({KINDS[kind] for kind in kinds})
+
+
+def _present(reader: Reader, nodes: Sequence[StoredNode], tenant: str) -> list[StoredNode]:
+    """Without memories whose time is over."""
+    memories = [node.ref for node in nodes if node.ref.startswith("memory:")]
+    gone = gone_memories(reader, tenant, memories, datetime.now(UTC).isoformat()) if memories else set()
+    return [node for node in nodes if node.ref not in gone]
+
+
+def _nearest(nodes: Sequence[StoredNode], edges: Sequence[StoredEdge]) -> list[Node]:
+    """All of them, the nearest first: by the best way over these edges."""
+    beside: dict[int, list[tuple[int, float]]] = {}
+    for edge in edges:
+        weight = WEIGHTS[KIND_NAMES[edge.kind]]
+        beside.setdefault(edge.source, []).append((edge.target, weight))
+        beside.setdefault(edge.target, []).append((edge.source, weight))
+    near: dict[int, float] = {}
+    waiting = [(-1.0, node.node_no) for node in nodes if node.hop == 0]
+    heapq.heapify(waiting)
+    while waiting:
+        negative, number = heapq.heappop(waiting)
+        if number in near:
+            continue
+        near[number] = -negative
+        for other, weight in beside.get(number, ()):
+            if other not in near:
+                heapq.heappush(waiting, (negative * weight, other))
+    least = min(WEIGHTS.values())
+    told = [(Node(n.ref, n.hop, round(near.get(n.node_no, least**n.hop), 4), n.name), n.node_no) for n in nodes]
+    told.sort(key=lambda each: (-each[0].proximity, each[0].hop, each[1]))  # equals in the order of their document
+    return [node for node, _ in told]

@@ -1,0 +1,328 @@
+"""The graph, brought up to what is in the index: documents, items and memories that it has not seen yet.
+
+Each document, and each few items, is a short transaction of its own, so whoever remembers something finds their turn;
+stopped anywhere, the next update goes on there. What was removed took its edges along.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from research.errors import BusyError, IndexUnusableError
+from research.graph.code import file_names, piece_mentions, piece_names
+from research.graph.documents import DocumentGraph, Titles, digest, document_graph, newer_pairs, title_words
+from research.records import DocumentInfo
+from research.store.catalog import edge_writes as writes
+from research.store.catalog import graph_progress as progress
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import get_document
+from research.store.catalog.edge_writes import NewNode
+from research.store.catalog.edges import CHANGES, CITES, CONTAINS, REFERS, SUPPORTS, TOLD_IN, find_nodes
+from research.store.catalog.graph_progress import GraphedItem, GraphedMemory
+from research.store.catalog.pages import page_texts
+from research.store.catalog.reader import Reader
+from research.store.fulltext.naming import pages_with_phrase
+
+RULES = 1
+"""To be raised whenever the same text would give other edges: all documents and items are then read again."""
+
+_PAGES, _ITEMS, _MEMORIES = 300, 200, 500  # of a transaction
+_MOST_FILES = 500  # of a commit: one that moves a whole tree says nothing of each
+_MOST_MENTIONING = 200  # pages that are looked through for a document's title
+
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphUpdate:
+    """What was brought into the graph, and whether something is left to do: no time, or somebody else was writing."""
+
+    documents: int = 0
+    items: int = 0
+    memories: int = 0
+    complete: bool = True
+
+
+def is_behind(reader: Reader) -> bool:
+    return progress.is_behind(reader, RULES)
+
+
+def update_graph(catalog: Catalog, *, seconds: float | None = None, on_progress: Progress | None = None) -> GraphUpdate:
+    """Bring the graph up to date, for about so long. Beside other writers; one that keeps the catalog for longer than a
+    second ends it, with `complete` not set. `on_progress` hears of documents: done, and all that are to be done."""
+    ends = None if seconds is None else time.monotonic() + seconds
+    done = _Done()
+    try:
+        in_time = (
+            _documents(catalog, ends, done, on_progress)
+            and _items(catalog, ends, done)
+            and _memories(catalog, ends, done)
+        )
+    except (BusyError, IndexUnusableError):  # the latter: it may only be read
+        in_time = False
+    return GraphUpdate(done.documents, done.items, done.memories, in_time)
+
+
+@dataclass
+class _Done:
+    documents: int = 0
+    items: int = 0
+    memories: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A document that is ready to be written."""
+
+    info: DocumentInfo
+    made: DocumentGraph
+    num_pages: int
+    mentioning: list[str]  # pages of others that hold its title
+    state: tuple[Any, ...]  # that it was read in
+
+
+def _documents(catalog: Catalog, ends: float | None, done: _Done, on_progress: Progress | None) -> bool:
+    with catalog.snapshot() as reader:
+        waiting = progress.outdated_documents(reader, RULES, 1_000_000)
+        titles = Titles(progress.titles(reader) if waiting else [])
+    at = 0
+    while at < len(waiting) and not _is_over(ends):
+        some: list[_Read] = []
+        while at < len(waiting) and sum(each.num_pages for each in some) < _PAGES:
+            with catalog.snapshot() as reader:
+                some += _read_document(reader, waiting[at], titles)
+            at += 1
+        with catalog.short_write() as connection:
+            for each in some:
+                # One that changed since it was read waits for the next update.
+                if progress.document_state(connection, each.info.doc_id) == each.state:
+                    _write_document(connection, each)
+        done.documents += len(some)
+        if on_progress is not None:
+            on_progress(at, len(waiting))
+    return at == len(waiting)
+
+
+def _read_document(reader: Reader, doc_id: str, titles: Titles) -> list[_Read]:
+    info = get_document(reader, doc_id)
+    if info is None:  # removed meanwhile
+        return []
+    pages = list(page_texts(reader, doc_id))
+    made = document_graph(info, pages, titles)
+    state = progress.document_state(reader.connection, doc_id)
+    return [_Read(info, made, len(pages), _pages_with_title(reader, info), state)]
+
+
+def _pages_with_title(reader: Reader, info: DocumentInfo) -> list[str]:
+    """Refs of pages of other documents that hold this one's title."""
+    words = title_words(info.title)
+    if not words:
+        return []
+    titles = Titles([(info.doc_id, info.title)])
+    found = pages_with_phrase(reader, info.title, _MOST_MENTIONING)
+    return [f"page:{doc}#{page}" for doc, page, text in found if doc != info.doc_id and any(titles.found_in(text))]
+
+
+def _write_document(connection: sqlite3.Connection, read: _Read) -> None:
+    doc_id, made, num_pages = read.info.doc_id, read.made, read.num_pages
+    writes.drop_document(connection, doc_id)
+    document = NewNode(f"document:{doc_id}", doc_id=doc_id)
+    sections = [NewNode(f"section:{doc_id}#{each.number}", each.heading, doc_id=doc_id) for each in made.sections]
+    pages = [NewNode(f"page:{doc_id}#{page}", doc_id=doc_id) for page in range(1, num_pages + 1)]
+    numbers = writes.put_nodes(connection, [document, *sections, *pages])
+    own = numbers[document.ref]
+    section = {0: own} | {each.number: numbers[f"section:{doc_id}#{each.number}"] for each in made.sections}
+    page = {number: numbers[f"page:{doc_id}#{number}"] for number in range(1, num_pages + 1)}
+    writes.put_edges(
+        connection,
+        [
+            *((section[each.above], CONTAINS, section[each.number]) for each in made.sections),
+            *((section[number], CONTAINS, page[at]) for number, at in made.pages_of),
+            *((page[one], REFERS, page[other]) for one, other in made.refers),
+        ],
+    )
+    writes.put_names(connection, {own: [*made.names, *made.families]})
+    cited = {page[at]: [(CITES, name) for name in names] for at, names in made.mentions.items()}
+    cited[own] = [(CITES, name) for name in dict.fromkeys(name for names in made.mentions.values() for name in names)]
+    writes.put_mentions(connection, cited)
+    _mention_title(connection, read.info, read.mentioning)
+    for family in made.families:
+        writes.put_versions(connection, family, newer_pairs(writes.versions_of(connection, family)))
+    writes.mark_document(connection, doc_id, RULES)
+
+
+def _mention_title(connection: sqlite3.Connection, info: DocumentInfo, refs: Sequence[str]) -> None:
+    """Pages that were read before this document was there, and their documents, mention its title."""
+    name = digest("title", " ".join(title_words(info.title)))
+    documents = [f"document:{ref.removeprefix('page:').partition('#')[0]}" for ref in refs]
+    nodes = find_nodes(connection, [*refs, *documents], "")
+    writes.add_mentions(connection, {node: [(CITES, name)] for node in nodes.values()})
+
+
+def _items(catalog: Catalog, ends: float | None, done: _Done) -> bool:
+    while True:
+        if _is_over(ends):
+            return False
+        with catalog.snapshot() as reader:
+            items = progress.items_after(reader, progress.items_done(reader, RULES), _ITEMS)
+        if not items:
+            return True
+        with catalog.short_write() as connection:
+            _write_items(_Here(connection, catalog), items)
+            writes.mark_items(connection, RULES, items[-1].seq)
+            if len(items) < _ITEMS:
+                writes.drop_lonely(connection)
+        done.items += len(items)
+
+
+class _Here:
+    """A reader in the middle of a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, catalog: Catalog) -> None:
+        self.connection = connection
+        self.paths = catalog.paths
+
+    def meta(self, key: str, default: str = "") -> str:
+        return default
+
+    def count_cache(self) -> dict[object, Any]:
+        return {}
+
+
+def _write_items(here: _Here, items: Sequence[GraphedItem]) -> None:
+    """Those that are still there: their rows may have gone since they were read."""
+    by_kind: dict[str, list[GraphedItem]] = {}
+    for item in items:
+        by_kind.setdefault(item.kind, []).append(item)
+    there = {item.item_no for item in progress.items_after(here, items[0].seq - 1, len(items))}
+    for kind, write in _KINDS.items():
+        some = [item for item in by_kind.get(kind, ()) if item.item_no in there]
+        if some:
+            write(here, some)
+
+
+def _write_code(here: _Here, items: Sequence[GraphedItem]) -> None:
+    parents = progress.parents_metadata(here, "code", [item.parent for item in items])
+    roots = {parent: str(told.get("root") or "") for parent, told in parents.items()}
+    numbers = writes.put_nodes(
+        here.connection,
+        [
+            *(NewNode(f"file:{item.parent}") for item in items),
+            *(NewNode(f"code:{item.key}", item_no=item.item_no) for item in items),
+        ],
+    )
+    writes.put_edges(
+        here.connection,
+        [(numbers[f"file:{item.parent}"], CONTAINS, numbers[f"code:{item.key}"]) for item in items],
+    )
+    names = {numbers[f"code:{each.key}"]: piece_names(roots.get(each.parent, ""), each.metadata) for each in items}
+    for item in items:
+        file_path = str(item.metadata.get("file_path") or "")
+        names[numbers[f"file:{item.parent}"]] = file_names(roots.get(item.parent, ""), file_path)
+    writes.put_names(here.connection, names)
+    mentions = {
+        numbers[f"code:{each.key}"]: piece_mentions(roots.get(each.parent, ""), each.metadata) for each in items
+    }
+    writes.put_mentions(here.connection, mentions)
+
+
+def _write_commits(here: _Here, items: Sequence[GraphedItem]) -> None:
+    edges: list[tuple[str, str]] = []
+    for item in items:
+        files = [str(each) for each in item.metadata.get("files_changed") or ()]
+        root = tree_of(item.parent)
+        if len(files) <= _MOST_FILES:
+            edges += [(f"commit:{item.key}", f"file:{root}/{file}") for file in files]
+    numbers = writes.put_nodes(
+        here.connection,
+        [
+            *(NewNode(f"commit:{item.key}", item_no=item.item_no) for item in items),
+            *(NewNode(file) for _, file in edges),
+        ],
+    )
+    writes.drop_edges_from(here.connection, [numbers[f"commit:{item.key}"] for item in items], CHANGES)
+    writes.put_edges(here.connection, [(numbers[commit], CHANGES, numbers[file]) for commit, file in edges])
+
+
+def tree_of(repository: str) -> str:
+    """The folder that the paths of a repository's commits begin in."""
+    path = PurePosixPath(repository)
+    return str(path.parent) if path.name == ".git" else str(path)
+
+
+def _write_experiences(here: _Here, items: Sequence[GraphedItem]) -> None:
+    first = progress.first_items(here, "experience", [item.parent for item in items])
+    writes.put_nodes(here.connection, [NewNode(f"experience:{id}", item_no=number) for id, number in first.items()])
+
+
+def _write_values(here: _Here, items: Sequence[GraphedItem]) -> None:
+    members = {item.key: [str(each) for each in item.metadata.get("members") or ()] for item in items}
+    first = progress.first_items(here, "experience", [id for ids in members.values() for id in ids])
+    numbers = writes.put_nodes(
+        here.connection,
+        [
+            *(NewNode(f"value:{item.key}", item_no=item.item_no) for item in items),
+            *(NewNode(f"experience:{id}", item_no=number) for id, number in first.items()),
+        ],
+    )
+    for key, ids in members.items():
+        value = numbers[f"value:{key}"]
+        writes.drop_edges_to(here.connection, value, SUPPORTS)
+        writes.put_edges(here.connection, [(numbers[f"experience:{id}"], SUPPORTS, value) for id in ids if id in first])
+
+
+_KINDS: dict[str, Callable[[_Here, Sequence[GraphedItem]], None]] = {
+    "code": _write_code,
+    "commit": _write_commits,
+    "experience": _write_experiences,
+    "value": _write_values,
+}
+
+
+def _memories(catalog: Catalog, ends: float | None, done: _Done) -> bool:
+    with catalog.snapshot() as reader:
+        tenants = progress.tenants_behind(reader, 1_000_000)
+    for tenant, seq in tenants:
+        more: int | None = seq
+        while more is not None:
+            if _is_over(ends):
+                return False
+            more = _some_memories(catalog, tenant, more, done)
+    return True
+
+
+def _some_memories(catalog: Catalog, tenant: str, seq: int, done: _Done) -> int | None:
+    """The next memories of a tenant; the last change among them, or None where there are no more."""
+    with catalog.short_write() as connection:
+        here = _Here(connection, catalog)
+        told = progress.memories_after(here, tenant, seq, _MEMORIES)
+        last = told[-1].seq if len(told) == _MEMORIES else progress.last_change(here, tenant)
+        _write_memories(connection, tenant, told)
+        if last:  # 0: the tenant was forgotten
+            writes.mark_tenant(connection, tenant, last)
+    done.memories += len(told)
+    return last if len(told) == _MEMORIES else None
+
+
+def _write_memories(connection: sqlite3.Connection, tenant: str, told: Sequence[GraphedMemory]) -> None:
+    numbers = writes.put_nodes(
+        connection,
+        [
+            *(NewNode(f"memory:{each.id}", tenant=tenant, memory_no=each.memory_no) for each in told),
+            *(NewNode(f"session:{each.session}", tenant=tenant) for each in told if each.session),
+        ],
+    )
+    writes.put_edges(
+        connection,
+        [(numbers[f"memory:{each.id}"], TOLD_IN, numbers[f"session:{each.session}"]) for each in told if each.session],
+    )
+
+
+def _is_over(ends: float | None) -> bool:
+    return ends is not None and time.monotonic() >= ends

@@ -1,0 +1,156 @@
+"""Candidates: things that a retrieval brought or a request pinned, as items with their text, by ref.
+
+A ref is looked up exactly as it is written, and a memory among those of the one tenant that asks: a ref that forges
+another finds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from research.models import Item, Ref
+from research.packages.request import Origin
+from research.search.items import FoundItem
+from research.sources.documents import page_item
+from research.sources.items import ItemsSource
+from research.sources.memories import memory_item
+from research.store.catalog.file_ids import current_ids
+from research.store.catalog.items import StoredItem, find_item, list_items
+from research.store.catalog.memories import get_memories, numbers_of
+from research.store.catalog.pages import get_pages_with_text, page_ids_at
+
+if TYPE_CHECKING:
+    from research.index import Index
+    from research.store.catalog.reader import Reader
+
+TYPE_OF_KIND: Mapping[str, str] = {
+    "page": "documents",
+    "memory": "memories",
+    "code": "code",
+    "commit": "commits",
+    "experience": "experiences",
+    "value": "values",
+}
+"""Kind of a ref → type of context."""
+
+_MOST_VERSIONS = 1_000
+MOST_PAGES = 1_000
+"""Pages that pinned documents may stand for."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A thing before the budget. `origins`: which retrievals brought it."""
+
+    item: Item
+    origins: set[Origin] = field(default_factory=set)
+    semantic: float = 0.0
+    graph: float = 0.0
+    superseded: bool = False
+    pinned: bool = False
+    expires_at: str = ""  # of a memory that is not kept for ever
+
+    @property
+    def ref(self) -> str:
+        return str(self.item.ref)
+
+
+def item_sources(index: Index) -> dict[str, ItemsSource]:
+    """Kind → the source of its items."""
+    from research.sources.code import CodeSource
+    from research.sources.commits import CommitsSource
+    from research.sources.experiences import ExperiencesSource
+    from research.sources.values import ValuesSource
+
+    kinds: tuple[type[ItemsSource], ...] = (CodeSource, CommitsSource, ExperiencesSource, ValuesSource)
+    return {kind.kind: index.item_source(kind) for kind in kinds}
+
+
+def pinned_refs(reader: Reader, refs: Iterable[str]) -> dict[str, list[str]]:
+    """Each pinned ref with the refs it stands for: of a document, its pages."""
+    found: dict[str, list[str]] = {}
+    left = MOST_PAGES
+    for text in dict.fromkeys(refs):
+        ref = Ref.parse(text)
+        pages = _pages_of(reader, ref)[:left] if ref.kind == "document" else [text]
+        left -= len(pages) if ref.kind == "document" else 0
+        found[text] = pages
+    return found
+
+
+def load(index: Index, reader: Reader, refs: Sequence[str], tenant: str) -> dict[str, Candidate]:
+    """Those of these refs that name something, under the refs as they were given; each with its text."""
+    parsed = {text: Ref.parse(text) for text in dict.fromkeys(refs)}
+    found = _pages(reader, {text: ref for text, ref in parsed.items() if ref.kind == "page"})
+    found |= _memories(reader, {text: ref for text, ref in parsed.items() if ref.kind == "memory"}, tenant)
+    sources = item_sources(index) if any(ref.kind not in ("page", "memory") for ref in parsed.values()) else {}
+    for text, ref in parsed.items():
+        if ref.kind in sources:
+            stored = _stored(reader, ref)
+            if stored is not None:
+                item = sources[ref.kind].item(FoundItem(stored, 0.0, 0.0, {}))
+                if str(item.ref) == text:
+                    found[text] = Candidate(item)
+    return found
+
+
+def mark_superseded(reader: Reader, found: Sequence[Candidate]) -> None:
+    """Pages of documents that have a newer version in the index; memories know it themselves."""
+    from research.graph.neighbourhood import neighbourhood
+
+    documents = {f"document:{each.item.ref.key}" for each in found if each.item.ref.kind == "page"}
+    if not documents:
+        return
+    edges = neighbourhood(reader, sorted(documents), kinds=["newer"], limit=_MOST_VERSIONS).edges
+    older = {edge.target for edge in edges}
+    for each in found:
+        if f"document:{each.item.ref.key}" in older:
+            each.superseded = True
+
+
+def _pages(reader: Reader, refs: Mapping[str, Ref]) -> dict[str, Candidate]:
+    """A document may be named by any id it has or had: its page is the one of today."""
+    known: dict[str, str] = {}
+    for key in dict.fromkeys(ref.key for ref in refs.values()):
+        known.update((key, doc_id) for doc_id in current_ids(reader, [key])[:1])
+    wanted = {
+        text: (known[ref.key], int(ref.part))
+        for text, ref in refs.items()
+        if ref.key in known and ref.part.isascii() and ref.part.isdecimal() and len(ref.part) < 10
+    }
+    ids = page_ids_at(reader, [f"{doc_id}:{page}" for doc_id, page in wanted.values()])
+    stored = {
+        (page.doc_id, page.page): page_item(page, text) for page, text in get_pages_with_text(reader, ids).values()
+    }
+    return {text: Candidate(stored[place]) for text, place in wanted.items() if place in stored}
+
+
+def _pages_of(reader: Reader, ref: Ref) -> list[str]:
+    from research.store.catalog.documents import get_documents
+
+    documents = get_documents(reader, current_ids(reader, [ref.key])) if not ref.part else []
+    return [str(Ref("page", each.doc_id, str(page))) for each in documents for page in range(1, each.num_pages + 1)]
+
+
+def _memories(reader: Reader, refs: Mapping[str, Ref], tenant: str) -> dict[str, Candidate]:
+    ids = {text: text.partition(":")[2] for text in refs}
+    numbers = numbers_of(reader.connection, tenant, ids.values())
+    memories = get_memories(reader.connection, tenant, list(numbers.values()))
+    found = {}
+    for text, name in ids.items():
+        memory = memories.get(numbers.get(name, 0))
+        if memory is not None and not memory.joined_to:
+            found[text] = Candidate(
+                memory_item(memory), superseded=bool(memory.superseded_by), expires_at=memory.expires_at
+            )
+    return found
+
+
+def _stored(reader: Reader, ref: Ref) -> StoredItem | None:
+    if ref.kind == "experience":
+        parts = list_items(reader, ref.kind, parent=ref.key) if not ref.part else iter(())
+        return next((each for each in parts if each.metadata.get("axis") == "full"), None)
+    key = str(ref).partition(":")[2]
+    return find_item(reader, ref.kind, key) or find_item(reader, ref.kind, f"{key}#")

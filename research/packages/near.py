@@ -1,0 +1,107 @@
+"""The graph's retrieval: what is near to the pinned things and to the best that the search found.
+
+A thing is as near as the best way to it: what it begins with counts as much as it fits, and every edge leaves a part.
+Things that the search found as well are only made to rank higher; the others come without any claim to fit.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from research.graph.neighbourhood import WEIGHTS, Neighbourhood
+from research.packages.candidates import TYPE_OF_KIND, Candidate, load
+from research.packages.retrieval import Answer
+
+if TYPE_CHECKING:
+    from research.index import Index
+    from research.packages.request import ContextBuildRequest
+
+_SEEDS = 10  # of what the search found
+_PINNED = 0.5  # what a pinned thing counts to begin with: somebody wants it, whether it fits or not
+_NODES = 10  # that are looked at for each that may be brought
+_UPDATE_SECONDS = 1.0  # for what the graph lacks
+
+
+def retrieve(
+    index: Index,
+    request: ContextBuildRequest,
+    tenant: str,
+    pinned: Sequence[str],
+    found: Sequence[Candidate],
+    *,
+    name: str,
+) -> Answer:
+    """`found`: what the search found. The projection is kept under the id `name`."""
+    limit = request.retrieval.limits.graph
+    if limit < 1:
+        return Answer(status="off", reason="its limit is 0")
+    best = sorted(found, key=lambda each: -each.semantic)[:_SEEDS]
+    seeds = dict.fromkeys(pinned, _PINNED) | {each.ref: max(each.semantic, 0.01) for each in best}
+    if not seeds:
+        return Answer(reason="there is nothing to begin with")
+    near = index.neighbourhood(
+        *seeds,
+        hops=request.retrieval.limits.hops,
+        limit=min(2000, _NODES * limit + len(seeds)),
+        tenant=tenant,
+        seconds=_UPDATE_SECONDS,
+    )
+    nearness = spread(near, seeds)
+    known = {each.ref: each for each in found}
+    ordered = sorted(nearness, key=lambda ref: (-nearness[ref], ref))
+    wanted = [ref for ref in ordered if _wanted(ref, request)]
+    brought = [ref for ref in wanted if ref not in known and ref not in seeds][:limit]
+    with index.catalog.snapshot() as reader:
+        loaded = load(index, reader, brought, tenant)
+    candidates = [
+        Candidate(known[ref].item, {"graph"}, known[ref].semantic, nearness[ref]) for ref in wanted if ref in known
+    ]
+    for ref, each in loaded.items():
+        each.origins.add("graph")
+        each.graph = nearness[ref]
+        candidates.append(each)
+    answer = Answer(candidates, projection=name, told=_told(near, seeds))
+    if not near.complete:
+        answer.status, answer.reason = "degraded", "the graph does not hold all of the index yet"
+    return answer
+
+
+def spread(near: Neighbourhood, seeds: Mapping[str, float]) -> dict[str, float]:
+    """ref → how near, by the best way from any seed. A seed itself is as near as another one makes it."""
+    beside: dict[str, list[tuple[str, float]]] = {}
+    for edge in near.edges:
+        weight = WEIGHTS[edge.kind]
+        beside.setdefault(edge.source, []).append((edge.target, weight))
+        beside.setdefault(edge.target, []).append((edge.source, weight))
+    found: dict[str, float] = {}
+    passed: dict[str, float] = {}
+    waiting = [(-weight, ref, True) for ref, weight in seeds.items()]
+    heapq.heapify(waiting)
+    while waiting:
+        negative, ref, begins = heapq.heappop(waiting)
+        if not begins:
+            found.setdefault(ref, -negative)
+        if ref in passed:
+            continue
+        passed[ref] = -negative
+        for other, weight in beside.get(ref, ()):
+            if other not in found:
+                heapq.heappush(waiting, (negative * weight, other, False))
+    return found
+
+
+def _wanted(ref: str, request: ContextBuildRequest) -> bool:
+    """Of a kind that a package may hold, and of the scope; sections and documents are ways, and no things to show."""
+    type_of = TYPE_OF_KIND.get(ref.partition(":")[0])
+    if request.scope.documents and type_of != "documents":
+        return False
+    return type_of in request.scope.wanted_types
+
+
+def _told(near: Neighbourhood, seeds: Mapping[str, float]) -> dict[str, Any]:
+    """The projection as it is kept: refs and numbers."""
+    nodes = [{"ref": node.ref, "hop": node.hop, "proximity": node.proximity} for node in near.nodes]
+    return {"seeds": list(seeds), "nodes": nodes, "edges": [asdict(edge) for edge in near.edges], "cut": near.cut}

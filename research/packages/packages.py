@@ -1,0 +1,311 @@
+"""Packages of an index: built once, kept for their time, rebuilt from their request when it is over.
+
+A package is for one principal, one state of the policy and one state of the index. Under any other it is built anew,
+with a new decision and under the same id.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from research.errors import CtxError, NothingFoundError, PackageRequestError
+from research.governance.access import Principal
+from research.observe.trace import traced
+from research.packages.builder import Built, Ids, PackageBuilder, new_id
+from research.packages.cache import Cached, PackageCache
+from research.packages.events import (
+    AccessDenied,
+    ContextBuildRequested,
+    ContextPackageBuilt,
+    ContextPackageExpired,
+    Events,
+)
+from research.packages.governor import PURPOSE, Governor
+from research.packages.package import ContextPackage
+from research.packages.request import ContextBuildRequest, read_request
+from research.packages.retrieval import Retrievals
+from research.store.catalog import packages as store
+from research.store.catalog.content import content_revision
+from research.store.catalog.packages import StoredPackage, StoredRequest, Whose
+from research.store.catalog.projections import remove_projections, store_projection
+
+if TYPE_CHECKING:
+    from research.index import Index
+
+_WRITE_SECONDS = 5.0  # that a record waits for whoever writes
+
+
+class Packages:
+    """All packages of one index, for whoever asks. Many threads may use it."""
+
+    def __init__(
+        self,
+        index: Index,
+        governor: Callable[[Principal, str], Governor],
+        *,
+        cache: PackageCache,
+        events: Events,
+        now: Callable[[], datetime] | None = None,
+        retrievals: Retrievals | None = None,
+    ) -> None:
+        self._index = index
+        self._governor = governor
+        self._cache = cache
+        self._events = events
+        self._now = now or (lambda: datetime.now(UTC))
+        self._retrievals = retrievals or Retrievals()
+        self._turn = threading.Lock()
+        self._flights: dict[tuple[str, ...], Future[ContextPackage]] = {}
+
+    def build(
+        self, given: ContextBuildRequest | Mapping[str, Any] | str | bytes, principal: Principal
+    ) -> ContextPackage:
+        """A package for a request. The same request twice at once is built once; one with an `id` that was built
+        before gives that package again."""
+        request = read_request(given)
+        with traced(request.trace_id or "") as trace, _telling(trace), self._timed("package"):
+            key = (principal.tenant, principal.name, request.id or "", request.canonical())
+            return self._once(key, lambda: self._first(request, principal, trace))
+
+    def get(self, package_id: str, principal: Principal) -> ContextPackage:
+        """From the cache; where its time is over, or policy or index have changed, built anew under the same id. Raises
+        NothingFoundError if there is none of this principal's."""
+        with traced("") as trace, _telling(trace), self._timed("package"):
+            return self._once(
+                (principal.tenant, principal.name, package_id), lambda: self._again(package_id, principal, trace)
+            )
+
+    def rebuild(self, package_id: str, principal: Principal) -> ContextPackage:
+        """Built anew, whatever the cache holds."""
+        with traced("") as trace, _telling(trace), self._timed("package"):
+            return self._once(
+                (principal.tenant, principal.name, package_id, "anew"),
+                lambda: self._again(package_id, principal, trace, anew=True),
+            )
+
+    def listed(self, principal: Principal, *, limit: int = 100) -> list[ContextPackage]:
+        """The records of a principal's packages, the one built last first: ids and numbers, no text."""
+        if not self._index.exists:
+            return []
+        with self._index.catalog.snapshot() as reader:
+            found = store.list_packages(reader, _whose(principal), limit)
+        return [ContextPackage.model_validate_json(each.record) for each in found]
+
+    def feedback(self, package_id: str, refs: Sequence[str], principal: Principal, *, useful: bool = True) -> list[str]:
+        """Tell whether sources of a package were of use, all of them if none is named: they count a little more, or
+        less, from then on. Those that it has."""
+        with self._index.catalog.snapshot() as reader:
+            found = store.get_package(reader, _whose(principal), package_id)
+        if found is None:
+            raise no_package(package_id)
+        record = ContextPackage.model_validate_json(found.record)
+        wanted = list(refs) or [source.ref for source in record.sources]
+        with self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
+            told = store.give_feedback(connection, package_id, wanted, 1 if useful else -1)
+        missing = [ref for ref in refs if ref not in told]
+        if missing:
+            raise NothingFoundError(
+                f"the package has no source {missing[0][:200]}", hint=f"see them with: ctx package show {package_id}"
+            )
+        return told
+
+    def _first(self, request: ContextBuildRequest, principal: Principal, trace: str) -> ContextPackage:
+        whose, index = _whose(principal), self._index
+        index.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
+        if request.id is not None:
+            with index.catalog.snapshot() as reader:
+                before = store.get_request(reader, whose, request.id)
+                built = store.package_of_request(reader, whose, request.id)
+            if before is not None:
+                if read_request(before.request).canonical() != request.canonical():
+                    raise PackageRequestError(
+                        f"the id {request.id} belongs to another request", hint="leave the id out, or choose another"
+                    )
+                if built is not None:
+                    return self._again(built.package_id, principal, trace)
+        ids = Ids(new_id(), request.id or new_id(), trace, new_id())
+        request = request.model_copy(update={"id": ids.request, "trace_id": trace})
+        self._capture(whose, request, ids)
+        return self._built(request, ids, principal)
+
+    def _again(self, package_id: str, principal: Principal, trace: str, *, anew: bool = False) -> ContextPackage:
+        whose = _whose(principal)
+        if not self._index.exists:
+            raise no_package(package_id)
+        cached = None if anew else self._cached(package_id, principal)
+        if cached is not None:
+            return cached
+        with self._index.catalog.snapshot() as reader:
+            known = store.get_package(reader, whose, package_id)
+            asked = None if known is None else store.get_request(reader, whose, known.request_id)
+        if known is None or asked is None:
+            raise no_package(package_id)
+        if known.expires_at <= self._now().isoformat():
+            self._events.tell(
+                ContextPackageExpired(
+                    principal=principal.name,
+                    tenant=principal.tenant,
+                    trace_id=trace,
+                    package_id=package_id,
+                    request_id=known.request_id,
+                    expired_at=known.expires_at,
+                )
+            )
+        request = read_request(asked.request)
+        return self._built(request, Ids(package_id, known.request_id, trace, new_id()), principal, rebuilt=True)
+
+    def _cached(self, package_id: str, principal: Principal) -> ContextPackage | None:
+        """What the cache holds, if it was built for this principal, under the policy and of the content of now."""
+        found = self._cache.get(package_id)
+        if found is None or (found.tenant, found.principal) != (principal.tenant, principal.name):
+            return None
+        with self._index.catalog.snapshot() as reader:
+            revision = content_revision(reader, principal.tenant)
+        if found.revision != revision or found.policy != self._governor(principal, "").revision:
+            return None
+        return ContextPackage.model_validate_json(found.package)
+
+    def _capture(self, whose: Whose, request: ContextBuildRequest, ids: Ids) -> None:
+        """The request, before anything is done about it."""
+        stored = StoredRequest(ids.request, self._now().isoformat(), request.model_dump_json(by_alias=True))
+        with self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
+            store.put_request(connection, whose, stored)
+        self._events.tell(
+            ContextBuildRequested(
+                principal=whose.principal,
+                tenant=whose.tenant,
+                trace_id=ids.trace,
+                request_id=ids.request,
+                token_budget=request.token_budget,
+                pinned=len(request.pinned),
+            )
+        )
+
+    def _built(
+        self, request: ContextBuildRequest, ids: Ids, principal: Principal, *, rebuilt: bool = False
+    ) -> ContextPackage:
+        governor = self._governor(principal, ids.trace)
+        policy = governor.revision  # as they are before anything is read: what changes meanwhile makes it outdated
+        with self._index.catalog.snapshot() as reader:
+            revision = content_revision(reader, principal.tenant)
+        builder = PackageBuilder(self._index, principal, governor, retrievals=self._retrievals, now=self._now)
+        built = builder.build(request, ids)
+        with self._timed("package_store"):
+            self._keep(built, ids, principal, policy, revision)
+        self._tell(built, ids, principal, rebuilt=rebuilt)
+        return built.package
+
+    def _keep(self, built: Built, ids: Ids, principal: Principal, policy: str, revision: str) -> None:
+        """The durable record, and then the cache: what it does not keep is built anew."""
+        package = built.package
+        stored = StoredPackage(
+            ids.package,
+            ids.request,
+            package.created_at,
+            package.expires_at,
+            policy,
+            revision,
+            package.record().model_dump_json(by_alias=True),
+        )
+        before = (self._now() - timedelta(days=self._index.settings.package_days)).isoformat()
+        with self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
+            store.put_package(connection, _whose(principal), stored, built.refs)
+            if built.projection:
+                store_projection(connection, package.graph_projection_id, package.created_at, built.projection)
+            gone = store.prune(connection, before)
+            if gone:
+                remove_projections(connection, before)
+        self._cache.put(
+            ids.package,
+            Cached(
+                package.model_dump_json(by_alias=True).encode(),
+                datetime.fromisoformat(package.expires_at),
+                principal.name,
+                principal.tenant,
+                policy,
+                revision,
+            ),
+        )
+
+    def _tell(self, built: Built, ids: Ids, principal: Principal, *, rebuilt: bool) -> None:
+        package, decision = built.package, built.decision
+        counts = decision.counts()
+        told = {"principal": principal.name, "tenant": principal.tenant, "trace_id": ids.trace}
+        if counts["deny"]:
+            self._events.tell(
+                AccessDenied(
+                    **told,
+                    decision_id=decision.id,
+                    purpose=PURPOSE,
+                    denied=counts["deny"],
+                    decided=len(decision.rulings),
+                    failed=bool(decision.problem),
+                )
+            )
+        self._events.tell(
+            ContextPackageBuilt(
+                **told,
+                package_id=ids.package,
+                request_id=ids.request,
+                decision_id=decision.id,
+                sources=len(package.sources),
+                tokens_used=package.tokens_used,
+                token_budget=package.token_budget,
+                allowed=counts["allow"],
+                redacted=counts["redact"],
+                denied=counts["deny"],
+                rebuilt=rebuilt,
+                expires_at=package.expires_at,
+            )
+        )
+
+    def _once(self, key: tuple[str, ...], make: Callable[[], ContextPackage]) -> ContextPackage:
+        """What several ask for at once is made by the first of them."""
+        with self._turn:
+            flight = self._flights.get(key)
+            mine = flight is None
+            if flight is None:
+                flight = self._flights[key] = Future()
+        if not mine:
+            return flight.result()
+        try:
+            flight.set_result(make())
+        except BaseException as error:
+            flight.set_exception(error)
+            raise
+        finally:
+            with self._turn:
+                del self._flights[key]
+        return flight.result()
+
+    def _timed(self, stage: str) -> AbstractContextManager[None]:
+        return self._index.recorder.time(stage) if self._index.recorder else nullcontext()
+
+
+class _telling:  # noqa: N801  a context manager
+    """An error says in which trace it was raised."""
+
+    def __init__(self, trace: str) -> None:
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
+        if isinstance(error, CtxError) and not error.trace_id:
+            error.trace_id = self._trace
+
+
+def no_package(package_id: str) -> NothingFoundError:
+    return NothingFoundError(
+        f"no package of yours has the id {package_id[:64]!r}", hint="see them with: ctx package list"
+    )
+
+
+def _whose(principal: Principal) -> Whose:
+    return Whose(principal.tenant, principal.name)

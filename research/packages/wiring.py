@@ -1,0 +1,33 @@
+"""Packages with what they need of an index: the gate and its policy, the audit, the cache, the events."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from research.governance.access import MemoryAccessDecision, Principal
+from research.governance.gate import gate_for
+from research.governance.policy import MemoryAccessPolicy
+from research.packages.cache import cache_for
+from research.packages.events import events_for
+from research.packages.governor import Governor
+from research.packages.packages import Packages
+
+if TYPE_CHECKING:
+    from research.index import Index
+
+
+def packages_of(index: Index) -> Packages:
+    """Those of an index that acts for nobody: what a package may hold is decided for each, by whom it is for."""
+    policy = MemoryAccessPolicy(index.settings.policy, index=index.paths.root)
+    cache = cache_for(index.paths, lambda: index.catalog, index.settings)
+    return Packages(index, partial(_governor, index, policy), cache=cache, events=events_for(index.settings))
+
+
+def _governor(index: Index, policy: MemoryAccessPolicy, principal: Principal, trace_id: str) -> Governor:
+    def audit(decision: MemoryAccessDecision, purpose: str) -> None:
+        index.audit().record(decision, purpose, trace_id=trace_id)
+
+    settings = index.settings
+    gate = gate_for(index.paths, settings, principal, recorder=index.recorder, audit=audit, policy=policy)
+    return Governor(principal, gate, audit=audit, default=settings.default_classification)

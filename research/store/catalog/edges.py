@@ -1,0 +1,160 @@
+"""The graph: reading it. Nodes are refs under numbers, edges lead from one to another, and one recursive statement
+walks them. `edge_writes` has what changes it.
+
+However many edges a node has, and however they run in circles, a walk costs what it may show: of every node it takes
+the first edges of both directions, as the indexes have them, so kinds are numbered by what they are worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.reader import Connection, Reader
+
+REFERS, CITES, NEWER, CALLS, IMPORTS, SUPPORTS, CHANGES, TOLD_IN, CONTAINS = range(1, 10)
+
+KINDS: Mapping[str, int] = {
+    "refers": REFERS,  # page → page
+    "cites": CITES,  # page or document → document
+    "newer": NEWER,  # document → the version before it
+    "calls": CALLS,  # code → code
+    "imports": IMPORTS,  # code → code
+    "supports": SUPPORTS,  # experience → value
+    "changes": CHANGES,  # commit → file
+    "told_in": TOLD_IN,  # memory → session
+    "contains": CONTAINS,  # document → section → page, file → code
+}
+KIND_NAMES: Mapping[int, str] = {number: name for name, number in KINDS.items()}
+
+MOST_SEEDS = 200
+_ROWS = 20_000  # that a walk may take, about
+_LEAST_EDGES = 3  # of a node in each direction, however many nodes are begun with
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNode:
+    node_no: int
+    ref: str
+    name: str
+    hop: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEdge:
+    source: int
+    kind: int
+    target: int
+
+
+def find_nodes(connection: Connection, refs: Iterable[str], tenant: str) -> dict[str, int]:
+    """ref → number of those there are: everybody's, and of memories and sessions this tenant's. What stands for itself
+    is there as long as an edge leads to it."""
+    found: dict[str, int] = {}
+    for part in batched(list(dict.fromkeys(refs))):
+        rows = connection.execute(
+            f"SELECT n.ref, n.node_no FROM nodes n WHERE n.ref IN ({placeholders(part)})"
+            " AND (n.tenant IS NULL OR n.tenant = ?)"
+            " AND (n.doc_id IS NOT NULL OR n.item_no IS NOT NULL OR n.memory_no IS NOT NULL"
+            " OR EXISTS (SELECT 1 FROM edges o WHERE o.source = n.node_no)"
+            " OR EXISTS (SELECT 1 FROM edges i WHERE i.target = n.node_no))",
+            (*part, tenant),
+        )
+        found.update((str(row[0]), int(row[1])) for row in rows)
+    return found
+
+
+def edges_a_node(seeds: int, hops: int, most: int) -> int:
+    """How many edges of a node a walk takes in each direction."""
+    share = int((_ROWS / max(1, seeds)) ** (1 / hops) / 2)
+    return max(_LEAST_EDGES, min(most, share))
+
+
+def walk(
+    reader: Reader, seeds: Collection[int], *, hops: int, kinds: Sequence[int], fan_out: int, most: int, tenant: str
+) -> list[StoredNode]:
+    """The nodes that edges of these kinds lead to, in either direction, the nearest first; seeds have hop 0."""
+    start = sorted(seeds)[:MOST_SEEDS]
+    near = _near_edges("w", kinds)
+    rows = reader.connection.execute(
+        "WITH RECURSIVE walk (node_no, hop) AS ("
+        f"SELECT s.node_no, 0 FROM nodes s WHERE s.node_no IN ({placeholders(start)})"
+        " AND (s.tenant IS NULL OR s.tenant = ?)"
+        " UNION "
+        "SELECT n.node_no, w.hop + 1 FROM walk w"
+        f" JOIN edges e ON w.hop < ? AND e.edge_no IN ({near})"
+        " JOIN nodes n ON n.node_no = CASE WHEN e.source = w.node_no THEN e.target ELSE e.source END"
+        " WHERE n.tenant IS NULL OR n.tenant = ?"
+        "), near AS (SELECT node_no, MIN(hop) AS hop FROM walk GROUP BY node_no)"
+        " SELECT n.node_no, n.ref, n.name, near.hop FROM near JOIN nodes n ON n.node_no = near.node_no"
+        " ORDER BY near.hop, n.node_no LIMIT ?",
+        (*start, tenant, hops, *kinds, fan_out, *kinds, fan_out, tenant, most),
+    )
+    return [StoredNode(int(row[0]), str(row[1]), str(row[2]), int(row[3])) for row in rows]
+
+
+def edges_between(reader: Reader, nodes: Collection[int], *, kinds: Sequence[int], fan_out: int) -> list[StoredEdge]:
+    """The edges that a walk takes from these nodes, as far as they lead to others of them."""
+    wanted = set(nodes)
+    found: dict[StoredEdge, None] = {}
+    for part in batched(sorted(wanted)):
+        rows = reader.connection.execute(
+            f"SELECT e.source, e.kind, e.target FROM nodes w JOIN edges e ON e.edge_no IN ({_near_edges('w', kinds)})"
+            f" WHERE w.node_no IN ({placeholders(part)})",
+            (*kinds, fan_out, *kinds, fan_out, *part),
+        )
+        for row in rows:
+            edge = StoredEdge(int(row[0]), int(row[1]), int(row[2]))
+            if edge.source in wanted and edge.target in wanted:
+                found[edge] = None
+    return sorted(found, key=lambda edge: (edge.kind, edge.source, edge.target))
+
+
+def _near_edges(of: str, kinds: Sequence[int]) -> str:
+    """The first edges of a node in each direction."""
+    among = placeholders(kinds)
+    return (
+        f"SELECT edge_no FROM (SELECT o.edge_no FROM edges o WHERE o.source = {of}.node_no AND o.kind IN ({among})"
+        " ORDER BY o.kind, o.target LIMIT ?) AS outgoing"
+        " UNION ALL "
+        f"SELECT edge_no FROM (SELECT i.edge_no FROM edges i WHERE i.target = {of}.node_no AND i.kind IN ({among})"
+        " ORDER BY i.kind, i.source LIMIT ?) AS incoming"
+    )
+
+
+def gone_memories(reader: Reader, tenant: str, refs: Sequence[str], now: str) -> set[str]:
+    """Of these `memory:` refs those whose time is over."""
+    gone: set[str] = set()
+    for part in batched(refs):
+        rows = reader.connection.execute(
+            "SELECT n.ref FROM nodes n JOIN memories m ON m.tenant = n.tenant AND m.memory_no = n.memory_no"
+            f" WHERE n.ref IN ({placeholders(part)}) AND n.tenant = ? AND m.expires_at <> '' AND m.expires_at <= ?",
+            (*part, tenant, now),
+        )
+        gone.update(str(row[0]) for row in rows)
+    return gone
+
+
+def node_titles(reader: Reader, refs: Sequence[str], tenant: str) -> dict[str, tuple[str, str]]:
+    """ref → (file name of its document, what it is called), as far as there is any."""
+    found: dict[str, tuple[str, str]] = {}
+    for part in batched(refs):
+        rows = reader.connection.execute(
+            "SELECT n.ref, COALESCE(d.filename, ''),"
+            " CASE WHEN n.name <> '' THEN n.name ELSE COALESCE(i.title, m.text, d.title, '') END"
+            " FROM nodes n LEFT JOIN documents d ON d.doc_id = n.doc_id"
+            " LEFT JOIN items i ON i.item_no = n.item_no"
+            " LEFT JOIN memories m ON m.tenant = n.tenant AND m.memory_no = n.memory_no"
+            f" WHERE n.ref IN ({placeholders(part)}) AND (n.tenant IS NULL OR n.tenant = ?)",
+            (*part, tenant),
+        )
+        found.update((str(row[0]), (str(row[1]), str(row[2]))) for row in rows)
+    return found
+
+
+def count_graph(reader: Reader) -> tuple[int, int]:
+    """How many nodes and edges there are."""
+    row: Any = reader.connection.execute("SELECT (SELECT COUNT(*) FROM nodes), (SELECT COUNT(*) FROM edges)").fetchone()
+    return int(row[0]), int(row[1])

@@ -1,0 +1,220 @@
+"""ctx ask --types: a cited mix at the prompt, in JSON, with a model, over HTTP and as a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+
+from research.context.tokens import TokenCounter
+from research.index import Index
+from research.service.access import Caller
+from research.service.app import create_app
+from research.service.questions import questions_router
+from research.service.schemas import AskDocument
+from research.service.service import Service
+from tests.cli.answers import without_escapes
+from tests.cli.test_schemas import validate
+from tests.conftest import built_once
+from tests.in_process import Ran
+from tests.loopback import Serving
+from tests.mcp_driving import Driver, agent_of, fields_of, text_of, wire_tokens
+from tests.research.service.serving_app import OWNER
+from tests.research.sources.everything import NAME, fill
+
+ASKED = "why do uploads stop and are parts sent again"
+ALL = "documents,code,commits,memories,experiences,values"
+KEY = "the key under the mat"
+
+Call = Callable[..., Ran]
+
+
+@pytest.fixture(scope="session")
+def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built_once(tmp_path_factory, NAME, fill)
+
+
+@pytest.fixture
+def ask(call: Call, of_everything: Path) -> Call:
+    def run(*args: str, question: str = ASKED) -> Ran:
+        return call("ask", question, "--index", str(of_everything), *args)
+
+    return run
+
+
+def test_in_a_pipe_the_context_alone_within_the_budget(ask: Call) -> None:
+    ran = ask("--types", ALL, "--max-tokens", "500")
+    assert ran.code == 0
+    kinds = re.findall(r"^\[(\w+) \d+: .*\]$", ran.out, re.MULTILINE)
+    assert {"Document", "Code", "Experience"} <= set(kinds)
+    assert TokenCounter().count(ran.out.rstrip("\n")) <= 500
+    assert "truncated" in ran.err
+    assert ask("--types", "documents").out == ask().out
+
+
+def test_the_document_is_as_its_schema_says(ask: Call) -> None:
+    document = ask("--types", ALL, "--json").document
+    validate(document)
+    assert document["types"] == ["documents", "memories", "code", "experiences", "values", "commits"]
+    assert {each["kind"] for each in document["sources"]} == {"page", "code", "commit", "memory", "experience"}
+    assert all({"name", "ref", "title", "score", "link"} <= each.keys() for each in document["sources"])
+    assert not any("text" in each for each in document["sources"]), "formatted_text has it"
+    few = ask("--types", ALL, "--json", "--max-tokens", "90").document
+    validate(few)
+    assert few["dropped"]
+    texts = ask("--types", "code", "--json", "--fields", "sources.kind,sources.text").document
+    assert texts["sources"][0]["text"].startswith("```python\ndef send_part")
+    bare = ask("--types", ALL, "--json", "--no-text").document
+    validate(bare)
+    assert "sent again" not in json.dumps({**bare, "query": "", "searched": ""})
+
+
+def test_no_types_no_new_fields(ask: Call) -> None:
+    document = ask("--json").document
+    validate(document)
+    assert "types" not in document
+    assert not {"kind", "name", "text", "score"} & document["sources"][0].keys()
+
+
+def test_what_is_asked_wrongly_and_what_is_not_there(ask: Call, call: Call, tmp_path: Path) -> None:
+    wrong = ask("--types", "documents,dreams")
+    assert (wrong.code, "choose from: memories, code" in wrong.err) == (2, True)
+    call("remember", "Deploys happen on Tuesdays.", "--index", str(tmp_path / "index"))
+    empty = call("ask", ASKED, "--types", "documents,code,commits", "--index", str(tmp_path / "index"))
+    assert (empty.code, empty.out) == (3, "")
+    told = call("ask", "when are deploys?", "--types", "documents,memories", "--index", str(tmp_path / "index"))
+    assert told.code == 0
+    assert told.out.startswith("[Memory 1: ")
+
+
+def test_batch_explain_html_and_session(ask: Call, call: Call, of_everything: Path, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text(f"{ASKED}\n")
+    batch = call("ask", "--batch", str(tmp_path / "lines"), "--types", "code", "--index", str(of_everything))
+    document = json.loads(batch.out)
+    validate(document)
+    assert {each["kind"] for each in document["sources"]} == {"code"}
+    explained = ask("--types", "code", "--explain").err
+    assert "[1] src/uploads.py:3, send_part score 0." in explained
+    html = ask("--types", "code,documents", "--html", "-").out
+    assert "<span>code</span>" in html
+    assert "<span>page 1</span>" in html
+    assert "page 0" not in html
+
+
+def test_on_a_terminal(on_terminal: Callable[..., Ran], of_everything: Path) -> None:
+    shown = on_terminal(["ask", ASKED, "--types", "documents,code", "--index", str(of_everything)])
+    text = without_escapes(shown.out)
+    assert re.search(r"\[\d\] manual\.pdf p\. 1", text)
+    assert re.search(r"\[\d\] src/uploads\.py:3, send_part · code", text)
+    assert "p. 0" not in text
+
+
+def test_a_session_keeps_the_pages_and_no_more(call: Call, tmp_path: Path, of_everything: Path) -> None:
+    import shutil
+
+    shutil.copytree(of_everything, tmp_path / "index")
+    at = ("--index", str(tmp_path / "index"))
+    asked = call("ask", ASKED, "--types", "documents,code", "--session", "s", "--json", *at).document
+    validate(asked)
+    with Index.open(tmp_path / "index") as index:
+        [turn] = index.session("s")
+    pages = [each["citation"] for each in asked["sources"] if each["kind"] == "page"]
+    assert [source.citation for source in turn.sources] == pages
+
+
+def test_a_model_answers_from_the_mix_and_is_checked(ask: Call, serving: Serving) -> None:
+    kinds = [each["kind"] for each in ask("--types", "code,commits", "--json").document["sources"]]
+    code, commit = kinds.index("code") + 1, kinds.index("commit") + 1
+    said = f"One part of an upload is sent again if the server closes the connection [{code}]."
+    more = f" The server was asked too often [{commit}]. Tomatoes cause crises [{code}]."
+    server = serving(lambda call: call.reply(said, more))
+    ran = ask("--types", "code,commits", "--answer", "--model", "m", "--model-url", server.url)
+    assert ran.code == 0
+    assert f"[{code}] src/uploads.py:3, send_part\n" in ran.out
+    assert "✓ 2 carried" in ran.err
+    assert "Tomatoes" in ran.err
+    prompt = server.calls[0].body["messages"][1]["content"]
+    assert f'<source id="{code}" kind="code" name="src/uploads.py:3, send_part">\n```python\n' in prompt
+
+
+def test_over_http(of_everything: Path) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
+        body = {"query": ASKED, "types": ["documents", "code", "memories"]}
+        found = (await client.post("/api/research/ask", json=body)).json()
+        AskDocument.model_validate(found)
+        assert {each["kind"] for each in found["sources"]} == {"page", "code", "memory"}
+        page = next(each for each in found["sources"] if each["kind"] == "page")
+        assert page["page_url"].endswith("/pages/1") or page["page_url"].endswith("/pages/2")
+        assert page["text"] == page["markdown_content"]
+        own = (await client.post("/api/research/ask", json={"query": KEY, "types": ["memories"]})).json()
+        assert "secret upload key" in own["formatted_text"]
+        plain = (await client.post("/api/research/ask", json={"query": ASKED})).json()
+        assert not {"kind", "text"} & plain["sources"][0].keys()
+        wrong = await client.post("/api/research/ask", json={"query": ASKED, "types": ["dreams"]})
+        assert wrong.status_code == 422
+        other = (await client.post("/api/research/ask", json={"query": KEY, "types": ["documents"]})).json()
+        assert "secret upload key" not in other["formatted_text"]
+
+    _served(work, of_everything, Caller("eva", "eva"))
+
+
+def _served(work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, caller: Caller = OWNER) -> None:
+    async def main() -> None:
+        service = Service(Index(root))
+        app = create_app(service, [questions_router(service)])
+
+        async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
+            scope.setdefault("state", {}).update(request_id="test-request", caller=caller)
+            await app(scope, receive, send)
+
+        transport = httpx.ASGITransport(behind_the_guard)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
+            try:
+                await work(client)
+            finally:
+                await service.close()
+
+    asyncio.run(main())
+
+
+@pytest.fixture(scope="module")
+def agent(of_everything: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    with agent_of(tmp_path_factory.mktemp("mcp") / "stderr", "--index", str(of_everything)) as driver:
+        yield driver
+
+
+@pytest.mark.parametrize("text_in", ["content", "structured"])
+@pytest.mark.parametrize("most", [300, 600, 2000])
+def test_ask_and_search_code_hold_their_budget_on_the_wire(agent: Driver, most: int, text_in: str) -> None:
+    schemas = {tool.name: tool.output_schema for tool in agent.do("list_tools").tools}
+    for tool, more in (("ask", {"types": ALL.split(",")}), ("search_code", {})):
+        result = agent.call(tool, question=ASKED, max_tokens=most, text_in=text_in, **more)
+        assert wire_tokens(result) <= most
+        jsonschema.validate(fields_of(result), schemas[tool])
+
+
+def test_ask_with_types_as_a_tool(agent: Driver) -> None:
+    result = agent.call("ask", question=ASKED, types=ALL.split(","), text_in="content")
+    assert re.search(r"^\[Code \d+: src/uploads\.py:3, send_part\]$", text_of(result), re.MULTILINE)
+    refs = [each["ref"] for each in fields_of(result)["sources"]]
+    assert {ref.partition(":")[0] for ref in refs} == {"page", "code", "commit", "memory", "experience"}
+    assert "choose from" in agent.refused("ask", question=ASKED, types=["dreams"])
+
+
+def test_search_code_finds_by_words_and_by_name(agent: Driver) -> None:
+    for question in ("how long to wait before a retry", "pauseBefore"):
+        result = agent.call("search_code", question=question, text_in="content")
+        first = fields_of(result)["results"][0]
+        assert first["ref"].endswith("/src/uploads.py#pause_before")
+        assert (first["file_path"], first["start_line"]) == ("src/uploads.py", 8)
+        assert "[1] function pause_before | src/uploads.py:8-" in text_of(result)
+        assert "def pause_before(part: bytes) -> None:\nSeconds to wait before a retry" in text_of(result)
+    assert "No code was found" in agent.said("search_code", question="retry", language="cobol", text_in="content")
+    assert fields_of(agent.call("search_code", question="retry", language="python"))["results"]

@@ -1,0 +1,265 @@
+"""What may not be read leaves an index by no way: every method that gives something is tried under a policy."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from research.errors import CtxError, NothingFoundError
+from research.governance.access import Principal
+from research.governance.labels import Labels
+from research.index import Index
+from research.settings import Settings
+from research.sources.records import CONTEXT_TYPES
+from tests.conftest import built_once
+from tests.research.sources.everything import EXPERIENCES, NAME, fill
+
+EXAMPLE = Path(__file__).parents[3] / "research/governance/example.cedar"
+ASKED = "why do uploads stop and how often is a part sent again"
+MAIL = "mail.boss@saltmarsh.example"
+EVA = Principal("eva", "eva")
+STRANGER = Principal("mallory", "mallory")
+
+# Ways that change the index, tell of it as a whole, or are the parts that others are made of.
+NOT_ASKED = {
+    "open", "of", "root", "exists", "nothing_found", "create", "recorder", "catalog", "vectors", "source", "refresh",
+    "item_source", "acting_as", "store_item_vectors", "close", "prepare", "writer", "answer", "written_by",
+    "keep_answer", "remove_session", "assembler", "matches", "totals", "tag", "untag", "remember", "remember_batch",
+    "feedback", "forget",
+    "maintain_memories", "start_experience", "update_experience", "close_experience", "record_experience",
+    "import_experiences", "import_experience_lines", "remove_experience", "rebuild_values", "renew_values",
+    "embed_experiences", "remove", "plan_removal", "status", "check", "audit", "repair", "reindex", "backup", "restore",
+    "ways_out", "sending", "with_passages",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built_once(tmp_path_factory, NAME, fill)
+
+
+@pytest.fixture
+def root(of_everything: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy, with an audit of its own."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    copy = tmp_path / "index"
+    shutil.copytree(of_everything, copy)
+    return copy
+
+
+def policy_of(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "policy.cedar"
+    path.write_text(text)
+    path.chmod(0o600)
+    return str(path)
+
+
+@pytest.fixture
+def opened(root: Path, tmp_path: Path) -> Iterator[Callable[..., Index]]:
+    """An index under a policy, in which everything is of one class."""
+    held: list[Index] = []
+
+    def open_index(policy: str, classification: str = "Internal", principal: Principal | None = None) -> Index:
+        settings = Settings(policy=policy_of(tmp_path, policy) if policy else "", default_classification=classification)
+        index = Index(root, settings)
+        held.append(index)
+        return index if principal is None else index.acting_as(principal)
+
+    yield open_index
+    for index in held:
+        index.close()
+
+
+def ways(index: Index) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Every way out, by the name of its method."""
+    with Index(index.root) as whole:  # ids are no secret, and whoever has one may try it
+        [info] = whole.documents()
+        memory = next(whole.memories()).id
+        experience = whole.experiences()[0].id
+        values = [value.id for value in whole.values()] or ["none"]
+    yield "ask", lambda: index.ask(ASKED, session="s", highlights=True)
+    yield "ask", lambda: index.ask(ASKED, documents=["manual.pdf"])
+    yield "ask", lambda: index.ask(ASKED, documents=["manaul"])
+    yield "prompt", lambda: index.prompt(index.ask(ASKED))
+    yield "search", lambda: index.search(ASKED)
+    yield "context", lambda: index.context(ASKED, CONTEXT_TYPES, max_tokens=4000)
+    yield "premortem", lambda: index.premortem("debugging", "read-the-error")
+    yield "rank", lambda: index.rank(ASKED, everything=True)
+    yield "sessions", index.sessions
+    yield "session", lambda: index.session("s")
+    for name in (info.doc_id, "manual.pdf", "manual", "manaul.pdf", f"page:{info.doc_id}#2"):
+        yield "page", lambda name=name: index.page(name, question=ASKED)
+        yield "pages", lambda name=name: index.pages(name)
+        yield "outline", lambda name=name: index.outline(name)
+        yield "file_of", lambda name=name: index.file_of(name)
+        yield "documents", lambda name=name: index.documents(name)
+        yield "tags", lambda name=name: index.tags(name)
+        yield "picture_path", lambda name=name: index.picture_path(name, 1)
+    yield "documents", index.documents
+    yield "document", lambda: index.document(info.doc_id)
+    yield "markdown", lambda: index.markdown(info.doc_id)
+    yield "all_tags", index.all_tags
+    yield "repositories", index.repositories
+    yield "code_trees", index.code_trees
+    yield "recall", lambda: index.recall(ASKED)
+    yield "recall", lambda: index.recall("where is the key?", tenant="eva")
+    yield "memory", lambda: index.memory(memory)
+    yield "memories", lambda: list(index.memories())
+    yield "experience", lambda: index.experience(experience)
+    yield "experiences", index.experiences
+    yield "search_experiences", lambda: index.search_experiences(ASKED, axis="root_cause")
+    yield "values", index.values
+    yield "value", lambda: index.value(values[0])
+    yield "search_values", lambda: index.search_values(ASKED)
+
+
+def all_out(index: Index) -> str:
+    """Whatever comes out, errors and their hints included."""
+    said = []
+    for name, way in ways(index):
+        try:
+            said.append(f"{name}: {way()!r}")
+        except CtxError as error:
+            said.append(f"{name}: {error.message} {error.hint}")
+    return "\n".join(said)
+
+
+def shingles(root: Path) -> set[str]:
+    """Every three words that stand together in something that is stored, and the names of things."""
+    with Index(root) as index, index.catalog.snapshot() as reader:
+        texts = [str(row[0]) for row in reader.connection.execute("SELECT text FROM items")]
+        texts += [str(row[0]) for row in reader.connection.execute("SELECT text FROM memories")]
+        texts += [index.markdown(info.doc_id) or "" for info in index.documents()]
+    texts += [text for told in EXPERIENCES for text in told.values()]
+    found = set()
+    for text in texts:
+        words = re.findall(r"\w+", text)
+        found |= {" ".join(three) for three in zip(words, words[1:], words[2:], strict=False)}
+    return found - {" ".join(three) for three in zip(*(ASKED.split()[n:] for n in range(3)), strict=False)}
+
+
+def leaks(root: Path, said: str) -> list[str]:
+    words = " ".join(re.findall(r"\w+", said))
+    return sorted(three for three in shingles(root) if f" {three} " in f" {words} ")
+
+
+def test_every_method_is_known() -> None:
+    """One that is added later must be tried here, or be none that gives anything away."""
+    public = {name for name, _ in inspect.getmembers(Index) if not name.startswith("_")}
+    tried = {name for name, _ in ways_names()}
+    assert public == tried | NOT_ASKED | {"settings", "paths", "principal"} & public
+
+
+def ways_names() -> Iterator[tuple[str, None]]:
+    source = inspect.getsource(ways)
+    for name in re.findall(r'yield "(\w+)"', source):
+        yield name, None
+
+
+def test_without_a_policy_its_owner_reads_everything(opened: Callable[..., Index], root: Path) -> None:
+    said = all_out(opened(""))
+    assert "three times at most" in said
+    assert "asked before it changes" in said
+    assert len(leaks(root, said)) > 50
+
+
+def test_without_a_policy_nobody_else_reads_anything_but_their_own(opened: Callable[..., Index], root: Path) -> None:
+    said = all_out(opened("", principal=EVA))
+    assert "under the mat" in said
+    assert set(leaks(root, said)) <= shingles_of("Eva's secret upload key is under the mat.")
+    assert "manual.pdf' that may be read" in said
+    assert "of-everything" not in said
+    assert leaks(root, all_out(opened("", principal=STRANGER))) == []
+
+
+def shingles_of(text: str) -> set[str]:
+    words = re.findall(r"\w+", text)
+    return {" ".join(three) for three in zip(words, words[1:], words[2:], strict=False)}
+
+
+@pytest.mark.parametrize(
+    ("policy", "classification"),
+    [
+        (EXAMPLE.read_text(), "Restricted"),
+        ('permit (principal == User::"eva", action, resource);', "Internal"),
+        ("permit (principal, action", "Internal"),  # does not parse
+        ("", "Internal"),
+    ],
+)
+def test_what_is_denied_is_nowhere(opened: Callable[..., Index], root: Path, policy: str, classification: str) -> None:
+    index = opened(policy or "// nothing is permitted", classification)
+    said = all_out(index)
+    assert leaks(root, said) == []
+    assert "filename='manual" not in said
+    assert index.ask(ASKED).sources == []
+    audited = repr(index.audit().entries(limit=1000))
+    assert leaks(root, audited) == []
+    assert index.audit().verify().ok
+
+
+def test_what_is_confidential_is_masked_or_a_reference(opened: Callable[..., Index], root: Path) -> None:
+    with Index(root) as whole:
+        whole.remember(f"Ask {MAIL} about uploads before you send a part again.", id="mail")
+    index = opened(EXAMPLE.read_text(), "Confidential")
+    said = all_out(index)
+    assert MAIL not in said
+    [masked] = [each.memory for each in index.recall("ask about uploads").memories if each.memory.id == "mail"]
+    assert "before you send a part again" in masked.text
+    kept = shingles_of(masked.text) | shingles_of("read the error")  # a strategy is one of a list
+    assert [three for three in leaks(root, said) if three not in kept] == []
+    source = index.ask(ASKED).sources[0]
+    assert (source.markdown_content, source.filename, source.image_path) == ("", "manual.pdf", None)
+    view = index.page("manual.pdf", 1)
+    assert view.item.text == ""
+    with pytest.raises(NothingFoundError):
+        index.picture_path("manual.pdf", 1)
+    with pytest.raises(NothingFoundError):
+        index.file_of("manual.pdf")
+
+
+def test_one_page_is_hidden_and_the_others_are_found(opened: Callable[..., Index], root: Path) -> None:
+    index = opened('permit (principal, action, resource) unless { resource.classification == "Restricted" };')
+    [info] = index.documents()
+    Labels(lambda: index.catalog).put(f"page:{info.doc_id}#1", {"classification": "Restricted"})
+    context = index.ask(ASKED)
+    assert {source.page for source in context.sources} == {2}
+    assert "three times at most" not in all_out(index)
+    assert [view.item.ref.part for view in pages_of(index, info.doc_id)] == ["2"]
+    with pytest.raises(NothingFoundError):
+        index.file_of(info.doc_id)  # it shows the first page, too
+
+
+def pages_of(index: Index, doc_id: str) -> list[Any]:
+    found = []
+    for number in (1, 2):
+        with suppress(NothingFoundError):
+            found.append(index.page(doc_id, number))
+    return found
+
+
+def test_where_much_is_denied_the_rest_is_still_found(tmp_path: Path) -> None:
+    from ingest.report import SilentObserver
+    from ingest.run import ingest
+    from research.store.files.paths import IndexPaths
+    from tests.conftest import write_pdf
+
+    folder = tmp_path / "docs"
+    for number in range(25):
+        write_pdf(
+            folder / "secret" / f"s{number}.pdf", [f"Walrus feeding walrus feeding report {number} of the walrus."]
+        )
+    write_pdf(folder / "open.pdf", ["Feeding of animals. The walrus eats herring at noon."])
+    paths = IndexPaths(tmp_path / "index")
+    ingest(paths, [folder], settings=Settings(), observer=SilentObserver())
+    policy = 'permit (principal, action, resource) unless { resource.path like "*/secret/*" };'
+    with Index(paths.root, Settings(policy=policy_of(tmp_path, policy))) as index:
+        found = index.ask("walrus feeding", num_results=3, max_sources=3)
+        assert [source.filename for source in found.sources] == ["open.pdf"]
+        assert [result.filename for result in index.search("walrus feeding", num_results=3).results] == ["open.pdf"]
