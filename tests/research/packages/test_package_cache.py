@@ -19,6 +19,7 @@ from research.errors import BusyError, UsageError
 from research.packages.cache import LARGEST, Cached, CatalogCache, PackageCache, RedisCache, cache_for
 from research.packages.redis_link import RedisLink, shown_address
 from research.settings import Settings
+from research.store.catalog import package_cache
 from research.store.catalog.catalog import Catalog
 from research.store.files.marker import index_id
 from research.store.files.paths import IndexPaths
@@ -126,6 +127,13 @@ def test_what_is_over_is_swept(cache: PackageCache, clock: Clock) -> None:
     assert cache.sweep() == ["p0", "p1"]
     assert [cache.get(f"p{number}") is None for number in range(4)] == [True, True, False, False]
     assert cache.sweep() == []
+
+
+def test_whoever_keeps_one_takes_away_what_is_over(cache: PackageCache, catalog: Catalog, clock: Clock) -> None:
+    cache.put("p1", _cached(clock, seconds=10))
+    clock.now += timedelta(seconds=25)
+    cache.put("p2", _cached(clock))
+    assert package_cache.cached_ids(catalog) == {"p2"}
 
 
 def test_removed_and_cleared(cache: PackageCache, clock: Clock) -> None:
