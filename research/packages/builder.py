@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from research.context.render.mixed import CitedItems
 from research.filters import read_time
 from research.governance.access import MemoryAccessDecision, Principal
 from research.models import Item
@@ -30,7 +31,7 @@ from research.packages.package import (
     PinnedOut,
 )
 from research.packages.ranking import Ranked
-from research.packages.render import CitedSources, link_of
+from research.packages.links import link_of
 from research.packages.request import ContextBuildRequest
 from research.packages.retrieval import Answer, Retrievals
 from research.store.catalog.packages import uses_of
@@ -98,7 +99,7 @@ class PackageBuilder:
                 allowed = self._with_passages(reader, request, allowed)
         with self._timed("package_fit"):
             fitted = fit_package(
-                allowed, request.token_budget, CitedSources(), self.index.counter, words_of(request.intent)
+                allowed, request.token_budget, CitedItems(), self.index.counter, words_of(request.intent)
             )
         package = self._assembled(request, ids, answers, fitted, decided)
         left = len(decided.allowed) - len(fitted.placed)
@@ -115,7 +116,7 @@ class PackageBuilder:
         """All side by side; the graph after what it begins with."""
         run, wanted, tenant = self.retrievals, request.retrieval.sources, self.principal.tenant
         deadline = time.monotonic() + run.seconds
-        tasks = retrieval.vector_retrievals(self.index, request, tenant)
+        tasks = retrieval.vector_retrievals(self.index, request, self.principal)
         running = {name: run.start(name, task) for name, task in tasks.items()}
         if "metadata" in wanted:
             by_metadata = partial(metadata.retrieve, self.index, request, tenant, self.governor.resources)
@@ -170,7 +171,9 @@ class PackageBuilder:
         items = [allowed[at].ranked.candidate.item for at in places]
         found = list(allowed)
         for at, item in zip(places, self.index.source.with_passages(reader, question, items), strict=True):
-            found[at] = replace(found[at], ranked=_showing(found[at].ranked, item))
+            # Where a sentence runs on to the next page, that page was not decided about.
+            own = item if self.governor.sees_everything else _on_its_own_page(item)
+            found[at] = replace(found[at], ranked=_showing(found[at].ranked, own))
         return found
 
     def _assembled(
@@ -223,6 +226,15 @@ class PackageBuilder:
 
 def _showing(ranked: Ranked, item: Item) -> Ranked:
     return replace(ranked, candidate=replace(ranked.candidate, item=item))
+
+
+def _on_its_own_page(item: Item) -> Item:
+    own = int(item.ref.part)
+    passages = tuple(
+        each if each.pages in ((), (own,)) else replace(each, text=item.text[each.start : each.end], pages=(own,))
+        for each in item.passages
+    )
+    return replace(item, passages=passages, pages=())
 
 
 def _coverage(

@@ -6,6 +6,7 @@ another finds nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -36,6 +37,7 @@ TYPE_OF_KIND: Mapping[str, str] = {
 """Kind of a ref → type of context."""
 
 _MOST_VERSIONS = 1_000
+_NUMBER = re.compile("[1-9][0-9]{0,8}")  # of a page: 007 and ٣ are no numbers of ours
 MOST_PAGES = 1_000
 """Pages that pinned documents may stand for."""
 
@@ -118,7 +120,7 @@ def _pages(reader: Reader, refs: Mapping[str, Ref]) -> dict[str, Candidate]:
     wanted = {
         text: (known[ref.key], int(ref.part))
         for text, ref in refs.items()
-        if ref.key in known and ref.part.isascii() and ref.part.isdecimal() and len(ref.part) < 10
+        if ref.key in known and _NUMBER.fullmatch(ref.part)
     }
     ids = page_ids_at(reader, [f"{doc_id}:{page}" for doc_id, page in wanted.values()])
     stored = {

@@ -19,7 +19,8 @@ from research.packages.package import Projection
 from research.packages.ranking import Ranked
 
 _SUMMARY_TOKENS = 120
-_PASSAGE_SHARE = 6  # of the budget, that passages of one source may take: an Nth
+_PASSAGE_TOKENS = 240  # that passages of one source may take, or
+_PASSAGE_SHARE = 6  # an Nth of the budget where that is more
 _SMALL = 96  # tokens; what has so few comes whole at once
 _LONGEST_TOKEN = 64  # characters; a text so many times longer than the room is not counted to learn that it is too long
 
@@ -87,7 +88,8 @@ class _Entry:
         elif projection == "passages":
             body = self._passages()
         elif projection == "summary":
-            said = extract(item.text, shared.words, _SUMMARY_TOKENS, shared.counter)
+            most = min(_SUMMARY_TOKENS, max(1, shared.budget // 2))
+            said = extract(item.text, shared.words, most, shared.counter)
             body = f"{shared.renderer.body(said)}\n({self._whole()})" if said else ""
         if not body.strip():
             return None
@@ -97,7 +99,7 @@ class _Entry:
 
     def _passages(self) -> str:
         shared, item = self._shared, self.governed.ranked.candidate.item
-        most = max(1, shared.budget // _PASSAGE_SHARE)
+        most = max(_PASSAGE_TOKENS, shared.budget // _PASSAGE_SHARE)
         if item.passages and not self.governed.redacted:  # places on a masked page are those of another text
             whole = replace(item, text=neutralize_page_marks(item.text))
             fitted = fit([whole], most, _Bare(shared.renderer), shared.counter, extent="passages")

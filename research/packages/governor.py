@@ -53,6 +53,10 @@ class Governor:
         """Changes whenever the policy does."""
         return self._gate.revision if self._gate is not None else OWNER_RULE
 
+    @property
+    def sees_everything(self) -> bool:
+        return self._gate is None
+
     def resources(self, reader: Reader, refs: Sequence[str]) -> Sequence[Resource]:
         """What these are to a policy, in their order."""
         return resources_of(reader, refs, self.principal, default=self._default)

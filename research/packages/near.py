@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from research.graph.neighbourhood import WEIGHTS, Neighbourhood
+from research.graph.neighbourhood import MOST_NODES, WEIGHTS, Neighbourhood, neighbourhood
 from research.packages.candidates import TYPE_OF_KIND, Candidate, load
 from research.packages.retrieval import Answer
 
@@ -42,13 +42,10 @@ def retrieve(
     seeds = dict.fromkeys(pinned, _PINNED) | {each.ref: max(each.semantic, 0.01) for each in best}
     if not seeds:
         return Answer(reason="there is nothing to begin with")
-    near = index.neighbourhood(
-        *seeds,
-        hops=request.retrieval.limits.hops,
-        limit=min(2000, _NODES * limit + len(seeds)),
-        tenant=tenant,
-        seconds=_UPDATE_SECONDS,
-    )
+    complete = index.graph_update(seconds=_UPDATE_SECONDS).complete
+    hops, most = request.retrieval.limits.hops, min(MOST_NODES, _NODES * limit + len(seeds))
+    with index.catalog.snapshot() as reader:  # the gate decides about all candidates at once, later
+        near = neighbourhood(reader, seeds, hops=hops, limit=most, tenant=tenant)
     nearness = spread(near, seeds)
     known = {each.ref: each for each in found}
     ordered = sorted(nearness, key=lambda ref: (-nearness[ref], ref))
@@ -64,7 +61,7 @@ def retrieve(
         each.graph = nearness[ref]
         candidates.append(each)
     answer = Answer(candidates, projection=name, told=_told(near, seeds))
-    if not near.complete:
+    if not complete:
         answer.status, answer.reason = "degraded", "the graph does not hold all of the index yet"
     return answer
 

@@ -189,7 +189,8 @@ def refused(error: ValidationError) -> PackageRequestError:
 def _told(place: tuple[int | str, ...], kind: str, message: str) -> str:
     where = ".".join(_name(part) for part in place) or "it"
     words = {"extra_forbidden": "is no field of a request", "missing": "is missing", "json_invalid": "is no JSON"}
-    return f"{where} {words.get(kind) or message[:1].lower() + message[1:].removeprefix('alue error, ')}"
+    told = message.removeprefix("Value error, ")
+    return f"{where} {words.get(kind) or told[:1].lower() + told[1:]}"
 
 
 def _name(part: int | str) -> str:

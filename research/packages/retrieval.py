@@ -18,6 +18,7 @@ from research.packages.candidates import Candidate, item_sources
 from research.packages.package import RetrievalCoverage
 
 if TYPE_CHECKING:
+    from research.governance.access import Principal
     from research.index import Index
     from research.packages.request import ContextBuildRequest
 
@@ -113,7 +114,7 @@ def _answered(name: str, retrieve: Retrieve) -> Answer:
         return Answer(status="down", reason=error.message if isinstance(error, CtxError) else type(error).__name__)
 
 
-def vector_retrievals(index: Index, request: ContextBuildRequest, tenant: str) -> dict[str, Retrieve]:
+def vector_retrievals(index: Index, request: ContextBuildRequest, principal: Principal) -> dict[str, Retrieve]:
     """One for each type of source that is wanted and there."""
     limit = request.retrieval.limits.vector
     wanted = request.scope.wanted_types
@@ -121,24 +122,26 @@ def vector_retrievals(index: Index, request: ContextBuildRequest, tenant: str) -
         return {}
     found: dict[str, Retrieve] = {}
     if "documents" in wanted:
-        found["documents"] = lambda: _documents(index, request, limit)
+        found["documents"] = lambda: _documents(index, request, principal, limit)
     if request.scope.documents:  # which name documents, and so nothing else
         return found
     if "memories" in wanted:
-        found["memories"] = lambda: _memories(index, request.intent, tenant, limit)
+        found["memories"] = lambda: _memories(index, request.intent, principal.tenant, limit)
     for source in item_sources(index).values():
         if source.name in wanted:
             found[source.name] = lambda kind=source.kind: _items(index, kind, request.intent, limit)  # type: ignore[misc]
     return found
 
 
-def _documents(index: Index, request: ContextBuildRequest, limit: int) -> Answer:
+def _documents(index: Index, request: ContextBuildRequest, principal: Principal, limit: int) -> Answer:
     from research.store.catalog.pages import totals
 
     with index.catalog.snapshot() as reader:
         if totals(reader).pages == 0:
             return Answer()
         question = index.scoped_question(reader, request.intent, request.scope.documents)
+        # A reranker elsewhere hears of nothing that may not be sent for whoever asks.
+        question = index.sending(reader, question, index.acting_as(principal).ways_out(principal.tenant))
         found = index.source.retrieve(reader, question, limit)
     items = [Candidate(item, {"vector"}, item.score) for item in found.items]
     status: Mapping[str, Status] = {"ok": "ok", "degraded": "degraded", "down": "down"}

@@ -6,18 +6,28 @@ is an empty one, with 200.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from research.governance.access import Principal
 from research.packages.package import ContextPackage
 from research.packages.request import ContextBuildRequest
+from research.service.answers import json_response
+from research.service.problems import Problem, refused
+from research.service.schemas import Answer
 
 if TYPE_CHECKING:
+    from research.governance.audit import MemoryAccessAudit
     from research.index import Index
     from research.service.service import Service
+
+
+
+class AuditDocument(Answer):
+    entries: list[dict[str, Any]]
+
 
 _PackageId = Annotated[str, Path(min_length=1, max_length=64, pattern="^[0-9a-f]+$")]
 
@@ -53,13 +63,39 @@ def packages_router(service: Service) -> APIRouter:
 
         return _answer(await service.asked(work))
 
+    @router.get(
+        "/knowledge/audit",
+        summary="Who was shown what, by which decision, the newest first; for the owner alone",
+        response_class=Response,
+        responses={200: {"model": AuditDocument}, 403: {"description": "Only the owner may read the audit"}},
+    )
+    async def audit(
+        request: Request,
+        principal: Annotated[str | None, Query(max_length=1000)] = None,
+        tenant: Annotated[str | None, Query(max_length=1000)] = None,
+        since: Annotated[str, Query(max_length=40)] = "",
+        denied: bool = False,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> Response:
+        if not caller_of(request).owner:
+            hint = "use the owner's token; it lies in the file that ctx serve names at its start"
+            raise refused(Problem(403, "Only the owner may read the audit", hint=hint))
+
+        def work(index: Index) -> list[MemoryAccessAudit]:
+            found = index.audit()
+            return found.entries(principal=principal, tenant=tenant, since=since, denied=denied, limit=limit)
+
+        entries = [each.to_dict() for each in await service.look(work)]
+        return json_response({"schema": "ctx.research.audit/1", "entries": entries})
+
     return router
 
 
 def caller_of(request: Request) -> Principal:
     """Who asks: by the token, or whoever runs the server."""
     caller = request.state.caller
-    return Principal(caller.name, caller.tenant, caller.owner)
+    assert isinstance(caller, Principal)
+    return caller
 
 
 def _answer(package: ContextPackage) -> Response:

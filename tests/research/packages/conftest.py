@@ -1,0 +1,50 @@
+"""An index with something of every kind, to be written into, and policies for it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from research.index import Index
+from research.settings import Settings
+from tests.conftest import built_once
+from tests.research.sources.everything import NAME, fill
+
+Governed = Callable[[str], Index]
+
+
+@pytest.fixture(scope="session")
+def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built_once(tmp_path_factory, NAME, fill)
+
+
+@pytest.fixture
+def root(of_everything: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(of_everything, tmp_path / "index"))
+
+
+@pytest.fixture
+def index(root: Path) -> Iterator[Index]:
+    with Index.open(root) as opened:
+        yield opened
+
+
+@pytest.fixture
+def governed(root: Path, tmp_path: Path) -> Iterator[Governed]:
+    """The index under a policy."""
+    opened: list[Index] = []
+
+    def open_under(policy: str) -> Index:
+        file = tmp_path / "policies" / "policy.cedar"
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        file.write_text(policy)
+        file.chmod(0o600)
+        opened.append(Index.open(root, Settings(policy=str(file))))
+        return opened[-1]
+
+    yield open_under
+    for each in opened:
+        each.close()

@@ -1,0 +1,311 @@
+"""Packages as a caller gets them: what is in them and why, within the budget, traceable."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from research.errors import NothingFoundError, PackageRequestError
+from research.governance.access import Principal
+from research.index import Index
+from research.packages import near, retrieval
+from research.packages.package import ContextPackage
+from research.packages.schemas import package_schema
+from research.sources.documents import DocumentsSource
+
+ASKED = "why do uploads stop and are parts sent again"
+EVA = Principal("eva", "eva")
+
+
+def asked(**more: Any) -> dict[str, Any]:
+    return {"intent": ASKED, **more}
+
+
+def kinds(package: ContextPackage) -> set[str]:
+    return {source.kind for source in package.sources}
+
+
+def manual(index: Index) -> str:
+    return next(each.doc_id for each in index.documents() if each.filename == "manual.pdf")
+
+
+def test_a_package_has_everything_of_every_kind_and_is_as_its_schema_says(index: Index) -> None:
+    package = index.build_package(asked(taskId="t-1", traceId="0af7651916cd43dd8448eb211c80319c", id="r-1"))
+    Draft202012Validator(package_schema()).validate(json.loads(package.model_dump_json(by_alias=True)))
+    assert kinds(package) >= {"page", "memory", "code", "commit", "experience"}
+    assert (package.task_id, package.context_build_request_id) == ("t-1", "r-1")
+    assert package.trace_id == "0af7651916cd43dd8448eb211c80319c"
+    assert package.policy_decision_id
+    assert package.graph_projection_id
+    for number, source in enumerate(package.sources, start=1):
+        assert source.citation == number
+        assert f" {number}: " in package.content
+        assert source.link
+        assert source.classification == "Internal"
+        assert 0 < source.score <= 1
+        assert source.parts.quality > 0
+    scores = [source.score for source in package.sources]
+    assert scores == sorted(scores, reverse=True)
+    assert sum(source.tokens for source in package.sources) == package.tokens_used
+    assert not package.coverage.reduced
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(budget=st.integers(1, 1500), pins=st.booleans(), limit=st.integers(1, 20))
+def test_the_budget_is_hard_and_exact(index: Index, budget: int, pins: bool, limit: int) -> None:
+    pinned = [f"page:{manual(index)}#1"] if pins else []
+    package = index.build_package(
+        asked(tokenBudget=budget, pinned=pinned, retrieval={"limits": {"sources": limit}, "sources": ["vector"]})
+    )
+    assert package.tokens_used == index.counter.count(package.content) <= budget
+    assert sum(source.tokens for source in package.sources) == package.tokens_used
+    assert len(package.sources) <= max(limit, len(pinned))
+    assert bool(package.sources) == bool(package.content)
+
+
+def test_too_small_for_anything_is_an_empty_valid_package_that_says_so(index: Index) -> None:
+    package = index.build_package(asked(tokenBudget=3))
+    assert (package.sources, package.content, package.tokens_used) == ([], "", 0)
+    assert package.excluded.budget > 0
+    assert package.coverage.notes == ["nothing that was found fits into 3 tokens"]
+
+
+def test_what_is_too_large_comes_as_passages_then_as_a_summary_with_its_whole_named(index: Index) -> None:
+    long = " ".join(f"Sentence {number} is about trees and their leaves." for number in range(190))
+    index.remember(f"{long} An upload stops when its part is sent again too late. {long}", id="long")
+    found = {}
+    for budget in (12_000, 900, 130):
+        package = index.build_package(asked(tokenBudget=budget, pinned=["memory:long"]))
+        found[budget] = next(each for each in package.sources if each.ref == "memory:long").projection
+        assert "part is sent again too late" in package.content
+        if found[budget] == "summary":
+            assert "the whole is memory:long" in package.content
+    assert found == {12_000: "full", 900: "passages", 130: "summary"}
+
+
+def test_pinned_refs_are_in_or_it_says_why_not(index: Index) -> None:
+    page = f"page:{manual(index)}#2"
+    pinned = [page, "memory:none", "code:/no/such.py#x", "page:nothing#1", "session:a", f"document:{manual(index)}"]
+    package = index.build_package(asked(pinned=pinned, retrieval={"limits": {"sources": 1}}))
+    assert [source.ref for source in package.sources if source.pinned] == [page, f"page:{manual(index)}#1"]
+    out = {each.ref: each.reason for each in package.pinned_out}
+    assert out == dict.fromkeys(["memory:none", "code:/no/such.py#x", "page:nothing#1", "session:a"], "unknown")
+    small = index.build_package(asked(pinned=[page], tokenBudget=5))
+    assert [(each.ref, each.reason) for each in small.pinned_out] == [(page, "budget")]
+
+
+def test_refs_that_forge_others_find_nothing(index: Index) -> None:
+    [eva] = index.memories(tenant="eva")
+    document = manual(index)
+    forged = [
+        f"memory:{eva.id}", f"page:{document}#01", f"page:{document}#١", f"page:{document}#2#1", f"page:{document}#-1",
+        "code:%", "experience:' OR 1=1 --", f"page:{document}#1 ", f"Page:{document}#1",
+    ]  # fmt: skip
+    package = index.build_package(asked(pinned=forged))
+    assert not any(source.pinned for source in package.sources)
+    assert {each.reason for each in package.pinned_out} == {"unknown"}
+    assert "mat" not in package.content, "that is Eva's alone"
+
+
+def test_memories_are_those_of_whoever_asks(governed: Any) -> None:
+    index = governed("permit (principal, action, resource);")
+    request = {"intent": "where is the secret upload key", "scope": {"types": ["memories"]}}
+    assert "under the mat" in index.acting_as(EVA).build_package(request).content
+    assert "under the mat" not in index.build_package(request).content
+    assert "under the mat" not in index.acting_as(Principal("eva", "other")).build_package(request).content
+
+
+def test_scope_restricts_everything_but_what_is_pinned(index: Index) -> None:
+    page = f"page:{manual(index)}#1"
+    package = index.build_package(asked(scope={"types": ["memories"]}, pinned=[page]))
+    assert kinds(package) == {"page", "memory"}
+    assert [source.ref for source in package.sources if source.kind == "page"] == [page]
+    only = index.build_package(asked(scope={"documents": ["manual.pdf"]}))
+    assert kinds(only) == {"page"}
+
+
+def test_a_scope_that_fits_nothing_is_an_empty_package(index: Index) -> None:
+    for scope in ({"documents": ["nosuch.pdf"]}, {"project": "no such project"}):
+        package = index.build_package(asked(scope=scope))
+        assert package.sources == []
+        assert package.excluded.outside or package.coverage.notes
+
+
+def test_metadata_brings_what_its_filters_name_exactly(index: Index) -> None:
+    def found(types: Sequence[str] = (), **filters: Any) -> set[str]:
+        package = index.build_package(
+            {
+                "intent": "something else entirely",
+                "scope": {"types": list(types)},
+                "retrieval": {"sources": ["metadata"], "filters": filters},
+            }
+        )
+        assert all(source.origins == ["metadata"] for source in package.sources)
+        return {source.ref for source in package.sources}
+
+    document = manual(index)
+    assert found(exact="manual.pdf") >= {f"page:{document}#1"}
+    assert {ref.partition(":")[0] for ref in found(where={"language": "python"})} == {"code"}
+    assert {ref.partition(":")[0] for ref in found(where={"outcome_status": "confirmed"})} == {"experience"}
+    [named] = found(exact="send_part")
+    assert named.endswith("#send_part")
+    index.tag(document, "guide")
+    assert found(tags=["guide"], types=["documents"]) >= {f"page:{document}#1"}
+    assert found(tags=["nothing has this"]) == set()
+    assert found(until="1999") == set()
+    assert found(types=["memories"], since="2000") == {f"memory:{each.id}" for each in index.memories()}
+    assert index.build_package({"intent": "x y", "retrieval": {"sources": ["metadata"]}}).sources == []
+
+
+def test_the_graph_brings_what_is_near_and_its_projection_is_kept(index: Index) -> None:
+    from research.store.catalog.projections import projection
+
+    commit = next(
+        source.ref for source in index.build_package(asked()).sources if source.kind == "commit"
+    )
+    package = index.build_package(
+        {"intent": "zebra", "pinned": [commit], "retrieval": {"sources": ["graph"], "limits": {"hops": 3}}}
+    )
+    with index.catalog.snapshot() as reader:
+        kept = projection(reader, package.graph_projection_id)
+    assert kept is not None
+    assert kept["seeds"] == [commit]
+    assert all(source.parts.graph > 0 for source in package.sources if not source.pinned)
+
+
+def test_ways_through_the_graph_count_by_what_they_begin_with() -> None:
+    from research.graph.neighbourhood import Edge, Neighbourhood
+
+    circle = Neighbourhood(edges=[Edge("a", "refers", "b"), Edge("b", "refers", "c"), Edge("c", "refers", "a")])
+    near_to = near.spread(circle, {"a": 0.5})
+    assert near_to == pytest.approx({"b": 0.4, "c": 0.4, "a": 0.32})
+
+
+@pytest.mark.parametrize("name", ["documents", "graph", "metadata"])
+def test_a_retrieval_that_fails_is_named_and_the_rest_answers(
+    index: Index, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the secret text of a page")
+
+    if name == "documents":
+        monkeypatch.setattr(DocumentsSource, "retrieve", fail)
+    else:
+        monkeypatch.setattr(f"research.packages.{'near' if name == 'graph' else 'metadata'}.retrieve", fail)
+    package = index.build_package(asked())
+    [down] = [each for each in package.coverage.retrievals if each.status == "down"]
+    assert (down.name, down.reason) == (name, "RuntimeError")
+    assert package.coverage.reduced
+    assert package.sources
+
+
+def test_a_retrieval_that_hangs_is_left_alone(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.build_package(asked())  # whatever is loaded with the first
+    let_go = threading.Event()
+    monkeypatch.setattr(DocumentsSource, "retrieve", lambda *_: let_go.wait(30))
+    packages = index._packages()
+    packages._retrievals.seconds = 1.0
+    try:
+        package = index.build_package(asked())
+    finally:
+        let_go.set()
+    assert "documents" in [each.name for each in package.coverage.retrievals if each.status == "down"]
+    assert package.sources
+
+
+def test_what_hangs_too_often_is_not_asked_again() -> None:
+    run, let_go = retrieval.Retrievals(seconds=0.01), threading.Event()
+
+    def hang() -> retrieval.Answer:
+        let_go.wait(30)
+        return retrieval.Answer()
+
+    for _ in range(4):
+        assert run.wait(run.start("x", hang), 0).status == "down"
+    assert "still hang" in run.wait(run.start("x", hang), 0).reason
+    let_go.set()
+
+
+def test_superseded_versions_rank_lower(index: Index) -> None:
+    index.remember("My home is Kiel, where uploads are slow.", id="old", speaker="Ana")
+    index.remember("Correction: my home is Lyon, where uploads are slow.", id="new", speaker="Ana")
+    package = index.build_package({"intent": "slow uploads home", "scope": {"types": ["memories"]}})
+    found = {source.ref: source for source in package.sources}
+    if index.memory("old").superseded_by:
+        assert found["memory:old"].parts.recency == 0.0
+        assert found["memory:new"].score > found["memory:old"].score
+
+
+def test_what_was_of_use_counts_more_and_what_was_not_less(index: Index) -> None:
+    first = index.build_package(asked())
+    ref = first.sources[-1].ref
+    before = {source.ref: source for source in index.build_package(asked()).sources}[ref]
+    assert index.package_feedback(first.context_package_id, ref) == [ref]
+    after = {source.ref: source for source in index.build_package(asked()).sources}[ref]
+    assert after.parts.reuse > before.parts.reuse
+    assert after.score > before.score
+    index.package_feedback(first.context_package_id, ref, useful=False)
+    assert {s.ref: s for s in index.build_package(asked()).sources}[ref].parts.reuse < after.parts.reuse
+    with pytest.raises(NothingFoundError):
+        index.package_feedback(first.context_package_id, "memory:none")
+    with pytest.raises(NothingFoundError):
+        index.acting_as(EVA).package_feedback(first.context_package_id)
+
+
+def test_two_identical_requests_at_once_are_built_once(index: Index) -> None:
+    barrier, built = threading.Barrier(8), []
+
+    def build() -> None:
+        barrier.wait()
+        built.append(index.build_package(asked(tokenBudget=700)).context_package_id)
+
+    threads = [threading.Thread(target=build) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(built) == 8
+    assert len(set(built)) == len(index.packages()) < 8
+
+
+def test_an_id_means_one_request_for_good(index: Index) -> None:
+    first = index.build_package(asked(id="r"))
+    assert index.build_package(asked(id="r")).context_package_id == first.context_package_id
+    with pytest.raises(PackageRequestError, match="belongs to another"):
+        index.build_package(asked(id="r", tokenBudget=7))
+
+
+def test_errors_and_records_name_the_trace(index: Index) -> None:
+    package = index.build_package(asked(traceId="trace-1"))
+    assert package.trace_id == "trace-1"
+    [entry] = index.audit().entries(limit=1)
+    assert entry.trace_id == "trace-1"
+    assert index.packages()[0].trace_id == "trace-1"
+    assert len(index.build_package(asked()).trace_id) == 32
+    with pytest.raises(NothingFoundError) as error:
+        index.package("f" * 32)
+    assert len(error.value.trace_id) == 32
+
+
+def test_a_memory_that_expires_ends_the_package_with_it(index: Index) -> None:
+    soon = datetime.now(UTC) + timedelta(minutes=1)
+    index.remember("An upload stops for maintenance.", id="brief", expires_at=soon)
+    package = index.build_package(asked(pinned=["memory:brief"], ttlSeconds=3600))
+    assert package.expires_at == soon.isoformat()
+
+
+def test_a_folder_without_an_index_has_no_packages(tmp_path: Path) -> None:
+    index = Index(tmp_path / "nowhere")
+    assert index.packages() == []
+    for call in (lambda: index.build_package(asked()), lambda: index.package("0" * 32)):
+        with pytest.raises(NothingFoundError):
+            call()

@@ -1,0 +1,121 @@
+"""Packages over HTTP: the library's own, for whoever the token says asks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from research.governance.access import Principal
+from research.index import Index
+from research.observe.trace import TRACE
+from research.packages.schemas import package_schema
+from research.service.app import create_app
+from research.service.packages import packages_router
+from research.service.service import Service
+from tests.conftest import built_once
+from tests.research.sources.everything import NAME, fill
+
+ASKED = {"intent": "why do uploads stop and are parts sent again", "tokenBudget": 700}
+BUILD = "/knowledge/context/build"
+OWNER = Principal("me", "", owner=True)
+OTHER = Principal("eva", "eva")
+
+
+@pytest.fixture
+def root(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built_once(tmp_path_factory, NAME, fill), tmp_path / "index"))
+
+
+def run(
+    work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, caller: Any = OWNER, trace: str = ""
+) -> None:
+    async def main() -> None:
+        service = Service(Index(root))
+        app = create_app(service, [packages_router(service)])
+
+        async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
+            scope.setdefault("state", {}).update(request_id="test-request", caller=caller, traceparent=trace)
+            if trace:
+                TRACE.set({"traceparent": trace})
+            await app(scope, receive, send)
+
+        transport = httpx.ASGITransport(behind_the_guard)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
+            try:
+                await work(client)
+            finally:
+                await service.close()
+
+    asyncio.run(main())
+
+
+def test_a_package_is_built_and_given_again(root: Path) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
+        built = await client.post(BUILD, json=ASKED)
+        assert built.status_code == 200, built.text
+        package = built.json()
+        Draft202012Validator(package_schema()).validate(package)
+        assert package["sources"]
+        assert package["tokensUsed"] <= package["tokenBudget"] == 700
+        assert package["traceId"] == "0af7651916cd43dd8448eb211c80319c"
+        again = await client.get(f"/knowledge/context/{package['contextPackageId']}")
+        assert again.json() == package
+        paths = (await client.get("/openapi.json")).json()["paths"]
+        assert BUILD in paths
+        assert "/knowledge/context/{package_id}" in paths
+
+    run(work, root, trace="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {}, {**ASKED, "tenant": "eva"}, {**ASKED, "principal": "root"}, {**ASKED, "tokenBudget": -1},
+        {**ASKED, "pinned": ["memory:m"] * 10_000}, {**ASKED, "pinned": ["forged\nref"]},
+    ],
+)  # fmt: skip
+def test_what_is_no_request_is_a_problem_with_its_trace(root: Path, body: dict[str, Any]) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
+        answer = await client.post(BUILD, json=body)
+        assert answer.status_code == 422
+        problem = answer.json()
+        assert problem["traceId"] == "0af7651916cd43dd8448eb211c80319c"
+        assert problem["errors"]
+        assert len(answer.content) < 10_000
+
+    run(work, root, trace="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+
+
+def test_nobody_else_gets_it_and_without_a_policy_nobody_else_gets_anything(root: Path) -> None:
+    ids: list[str] = []
+
+    async def build(client: httpx.AsyncClient) -> None:
+        ids.append((await client.post(BUILD, json=ASKED)).json()["contextPackageId"])
+
+    async def look(client: httpx.AsyncClient) -> None:
+        answer = await client.get(f"/knowledge/context/{ids[0]}")
+        assert answer.status_code == 404
+        assert answer.json()["traceId"]
+        package = (await client.post(BUILD, json=ASKED)).json()
+        assert {source["kind"] for source in package["sources"]} == {"memory"}, "nothing but what is theirs"
+        assert package["excluded"]["denied"] > 0
+
+    run(build, root)
+    run(look, root, caller=OTHER)
+
+
+def test_an_id_that_is_none_is_not_looked_for(root: Path) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
+        for name in ("..%2F..%2Fetc", "g" * 32, "0" * 100):
+            assert (await client.get(f"/knowledge/context/{name}")).status_code in (404, 422)
+        assert json.loads((await client.get(f"/knowledge/context/{'0' * 32}")).text)["status"] == 404
+
+    run(work, root)
