@@ -23,6 +23,7 @@ from research.packages.candidates import Candidate
 from research.packages.extracts import words_of
 from research.packages.fitting import FittedPackage, Governed, fit_package
 from research.packages.governor import Decided, Governor
+from research.packages.links import link_of
 from research.packages.package import (
     ContextPackage,
     ContextSource,
@@ -31,7 +32,6 @@ from research.packages.package import (
     PinnedOut,
 )
 from research.packages.ranking import Ranked
-from research.packages.links import link_of
 from research.packages.request import ContextBuildRequest
 from research.packages.retrieval import Answer, Retrievals
 from research.store.catalog.packages import uses_of

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from research.service.service import Service
 
 
-
 class AuditDocument(Answer):
     entries: list[dict[str, Any]]
 

@@ -69,9 +69,7 @@ def test_confidential_sources_come_masked_or_as_their_reference(governed: Callab
     assert package.tokens_used == index.counter.count(package.content)
 
 
-def test_all_denied_is_an_empty_valid_package_with_the_denial_on_record(
-    root: Path, tmp_path: Path
-) -> None:
+def test_all_denied_is_an_empty_valid_package_with_the_denial_on_record(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "events.jsonl"
     with Index.open(root, Settings(events_file=str(file))) as index:
         package = index.acting_as(AGENT).build_package(asked(traceId="t1"))
@@ -315,5 +313,3 @@ def test_an_index_that_was_copied_keeps_its_records(index: Index, tmp_path: Path
         other.restore(tmp_path / "b.zip")
         assert [each.context_package_id for each in other.packages()] == [package.context_package_id]
         assert other.package(package.context_package_id).content
-
-
