@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from research.errors import CtxError, PolicyError
+from research.errors import CtxError
 from research.governance.access import Action, Effect, MemoryAccessDecision, Principal, Ruling
+from research.models import REDACTED, REFERENCE_ONLY
 
 if TYPE_CHECKING:
     from research.governance.fail_closed import SafeRedactor
@@ -29,11 +30,6 @@ if TYPE_CHECKING:
     from research.settings import Settings
     from research.store.catalog.reader import Reader
     from research.store.files.paths import IndexPaths
-
-REDACTED = "redacted"
-"""The label of an item in which something is masked."""
-REFERENCE_ONLY = "reference_only"
-"""The label of an item that comes without its text."""
 
 How = Literal["masked", "text", "reference", "dropped"]
 """What became of a redacted thing: something is masked; nothing was found and the text is permitted; its reference
@@ -75,14 +71,10 @@ def gate_for(
 ) -> Gate | None:
     """None: the owner without any policy file, who reads everything; for that nothing is read but where files might
     lie. `policy`: one that is kept by whoever asks often, which follows its files."""
-    from research.governance.policy_files import find_policies
+    from research.governance.policy_files import has_policies
 
     if policy is None:
-        try:
-            found = bool(find_policies(settings.policy))
-        except PolicyError:
-            found = True  # it is meant to be there, and denies everything
-        if principal.owner and not found:
+        if principal.owner and not has_policies(settings.policy):
             return None
         from research.governance.policy import MemoryAccessPolicy
 

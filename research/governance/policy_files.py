@@ -41,6 +41,14 @@ def config_folder() -> Path:
     return user_config().parent
 
 
+def has_policies(setting: str) -> bool:
+    """Whether there is anything to be held to, be it a policy that is named and not there."""
+    try:
+        return bool(find_policies(setting))
+    except PolicyError:
+        return True
+
+
 def find_policies(setting: str, config: Path | None = None) -> list[Path]:
     """The files there are, in order; none at all is no policy. Raises `PolicyError` where one is named that is not
     there, or a folder cannot be looked into."""

@@ -12,7 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from research.errors import NothingFoundError
-from research.governance.gate import REFERENCE_ONLY, Gate, is_withheld
+from research.governance.gate import Gate, is_withheld
+from research.models import REFERENCE_ONLY
 
 if TYPE_CHECKING:
     from research.experiences.records import Experience, FoundExperience, FoundValue, Value
@@ -316,6 +317,8 @@ class GovernedSource:
         governed = self._gate.govern(reader, looked_at, purpose=self._purpose)
         if governed.decision.problem:
             question.notes.append(f"nothing is released: {governed.decision.problem}")
+        if governed.redacted:
+            question.notes.append(f"{self.name}: some are masked or come without their text, as the policy says")
         return replace(found, items=governed.items[:limit])
 
 

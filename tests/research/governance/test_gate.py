@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from research.errors import CtxError
 from research.governance.access import CLASSIFICATIONS, MemoryAccessDecision, Principal
-from research.governance.gate import REDACTED, REFERENCE_ONLY, Gate, gate_for, is_withheld
+from research.governance.gate import Gate, gate_for, is_withheld
 from research.governance.policy import MemoryAccessPolicy
-from research.models import Item, Ref
+from research.models import REDACTED, REFERENCE_ONLY, Item, Ref
 from research.settings import Settings
 from research.store.catalog.labels import Label, put_labels
 from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex, page_item
