@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -343,7 +343,8 @@ def test_redis_killed_in_the_middle_of_five_hundred(catalog: Catalog, clock: Clo
                 elif got != wanted:
                     wrong.append(got)
                 if random.random() < 0.2:
-                    cache.remove([f"p{which}"])
+                    with suppress(BusyError):  # on a machine that is busy itself
+                        cache.remove([f"p{which}"])
 
         threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
         for thread in threads:
