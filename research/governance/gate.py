@@ -43,7 +43,7 @@ Audit = Callable[[MemoryAccessDecision, str], None]
 
 # Names of things, which no redactor need look at, and the only strings of its metadata that a reference keeps.
 _IDENTITY = frozenset({"doc_id", "file_id", "sha", "extension", "timestamp", "language", "unit_type"})
-_NAMES = frozenset({"filename", "source_path", "file_path"})
+_NAMES = frozenset({"filename", "source_path", "file_path", "name", "qualified_name"})
 _PICTURES = frozenset({"image_path", "thumb_path"})
 _TITLES_ARE_TEXT = frozenset({"commit", "experience", "value"})  # a reference of these has no title
 _SECONDS = 15.0  # for the texts of one set; a model of names takes some of them to load
@@ -168,7 +168,8 @@ class Gate:
                 shown, how = _shown(item, masked[id(item)], text=ruling.text)
                 became[str(item.ref)] = how
                 kept += [shown] if shown is not None else []
-        decision = _without(decision, {ref for ref, how in became.items() if how == "dropped"})
+        given_out = {str(item.ref) for item in kept}
+        decision = _without(decision, {ref for ref, how in became.items() if how == "dropped"} - given_out)
         self.record(decision, purpose)
         return Governed(kept, decision, became)
 
