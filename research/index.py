@@ -933,12 +933,13 @@ class Index:
         from research.store.upkeep.checks import check_index
 
         own = check_index(self.paths, self.settings.named_encoders, self.settings.request_timeout)
-        return [*check_installation(), *own, *check_models(self.settings, own), *self._check_policy()]
+        return [*check_installation(), *own, *check_models(self.settings, own), *self._check_policy(own)]
 
-    def _check_policy(self) -> list[Check]:
+    def _check_policy(self, own: Sequence[Check]) -> list[Check]:
         from research.governance.policy_check import check_policy
 
-        with self.catalog.snapshot() if self.exists else nullcontext() as reader:
+        sound = self.exists and all(check.severity != "error" for check in own)
+        with self.catalog.snapshot() if sound else nullcontext() as reader:
             return check_policy(self.settings, reader, self.paths.root)
 
     def repair(self) -> list[Check]:

@@ -119,7 +119,18 @@ class Gate:
         """Another one whenever the policy's files or the settings that count here change."""
         own = self._settings
         told = [self.policy.revision, own.default_classification, own.redact, own.redact_language]
-        return hashlib.sha256("\n".join([*told, *own.redact_allow, *own.secrets]).encode()).hexdigest()[:32]
+        return _digest("\n".join([*told, *own.redact_allow, *own.secrets]))
+
+    def state(self, reader: Reader) -> str:
+        """The revision together with how things are labelled and tagged. While this and the index's content stay the
+        same, a decision does."""
+        from research.store.catalog.labels import labels_state
+        from research.store.catalog.tags import all_tags
+
+        known, key = reader.count_cache(), "state of tags"
+        if key not in known:
+            known[key] = _digest(repr(all_tags(reader)))
+        return _digest("\n".join((self.revision, labels_state(reader), str(known[key]))))
 
     def decide(self, reader: Reader, refs: Sequence[str], *, action: Action = "read") -> MemoryAccessDecision:
         """One decision for the set, in order of the refs. Never raises for a policy or an engine that fails: then
@@ -201,6 +212,10 @@ class Gate:
         from research.governance.redaction import BaseRedactor, redactor_of
 
         return _Chain(redactor_of(self._settings), BaseRedactor("pii", allow=self._settings.redact_allow))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
 class _Chain:
