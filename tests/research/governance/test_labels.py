@@ -17,6 +17,7 @@ from research.store.catalog import experience_removal, item_writes, labels, memo
 from research.store.catalog.document_names import fold
 from research.store.catalog.document_writes import forget_path, note_file, remove_document, rename_document
 from research.store.catalog.documents import get_document
+from research.store.catalog.items import NewItem
 from research.store.catalog.labels import Label
 from tests.research.governance.governed_index import GovernedIndex
 from tests.research.store.index_making import stamp
@@ -48,6 +49,15 @@ def test_they_stay_with_a_file_that_changes_moves_or_becomes_a_copy(made: Govern
     note_file(made.catalog, made.paper.doc_id, stamp("/docs/moved.pdf"))
     assert get_document(made.catalog, changed.doc_id) is None
     assert _seen(made, made.page(1, made.paper)) == "Confidential"
+
+
+def test_they_stay_with_a_function_that_comes_back(made: GovernedIndex) -> None:
+    made.classify("code:/src/a.py#swim", "Restricted")
+    swim = NewItem("/src/a.py#swim", "swim", "def swim(): ...")
+    for items in ([], [swim]):
+        item_writes.put_items(made.catalog, "code", "/src/a.py", str(len(items)), items)
+        assert labels.labels_of_nothing(made.catalog) == []
+    assert _seen(made, "code:/src/a.py#swim") == "Restricted"
 
 
 def test_they_leave_with_what_they_were_given_to(made: GovernedIndex) -> None:

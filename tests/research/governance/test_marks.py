@@ -13,6 +13,7 @@ MARKS = {
     "Company Confidential | Page 3 of 12": "Confidential",
     "Confidential – Do not distribute": "Confidential",
     "Confidential and Proprietary": "Confidential",
+    "Confidential. © 2026 Saltmarsh Tea Ltd.": "Confidential",
     "Vertraulich": "Confidential",
     "# Strictly confidential": "Restricted",
     "Classification: Restricted": "Restricted",
