@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cli.options import Common
     from research.governance.access import MemoryAccessDecision
-    from research.governance.policy import Loaded
+    from research.governance.cedar import Loaded
 
 DETAILS = """
 Policies are written in Cedar (www.cedarpolicy.com). They are policy.cedar and policies/*.cedar beside your config.toml,

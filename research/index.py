@@ -1162,7 +1162,7 @@ class Index:
         from research.store.upkeep.checks import check_index
 
         own = check_index(self.paths, self.settings.named_encoders, self.settings.request_timeout)
-        governed = [*self._check_audit(), *self._check_policy()]
+        governed = [*self._check_audit(), *self._check_policy(own)]
         return [*check_installation(), *own, *governed, *check_models(self.settings, own)]
 
     def audit(self) -> Audit:
@@ -1174,10 +1174,11 @@ class Index:
 
         return check_audit(self.audit) if self.exists else []
 
-    def _check_policy(self) -> list[Check]:
+    def _check_policy(self, own: Sequence[Check]) -> list[Check]:
         from research.governance.policy_check import check_policy
 
-        with self.catalog.snapshot() if self.exists else nullcontext() as reader:
+        sound = self.exists and all(check.severity != "error" for check in own)
+        with self.catalog.snapshot() if sound else nullcontext() as reader:
             return check_policy(self.settings, reader, self.paths.root)
 
     def repair(self) -> list[Check]:

@@ -39,7 +39,7 @@ Audit = Callable[[MemoryAccessDecision, str], None]
 
 # Names of things, which no redactor need look at, and the only strings of its metadata that a reference keeps.
 _IDENTITY = frozenset({"doc_id", "file_id", "sha", "extension", "timestamp", "language", "unit_type"})
-_NAMES = frozenset({"filename", "source_path", "file_path"})
+_NAMES = frozenset({"filename", "source_path", "file_path", "name", "qualified_name"})
 _PICTURES = frozenset({"image_path", "thumb_path"})
 _TITLES_ARE_TEXT = frozenset({"commit", "experience", "value"})  # a reference of these has no title
 _SECONDS = 15.0  # for the texts of one set; a model of names takes some of them to load
@@ -111,7 +111,18 @@ class Gate:
         """Another one whenever the policy's files or the settings that count here change."""
         own = self._settings
         told = [self.policy.revision, own.default_classification, own.redact, own.redact_language]
-        return hashlib.sha256("\n".join([*told, *own.redact_allow, *own.secrets]).encode()).hexdigest()[:32]
+        return _digest("\n".join([*told, *own.redact_allow, *own.secrets]))
+
+    def state(self, reader: Reader) -> str:
+        """The revision together with how things are labelled and tagged. While this and the index's content stay the
+        same, a decision does."""
+        from research.store.catalog.labels import labels_state
+        from research.store.catalog.tags import all_tags
+
+        known, key = reader.count_cache(), "state of tags"
+        if key not in known:
+            known[key] = _digest(repr(all_tags(reader)))
+        return _digest("\n".join((self.revision, labels_state(reader), str(known[key]))))
 
     def decide(self, reader: Reader, refs: Sequence[str], *, action: Action = "read") -> MemoryAccessDecision:
         """One decision for the set, in order of the refs. Never raises for a policy or an engine that fails: then
@@ -160,7 +171,8 @@ class Gate:
                 shown, how = _shown(item, masked[id(item)], text=ruling.text)
                 became[str(item.ref)] = how
                 kept += [shown] if shown is not None else []
-        decision = _without(decision, {ref for ref, how in became.items() if how == "dropped"})
+        given_out = {str(item.ref) for item in kept}
+        decision = _without(decision, {ref for ref, how in became.items() if how == "dropped"} - given_out)
         self.record(decision, purpose)
         return Governed(kept, decision, became)
 
@@ -192,6 +204,10 @@ class Gate:
         from research.governance.redaction import BaseRedactor, redactor_of
 
         return _Chain(redactor_of(self._settings), BaseRedactor("pii", allow=self._settings.redact_allow))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
 class _Chain:

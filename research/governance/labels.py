@@ -82,7 +82,7 @@ class LabelRules:
     def of(self, paths: Sequence[str], tags: Iterable[str]) -> Iterator[Label]:
         """Those that apply, the most specific first."""
         if self._paths:
-            folded = [fold(path) for path in paths if path]
+            folded = [f"{fold(path)}/" for path in paths if path]
             fitting = [label for label, fits in self._paths if any(map(fits, folded))]
             yield from sorted(fitting, key=lambda label: (-len(label.target), label.target))
         if self._tags:
@@ -103,11 +103,9 @@ def facts_of(labels: Iterable[Label], default: str) -> Facts:
 
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a folded path is one of the pattern, or lies below a folder that is."""
+    """Whether a folded path, with a slash at its end, is one of the pattern or lies below a folder that is."""
     folded = fold(pattern).rstrip("/")
-    whole = folded if pattern.startswith("/") else f"*/{folded}"
-    fits, below = matcher(whole), matcher(f"{whole}/*")
-    return lambda path: fits(path) or below(path)
+    return matcher(f"{folded}/*" if pattern.startswith("/") else f"*/{folded}/*")
 
 
 class Labels:

@@ -40,12 +40,15 @@ _BEFORE = r"(?:(?:document |security |information )?(?:classification|klassifizi
 _MORE = (
     r"do not (?:copy|distribute|share|forward|circulate)|not for (?:distribution|publication|circulation|release)"
     r"|(?:and |& )?proprietary|draft|entwurf|for internal use only|internal use only|information|document|material"
-    r"|all rights reserved|nicht (?:weitergeben|zur weitergabe)|property of [^\n]{1,40}|©[^\n]{0,40}"
+    r"|all rights reserved|nicht (?:weitergeben|zur weitergabe)"
     r"|(?:page|seite|p\.)\s*\d{1,5}(?:\s*(?:of|/|von)\s*\d{1,5})?|\d{1,5}"
 )
+_LAST = r"(?:property of|©|\(c\)|copyright)[^\n]{0,60}"  # whose it is, in any words
 _JOINT = r"[\s\-–—|·•:,/.()\[\]]"
 _MARKS = {
-    level: re.compile(rf"{_BEFORE}(?:{words})(?:{_JOINT}{{1,5}}(?:{_MORE})){{0,3}}{_JOINT}{{0,3}}", re.I)
+    level: re.compile(
+        rf"{_BEFORE}(?:{words})(?:{_JOINT}{{1,5}}(?:{_MORE})){{0,3}}(?:{_JOINT}{{1,5}}{_LAST}|{_JOINT}{{0,3}})", re.I
+    )
     for level, words in _WORDS.items()
 }
 _DRESS = re.compile(r"^[\s#>*_|~`\-–—•·\[(<{=]+|[\s*_|~`\-–—•·\])>}=]+$")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from research.errors import PolicyError
-from research.governance.policy import Loaded, load_policies
+from research.governance.cedar import Loaded, load_policies
 from research.governance.policy_files import PolicyText, check_place, find_policies, read_policy
 from research.reports import Check
 

@@ -2,6 +2,7 @@
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
                       [quotes] [confidence] [check] [half] [parts] [memories] [locomo] [followups] [turn] [redaction]
+                      [policy]
                       [batch] [serve] [context] [code] [commits] [experiences] [beside] [--eval FOLDER]
                       [--beside CHECKOUT]
 """
@@ -34,6 +35,7 @@ from tests.bench import (
     maxsim,
     memories,
     parts,
+    policy,
     quality,
     quotes,
     rare,
@@ -83,6 +85,7 @@ def main() -> int:
         "memories": memories.run,
         "locomo": lambda: locomo.run(chosen.eval),
         "redaction": lambda: redaction.run(chosen.eval),
+        "policy": policy.run,
         "turn": turn.run,
         "serve": serve.run,
         "context": lambda: context.run(chosen.keep),
