@@ -31,7 +31,7 @@ KINDS: Mapping[str, int] = {
 KIND_NAMES: Mapping[int, str] = {number: name for name, number in KINDS.items()}
 
 MOST_SEEDS = 200
-_ROWS = 12_000  # that a walk may take, about
+_ROWS = 8_000  # that a walk may take, about
 _LEAST_EDGES = 3  # of a node in each direction, however many nodes are begun with
 
 
