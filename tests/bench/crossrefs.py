@@ -51,7 +51,7 @@ FIELDS = (
                     "A mooring for visiting yachts is given in the order of arrival. At night a yacht may be asked to"
                     " move along the quay, without a further charge.",
                 ),
-                "Table 5: Tariff\nUp to 8 m    12.50    16.00\n8 to 12 m    18.00    23.50\nOver 12 m    27.00    34.00",
+                "Table 5: Tariff\nUp to 8 m  12.50  16.00\n8 to 12 m  18.00  23.50\nOver 12 m  27.00  34.00",
             ),
             Topic(
                 "Which depth can a ship count on in the dredged channel?",
@@ -75,7 +75,7 @@ FIELDS = (
                     "Boats are refuelled from six in the morning. Oil for engines is sold in cans; spilled cans are"
                     " swept up by the harbour.",
                 ),
-                "# 7.3 Liability\nThe person in charge of the vessel bears all costs of cleaning, up to the sum insured.",
+                "# 7.3 Liability\nThe person in charge of the vessel bears all costs of cleaning.",
             ),
             Topic(
                 "How are storm warnings signalled to boats at anchor?",
@@ -118,7 +118,7 @@ FIELDS = (
                     "That a patient has fallen is written down at once. The ward talks about it on the next morning,"
                     " without blame.",
                 ),
-                "# C Reporting chart\nWithin 15 minutes: nurse in charge. Head injury: duty doctor, immediately. Family: same day.",
+                "# C Reporting chart\nWithin 15 minutes: nurse in charge. Head injury: duty doctor, at once.",
             ),
             Topic(
                 "How is the temperature of the vaccine refrigerator kept?",
@@ -130,7 +130,7 @@ FIELDS = (
                     "The temperature of the vaccine refrigerator is read twice a day by whoever has the keys, and"
                     " kept for two years.",
                 ),
-                "Figure 6: Chart\n2 ------------- 8\nbelow: quarantine, call pharmacy      above: move stock, call pharmacy",
+                "Figure 6: Chart\n2 ------------- 8\nbelow: quarantine   above: move stock, call pharmacy",
             ),
             Topic(
                 "Which visitors are let in outside of visiting hours?",
@@ -162,7 +162,7 @@ FIELDS = (
                     "Wer in der Altstadt wohnt, klagt über Mieten. Stark gestiegen sind auch die Kosten der Heizung,"
                     " die hier nicht gezählt werden.",
                 ),
-                "Tabelle 4: Entwicklung\n1 Zi.   7,10   9,80\n2 Zi.   6,90   8,70\n4 Zi.   6,40   7,30\n(Euro je m², 2015 und 2023)",
+                "Tabelle 4: Entwicklung\n1 Zi. 7,10 9,80\n2 Zi. 6,90 8,70\n4 Zi. 6,40 7,30\n(Euro, 2015 und 2023)",
             ),
             Topic(
                 "Wo werden in den nächsten Jahren neue Wohnungen gebaut?",
@@ -241,7 +241,7 @@ FIELDS = (
                     "The impeller is of bronze. It was changed in design in 2019; old ones must be sent back to the"
                     " maker.",
                 ),
-                "# 6.4 Preparations\nIsolate the supply and lock it. Close both valves. Drain the housing. Let it cool.",
+                "# 6.4 Preparations\nIsolate the supply and lock it. Close both valves. Drain it. Let it cool.",
             ),
             Topic(
                 "Which settings are lost when the battery is taken out?",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experience_history import experience
+from graph_history import graph
 from index_making import DIM, JPEG, WEBP, chunks_of, stamp
 from item_history import code
 from memory_making import tell, told
@@ -89,6 +90,7 @@ def test_they_agree_on_everything(catalogs: list[Any]) -> None:
         _see,
         code,
         experience,
+        graph,
         _look_after,
     ):
         told = [step(catalog) for catalog in catalogs]
