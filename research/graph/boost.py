@@ -2,19 +2,34 @@
 
 A question finds the page that tells of the matter; the figures stand in the table that this page refers to, and share
 no word with the question. So what a good page refers to joins the ranking, for a share of that page's score: below it,
-and below every direct hit that is stronger. The structure of a document (`contains`) says nothing of a question.
-Weights are measured: tests/bench/graph.py.
+and below every direct hit that is stronger. Only references count that stand where the page speaks of the question: a
+page refers to many things. The structure of a document (`contains`) says nothing of a question. Measured, and flat
+around these numbers: tests/bench/graph.py.
+
+    seeds = seeds_of(ranked)
+    near = neighbourhood(reader, seeds, kinds=FOLLOWED)
+    said = {ref: references_said(question, texts[ref]) for ref in seeds}
+    ranked = with_neighbours(ranked, near.edges, said)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from research.graph.documents import reference_name
 from research.graph.neighbourhood import Edge
+from research.graph.references import MOST_LETTERS, references_in
+from research.store.fulltext.analyzer import analyze
 
-_OUT: Mapping[str, float] = {"refers": 0.9, "cites": 0.5, "calls": 0.5, "changes": 0.4, "supports": 0.6}
-_IN: Mapping[str, float] = {"calls": 0.4, "supports": 0.6}
+_OUT: Mapping[str, float] = {"refers": 0.9, "calls": 0.5, "supports": 0.6}
+_BACK: Mapping[str, float] = {"supports": 0.6}
+FOLLOWED = tuple(sorted({*_OUT, *_BACK}))
+"""Kinds of edges that bring something into a ranking."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-zß-ÿ]|[(\"“])|\n+")
+_LEAST_WORDS, _LEAST_SHARE = 2, 0.4  # of the question's, around a reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +43,7 @@ class Spreading:
     first: int = 2
     most: int = 2
     out: Mapping[str, float] = field(default_factory=lambda: _OUT)
-    back: Mapping[str, float] = field(default_factory=lambda: _IN)
+    back: Mapping[str, float] = field(default_factory=lambda: _BACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +65,51 @@ def seeds_of(ranked: Sequence[tuple[str, float]], how: Spreading = DEFAULT) -> l
     return [ref for ref, score in ranked[: how.seeds] if score > 0 and score >= how.least * best]
 
 
+def references_said(question: str, text: str) -> frozenset[int]:
+    """What a page refers to where it speaks of the question: the names of edges, as `Edge.names` has them. In the
+    sentence of the reference, the one before and the one after."""
+    wanted = set(analyze(question))
+    sentences = [part for part in _SENTENCE.split(text[:MOST_LETTERS]) if part.strip()]
+    found: set[int] = set()
+    for at, sentence in enumerate(sentences):
+        references = references_in(sentence)
+        if references:
+            around = set(analyze(" ".join(sentences[max(0, at - 1) : at + 2])))
+            if len(wanted & around) >= max(_LEAST_WORDS, _LEAST_SHARE * len(wanted)):
+                found.update(map(reference_name, references))
+    return frozenset(found)
+
+
 def neighbour_scores(
-    ranked: Sequence[tuple[str, float]], edges: Iterable[Edge], how: Spreading = DEFAULT
+    ranked: Sequence[tuple[str, float]],
+    edges: Iterable[Edge],
+    said: Mapping[str, Collection[int]] | None = None,
+    how: Spreading = DEFAULT,
 ) -> dict[str, Joined]:
-    """ref → what it is worth as a neighbour of a seed, by its best edge. Seeds are worth nothing to each other."""
+    """ref → what it is worth as a neighbour of a seed, by its best edge. Seeds are worth nothing to each other. `said`:
+    seed → the references that count (`references_said`); without it all do."""
     scores = dict(ranked)
     seeds = set(seeds_of(ranked, how))
     found: dict[str, Joined] = {}
     for edge in edges:
+        if said is not None and edge.kind == "refers" and not edge.names & set(said.get(edge.source, ())):
+            continue
         for seed, other, shares in ((edge.source, edge.target, how.out), (edge.target, edge.source, how.back)):
             worth = scores.get(seed, 0.0) * shares.get(edge.kind, 0.0)
-            if seed in seeds and other not in seeds and worth > 0 and (other not in found or worth > found[other].score):
+            if seed in seeds and other not in seeds and worth > (found[other].score if other in found else 0.0):
                 found[other] = Joined(other, worth, seed, edge.kind)
     return found
 
 
 def with_neighbours(
-    ranked: Sequence[tuple[str, float]], edges: Iterable[Edge], how: Spreading = DEFAULT
+    ranked: Sequence[tuple[str, float]],
+    edges: Iterable[Edge],
+    said: Mapping[str, Collection[int]] | None = None,
+    how: Spreading = DEFAULT,
 ) -> list[Joined]:
     """The ranking with neighbours in it. What was found keeps its order, its scores and the first places; a neighbour
     that was found too comes up only if it is worth more than its own score."""
-    near = neighbour_scores(ranked, edges, how)
+    near = neighbour_scores(ranked, edges, said, how)
     place = {ref: number for number, (ref, _) in enumerate(ranked)}
     own = dict(ranked)
     better = [one for one in near.values() if one.score > own.get(one.ref, 0.0)]
