@@ -58,9 +58,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
+    """`names`: digests of what the source calls the target, where it does."""
+
     source: str
     kind: str
     target: str
+    names: frozenset[int] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +116,12 @@ def neighbourhood(
     nodes = _nearest(there, edges)
     kept = {node.ref: node for node in nodes[:limit]}
     names = {node.node_no: node.ref for node in there if node.ref in kept}
-    told = [
-        Edge(names[edge.source], KIND_NAMES[edge.kind], names[edge.target])
-        for edge in edges
-        if edge.source in names and edge.target in names
-    ]
+    called: dict[tuple[str, str, str], set[int]] = {}
+    for edge in edges:
+        if edge.source in names and edge.target in names:
+            key = (names[edge.source], KIND_NAMES[edge.kind], names[edge.target])
+            called.setdefault(key, set()).update({edge.name} - {0})
+    told = [Edge(*key, frozenset(found)) for key, found in called.items()]
     return Neighbourhood(list(kept.values()), told, unknown, cut or len(nodes) > limit)
 
 

@@ -2,8 +2,7 @@
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
                       [quotes] [confidence] [check] [half] [parts] [memories] [locomo] [followups] [turn] [redaction]
-                      [policy]
-                      [batch] [serve] [context] [code] [commits] [experiences] [beside] [--eval FOLDER]
+                      [batch] [serve] [context] [code] [commits] [experiences] [policy] [graph] [beside] [--eval FOLDER]
                       [--beside CHECKOUT]
 """
 
@@ -27,6 +26,7 @@ from tests.bench import (
     context,
     experiences,
     followups,
+    graph,
     growth,
     half_sentences,
     ingest,
@@ -79,6 +79,7 @@ def main() -> int:
         "confidence": lambda: confidence.run(chosen.eval, chosen.keep),
         "check": lambda: check.run(chosen.keep),
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
+        "graph": lambda: graph.run(chosen.eval, chosen.keep),
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
         "followups": lambda: followups.run(chosen.eval, chosen.keep),

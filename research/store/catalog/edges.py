@@ -31,7 +31,7 @@ KINDS: Mapping[str, int] = {
 KIND_NAMES: Mapping[int, str] = {number: name for name, number in KINDS.items()}
 
 MOST_SEEDS = 200
-_ROWS = 12_000  # that a walk may take, about
+_ROWS = 8_000  # that a walk may take, about
 _LEAST_EDGES = 3  # of a node in each direction, however many nodes are begun with
 
 
@@ -48,6 +48,7 @@ class StoredEdge:
     source: int
     kind: int
     target: int
+    name: int = 0  # by which it is known
 
 
 def find_nodes(connection: Connection, refs: Iterable[str], tenant: str) -> dict[str, int]:
@@ -106,17 +107,17 @@ def edges_between(
     taken: Counter[tuple[int, bool]] = Counter()
     for part in batched(sorted(nodes)):
         rows = reader.connection.execute(
-            "SELECT w.node_no, e.source, e.kind, e.target FROM nodes w"
+            "SELECT w.node_no, e.source, e.kind, e.target, e.name FROM nodes w"
             f" JOIN edges e ON e.edge_no IN ({_near_edges('w', kinds)}) WHERE w.node_no IN ({placeholders(part)})",
             (*kinds, fan_out, *kinds, fan_out, *part),
         )
         for row in rows:
-            edge = StoredEdge(int(row[1]), int(row[2]), int(row[3]))
+            edge = StoredEdge(int(row[1]), int(row[2]), int(row[3]), int(row[4]))
             taken[int(row[0]), edge.source == int(row[0])] += 1
             if edge.source in wanted and edge.target in wanted:
                 found[edge] = None
     full = max(taken.values(), default=0) >= fan_out
-    return sorted(found, key=lambda edge: (edge.kind, edge.source, edge.target)), full
+    return sorted(found, key=lambda edge: (edge.kind, edge.source, edge.target, edge.name)), full
 
 
 def _near_edges(of: str, kinds: Sequence[int]) -> str:
