@@ -70,6 +70,7 @@ def packages_router(service: Service) -> APIRouter:
     )
     async def audit(
         request: Request,
+        *,
         principal: Annotated[str | None, Query(max_length=1000)] = None,
         tenant: Annotated[str | None, Query(max_length=1000)] = None,
         since: Annotated[str, Query(max_length=40)] = "",

@@ -41,9 +41,10 @@ READING = [
     "search_code",
     "assemble_context",
     "premortem",
+    "build_context_package",
 ]
 MEMORY = ["remember", "recall", "build_turn"]
-TELLING = {"remember", "build_turn", "record_experience"}
+TELLING = {"remember", "build_turn", "record_experience", "build_context_package"}
 
 
 @pytest.fixture(scope="module")

@@ -125,6 +125,7 @@ def test_the_fields_that_may_be_missing_are_texts_and_the_batchs() -> None:
         "remember": {"stored", "joined", "known"},
         "ingest": {"commits", "code"},
         "list": {"repositories", "code"},
+        "package": {"package", "packages", "told"},
         "remove": {"would_remove", "removed_commits", "removed_code"},
         "sessions": {"sessions", "session", "turns", "removed"},
         "tag": {"tags", "documents"},

@@ -58,6 +58,7 @@ MAY_IMPORT = {
         "research.memories",
         "research.models",
         "research.observe",
+        "research.packages",
         "research.pictures",
         "research.records",
         "research.reports",
