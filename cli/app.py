@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # The short help stands here so that `ctx --help` and `ctx ask` need not load every command.
 COMMANDS = {
-    "ask": "Quote what answers a question and cite its pages, within a budget.",
+    "ask": "Quote what answers a question and cite its pages, in a budget.",
     "chat": "Ask one question after the other; a follow-up is understood.",
     "ingest": "Add PDF files or folders of them to the index.",
     "watch": "Keep the index in step with folders as their files change.",

@@ -263,10 +263,6 @@ class SourceDocument:
         """A JSON-ready copy of all fields."""
         return asdict(self)
 
-    def mixed(self) -> dict[str, Any]:
-        """What a source of any kind has, under the same names."""
-        return {"kind": self.kind, "name": self.name, "text": self.markdown_content, "score": self.relevance_score}
-
 
 @dataclass
 class SourceItem(SourceDocument):
@@ -285,6 +281,8 @@ class SourceItem(SourceDocument):
         return {
             "ref": self.ref,
             "title": self.title,
+            "markdown_content": self.markdown_content,
+            "relevance_score": self.relevance_score,
             "timestamp": self.timestamp,
             "link": self.link,
             "cut": self.cut,
@@ -408,7 +406,8 @@ class ResearchContext:
         }
 
     def _cited(self, number: int, source: SourceDocument) -> dict[str, Any]:
-        return {"citation": number, **(source.mixed() if self.types else {}), **source.to_dict()}
+        named = {"kind": source.kind, "name": source.name} if self.types else {}
+        return {"citation": number, **named, **source.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)
