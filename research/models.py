@@ -277,10 +277,6 @@ class SourceDocument:
         fields = asdict(self)
         return fields if self.withheld else {name: value for name, value in fields.items() if name != "withheld"}
 
-    def mixed(self) -> dict[str, Any]:
-        """What a source of any kind has, under the same names."""
-        return {"kind": self.kind, "name": self.name, "text": self.markdown_content, "score": self.relevance_score}
-
 
 @dataclass
 class SourceItem(SourceDocument):
@@ -299,6 +295,8 @@ class SourceItem(SourceDocument):
         return {
             "ref": self.ref,
             "title": self.title,
+            "markdown_content": self.markdown_content,
+            "relevance_score": self.relevance_score,
             "timestamp": self.timestamp,
             "link": self.link,
             "cut": self.cut,
@@ -423,7 +421,8 @@ class ResearchContext:
         }
 
     def _cited(self, number: int, source: SourceDocument) -> dict[str, Any]:
-        return {"citation": number, **(source.mixed() if self.types else {}), **source.to_dict()}
+        named = {"kind": source.kind, "name": source.name} if self.types else {}
+        return {"citation": number, **named, **source.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)

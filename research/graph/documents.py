@@ -120,11 +120,11 @@ def _sections(
         begin.setdefault(page, []).append(number)
     held: list[tuple[int, int]] = []
     going_on = 0
-    for page in pages:
-        held += [(number, page.page) for number in dict.fromkeys([going_on, *begin.get(page.page, ())]) if number]
-        if not going_on and page.page not in begin:
-            held.append((0, page.page))
-        going_on = begin.get(page.page, [going_on])[-1]
+    for at in (each.page for each in pages):
+        held += [(number, at) for number in dict.fromkeys([going_on, *begin.get(at, ())]) if number]
+        if not going_on and at not in begin:
+            held.append((0, at))
+        going_on = begin.get(at, [going_on])[-1]
     return sections, held
 
 
