@@ -199,7 +199,7 @@ def footer(context: ResearchContext, width: int) -> list[Text]:
     known = context.confidence
     parts = [
         *([f"{known.level if known.level != 'none' else 'no'} confidence"] if known else []),
-        *([documents_note(len(context.sources))] if context.answered_by == "documents" else []),
+        *([documents_note(sum(bool(each.page) for each in context.sources))] * (context.answered_by == "documents")),
         f"{context.total_tokens:,} of {context.max_tokens:,} tokens",
         *(["ctx open 1", "--full"] if context.sources else []),
         "--json",

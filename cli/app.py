@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from cli.convert import convert_lightly
 from cli.options import (
+    ACTING,
     Common,
     DebugOption,
     IndexOption,
@@ -59,6 +60,9 @@ COMMANDS = {
     "experience": "Tell what was tried and what came of it, and find it again.",
     "list": "List the documents in the index.",
     "tag": "Give documents tags, to ask only those, and list them.",
+    "classify": "Say how confidential things are, for policies.",
+    "label": "Give things a status, a module, a project, for policies.",
+    "policy": "Check who may see what, try it, or begin with an example.",
     "remove": "Take documents out of the index.",
     "audit": "Tell who was shown what, and whether that record is whole.",
     "status": "Tell where the index is and what is in it.",
@@ -108,6 +112,10 @@ MEANT = {
     "login": ("token", "serve"),
     "agent": ("mcp",),
     "tools": ("mcp",),
+    "classification": ("classify",),
+    "labels": ("label",),
+    "policies": ("policy",),
+    "cedar": ("policy",),
     "rm": ("remove",),
     "delete": ("remove",),
     "memories": ("recall",),
@@ -190,7 +198,8 @@ def load_command(name: str) -> Any:
     for parameter in loaded.params:
         if parameter.param_type_name == "argument":
             _name_plainly(parameter)
-    loaded.params += _everywhere(getattr(module, "WITHOUT", ()))
+    left_out = {*getattr(module, "WITHOUT", ()), *(() if name in ACTING else ("acting",))}
+    loaded.params += _everywhere(left_out)
     convert_lightly(loaded, module.command, everywhere)
     return loaded
 

@@ -343,7 +343,7 @@ def _documents_notes(context: ResearchContext) -> list[str]:
         return []
     from cli.views import documents_note
 
-    return [documents_note(len(context.sources))]
+    return [documents_note(sum(bool(source.page) for source in context.sources))]
 
 
 def _warn(context: ResearchContext) -> None:

@@ -1,9 +1,8 @@
 """What of a command's JSON is printed: `--fields a,b.c` chooses, `--no-text` leaves the text of pages out.
 
 A page's text stands in a document once. Of `ctx ask` that is `formatted_text`, the context as a model gets it; the same
-text for each source, `sources.markdown_content` (with --types also `sources.text`), is there for those who name it.
-`--no-text` leaves out whatever was written by whoever wrote the pages, also in passages, quotes and snippets; where it
-stands is still told.
+text for each source, `sources.markdown_content`, is there for those who name it. `--no-text` leaves out whatever was
+written by whoever wrote the pages, also in passages, quotes and snippets; where it stands is still told.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from typing import Any
 
 from research.errors import UsageError
 
-_TWICE = {"ask": ("sources.markdown_content", "sources.text")}
+_TWICE = {"ask": ("sources.markdown_content",)}
 _TEXT = {
     "ask": (
         "formatted_text",
         "sources.markdown_content",
-        "sources.text",
         "sources.passages.text",
         "quotes.text",
         "quotes.header",

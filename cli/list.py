@@ -59,7 +59,8 @@ def command(ctx: typer.Context) -> int:
             say(f"ctx: note: {amount(each.commits, 'commit')} of {one_line(each.repository)} in the index, too")
     if not documents and not repositories and not trees and not given.quiet:
         nothing = opened.nothing_found()
-        say(f"ctx: note: {nothing.message}; {nothing.hint}")
+        hidden = opened.exists and opened.totals()[0] > 0
+        say("ctx: note: " + ("no policy permits any of it" if hidden else f"{nothing.message}; {nothing.hint}"))
     return 0
 
 

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,7 @@ from research.folders import index_folder
 from research.settings import Mode, Settings, load_settings, misspelt_variables
 
 if TYPE_CHECKING:
+    from research.governance.access import Principal
     from research.index import Index
     from research.models import Coverage
 
@@ -44,6 +46,12 @@ LogFileOption = Annotated[
 LogLevelOption = Annotated[
     LogLevel | None,
     typer.Option("--log-level", help="How much is logged (also CTX_LOG_LEVEL). Default: info.", show_default=False),
+]
+AsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as", metavar="NAME[@TENANT]", help="Try what somebody else may see, under your policy.", show_default=False
+    ),
 ]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show a traceback when something goes wrong.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document.")]
@@ -114,6 +122,14 @@ NoTextOption = Annotated[bool, typer.Option("--no-text", help="Leave the text of
 
 _KEPT = "ctx."  # before the names of options in Click's own store
 
+ACTING = frozenset({
+    "ask", "chat", "context", "graph", "list", "open", "outline", "package", "premortem", "recall", "search",
+    "sessions", "show", "turn",
+})  # fmt: skip
+"""Commands that show what is in the index, and can show it as somebody else would see it."""
+
+_acting: ContextVar[Principal | None] = ContextVar("ctx_acting", default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Common:
@@ -130,6 +146,7 @@ def common(ctx: typer.Context) -> Common:
     before = ctx.obj if isinstance(ctx.obj, Common) else Common()
     index, quiet, as_json = (ctx.meta.get(f"{_KEPT}{name}") for name in ("index", "quiet", "as_json"))
     given = Common(index if index is not None else before.index, bool(quiet) or before.quiet, bool(as_json))
+    _acting.set(_principal(ctx.meta.get(f"{_KEPT}acting")))
     for name, meant in ({} if given.quiet else misspelt_variables()).items():
         say(f"ctx: note: {name} is no setting; did you mean {meant}?")
     return given
@@ -143,9 +160,10 @@ def everywhere(
     debug: DebugOption = False,
     log_file: LogFileOption = None,
     log_level: LogLevelOption = None,
+    acting: AsOption = None,
 ) -> None:
     """Options that every command has without naming them. `common` gives the values of the first three; `cli.app` and
-    `cli.log` read the others before anything is parsed."""
+    `cli.log` read the others before anything is parsed. `--as` is for those of `ACTING`."""
 
 
 def keep(ctx: Any, parameter: Any, value: Any) -> Any:
@@ -168,7 +186,21 @@ def index_of(settings: Settings) -> Index:
     root = index_folder(settings)
     if root.exists() and not root.is_dir():
         raise UsageError(f"{root} is a file, not an index folder", hint="ctx status tells which index is used")
-    return Index(root, settings, relative_to=os.getcwd())  # noqa: PTH109  as files were stored
+    index = Index(root, settings, relative_to=os.getcwd())  # noqa: PTH109  as files were stored
+    principal = _acting.get()
+    return index if principal is None else index.acting_as(principal)
+
+
+def _principal(named: str | None) -> Principal | None:
+    """Who `--as` names; nobody's tenant is the owner's."""
+    if named is None:
+        return None
+    name, at, tenant = named.partition("@")
+    if not name.strip() or (at and not tenant.strip()):
+        raise UsageError("--as needs a name, as a token has it", hint="--as anna, or with a tenant: --as anna@lab")
+    from research.governance.access import Principal
+
+    return Principal(name.strip(), tenant.strip() or name.strip())
 
 
 def index_for(given: Common) -> Index:

@@ -16,6 +16,7 @@ from research.encoders.openai import OpenAIEncoder, alike
 from research.encoders.registry import DEFAULT, identify_text_encoder, load_text_encoder
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import EncoderUnavailable
+from research.governance.encoders import check_encoder
 from research.observe.log import logger_of
 from research.settings import Settings
 from research.store.catalog import vectors
@@ -112,9 +113,11 @@ def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer
     known = vectors.encoder_of(catalog)
     if settings.text_encoder:
         name = identify_text_encoder(settings.text_encoder, fetching=lambda model: note_fetching(model, observer))
+        check_encoder(name, settings)
         remember_permission(name, observer)
         return name
     check_allowed(known, settings.named_encoders)
+    check_encoder(known, settings)
     return known or DEFAULT
 
 

@@ -69,8 +69,9 @@ if TYPE_CHECKING:
     from research.experiences.records import Removed as RemovedExperiences
     from research.experiences.values import Values
     from research.filters import Filters
-    from research.governance.access import Principal
+    from research.governance.access import Action, MemoryAccessDecision, Principal
     from research.governance.audit import Audit
+    from research.governance.labels import Labels
     from research.governance.ways_out import WaysOut
     from research.graph.neighbourhood import Neighbourhood
     from research.graph.shown import ShownGraph
@@ -1111,6 +1112,29 @@ class Index:
             return GraphUpdate()
         return update_graph(self.catalog, seconds=seconds)
 
+    def labels(self) -> Labels:
+        """What things are to a policy: classification, status, module, project; given, taken away, listed, proposed."""
+        from research.governance.labels import Labels
+
+        return Labels(
+            lambda: self.catalog,
+            exists=lambda: self.exists,
+            create=self._rooms.create_catalog,
+            relative_to=self._relative_to,
+        )
+
+    def try_policy(
+        self, principal: Principal, refs: Sequence[str], *, action: Action = "read", policy: str = ""
+    ) -> MemoryAccessDecision:
+        """What the policy decides about these, for anybody. Nothing is given out or recorded. `policy` is a file or
+        folder in place of that of the settings."""
+        from research.governance.gate import Gate
+        from research.governance.policy import MemoryAccessPolicy
+
+        found = MemoryAccessPolicy(policy or self.settings.policy, index=self.paths.root)
+        with self.catalog.snapshot() as reader:
+            return Gate(principal, found, self.settings).decide(reader, refs, action=action)
+
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
@@ -1138,7 +1162,8 @@ class Index:
         from research.store.upkeep.checks import check_index
 
         own = check_index(self.paths, self.settings.named_encoders, self.settings.request_timeout)
-        return [*check_installation(), *own, *self._check_audit(), *check_models(self.settings, own)]
+        governed = [*self._check_audit(), *self._check_policy(own)]
+        return [*check_installation(), *own, *governed, *check_models(self.settings, own)]
 
     def audit(self) -> Audit:
         """Who was shown what, by which decision."""
@@ -1148,6 +1173,13 @@ class Index:
         from research.governance.audit_verify import check_audit
 
         return check_audit(self.audit) if self.exists else []
+
+    def _check_policy(self, own: Sequence[Check]) -> list[Check]:
+        from research.governance.policy_check import check_policy
+
+        sound = self.exists and all(check.severity != "error" for check in own)
+        with self.catalog.snapshot() if sound else nullcontext() as reader:
+            return check_policy(self.settings, reader, self.paths.root)
 
     def repair(self) -> list[Check]:
         """Mend what can be mended: what was wrong, and whether it is well now. Empty: nothing was."""

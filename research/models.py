@@ -24,6 +24,11 @@ AnsweredBy = Literal["pages", "documents"]
 VISUAL_MATCH = "visual_match"
 """The label of a page that the visual leg itself has among its best."""
 
+REDACTED = "redacted"
+"""The label of an item in which something is masked, because the policy says so."""
+REFERENCE_ONLY = "reference_only"
+"""The label of an item that comes without its text, because the policy says so."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
@@ -195,6 +200,11 @@ class Item:
         return [MatchedRegion(passage.box, passage.score) for passage in self.passages if passage.box is not None]
 
 
+def withheld_of(item: Item) -> str:
+    """What the policy left of its text: REDACTED, REFERENCE_ONLY, or empty for all of it."""
+    return next((label for label in item.labels if label in (REDACTED, REFERENCE_ONLY)), "")
+
+
 def section_of(item: Item) -> tuple[str, str]:
     """The headings that an item's best passage stands under, and the last of them; the page's own without passages."""
     path = next((passage.section_path for passage in item.passages if passage.end > passage.start), "")
@@ -251,6 +261,7 @@ class SourceDocument:
     pages: list[int] = field(default_factory=list)  # physical pages of the text: two where a sentence runs on
     link: str = ""  # opens the file at the page
     file_id: str = ""  # the document's lasting id: it stays when the file's content, and with it doc_id, changes
+    withheld: str = ""  # by the policy: REDACTED or REFERENCE_ONLY; empty: nothing of it
 
     @property
     def kind(self) -> str:
@@ -262,12 +273,9 @@ class SourceDocument:
         return f"{self.filename}, Page {self.page}"
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready copy of all fields."""
-        return asdict(self)
-
-    def mixed(self) -> dict[str, Any]:
-        """What a source of any kind has, under the same names."""
-        return {"kind": self.kind, "name": self.name, "text": self.markdown_content, "score": self.relevance_score}
+        """A JSON-ready copy of all fields; `withheld` only where something is."""
+        fields = asdict(self)
+        return fields if self.withheld else {name: value for name, value in fields.items() if name != "withheld"}
 
 
 @dataclass
@@ -287,6 +295,8 @@ class SourceItem(SourceDocument):
         return {
             "ref": self.ref,
             "title": self.title,
+            "markdown_content": self.markdown_content,
+            "relevance_score": self.relevance_score,
             "timestamp": self.timestamp,
             "link": self.link,
             "cut": self.cut,
@@ -294,6 +304,7 @@ class SourceItem(SourceDocument):
             "legs": {name: asdict(leg) for name, leg in self.legs.items()},
             "raw_score": self.raw_score,
             "metadata": dict(self.metadata),
+            **({"withheld": self.withheld} if self.withheld else {}),
         }
 
 
@@ -410,7 +421,8 @@ class ResearchContext:
         }
 
     def _cited(self, number: int, source: SourceDocument) -> dict[str, Any]:
-        return {"citation": number, **(source.mixed() if self.types else {}), **source.to_dict()}
+        named = {"kind": source.kind, "name": source.name} if self.types else {}
+        return {"citation": number, **named, **source.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)

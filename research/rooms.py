@@ -110,6 +110,10 @@ class Rooms:
 
     def ways_out(self, principal: Principal | None, tenant: str = "") -> WaysOut | None:
         """What may leave, for a principal or the owner; None: all of it. An owner who names a tenant acts within it."""
+        from research.governance.policy_files import has_policies
+
+        if (principal is None or principal.owner) and self._policy is None and not has_policies(self._settings.policy):
+            return None  # nothing more is loaded for it
         from research.governance.access import owner_principal
         from research.governance.gate import gate_for
 

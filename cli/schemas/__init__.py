@@ -47,7 +47,8 @@ def _properties(schema: dict[str, Any], here: Any) -> dict[str, Any] | None:
     if "$ref" in here:
         return _properties(schema, schema["$defs"][here["$ref"].removeprefix(_INSIDE)])
     if "anyOf" in here:
-        return _properties(schema, here["anyOf"][0])
+        several = [_properties(schema, each) for each in reversed(here["anyOf"])]
+        return None if None in several else {name: told for each in several for name, told in (each or {}).items()}
     if "items" in here:
         return _properties(schema, here["items"])
     if here.get("type") == "object" and "properties" not in here:

@@ -1,7 +1,8 @@
 """Running headers, footers and page numbers: noticed in the first pass, left out in the second.
 
 Only lines in the page's margin bands are ever left out, and only when they repeat: the same text, digits aside, on a
-third of the odd or even pages, or a number that keeps pace with the page's own.
+third of the odd or even pages, or a number that keeps pace with the page's own. A mark of classification
+("Confidential") stays where it first stands, because it says something of the document.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ingest.pdf.lines import Line, RawPage, same_row
+from research.governance.marks import mark_of
 
 _BAND = 0.12  # of the page's height, at the top and at the bottom
 _ROWS = 4  # the outermost rows looked at in each band
@@ -61,6 +63,7 @@ class HeadersFooters:
     pages: list[int] = field(default_factory=lambda: [0, 0])  # even, odd
     repeats: tuple[Counter[Key], Counter[Key]] = field(default_factory=lambda: (Counter(), Counter()))
     offsets: Counter[int] = field(default_factory=Counter)  # printed number minus physical number
+    marks: dict[str, int] = field(default_factory=dict)  # classification → the first page that says so in its margin
 
     def add(self, page: RawPage) -> None:
         parity = page.number % 2
@@ -71,6 +74,8 @@ class HeadersFooters:
             key = _key(band, line)
             if key:
                 keys.add(key)
+                if mark := mark_of(line.text):
+                    self.marks[mark] = min(page.number, self.marks.get(mark, page.number))
             value = _page_number(line.text)
             if value is not None and row < 2:
                 offsets.add(value - page.number)
@@ -93,6 +98,8 @@ class HeadersFooters:
         repeated: set[int] = set()
         for band, row, line in margin:
             key = _key(band, line)
+            if key and self.marks.get(mark_of(line.text)) == page.number:
+                continue
             # What stands beside the page number is a header or footer even if it runs through one chapter only.
             if key and (self._repeats(key) or ((band, row) in numbered and self._seen(key) > 1)):
                 repeated.add(id(line))

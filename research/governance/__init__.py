@@ -1,9 +1,10 @@
-"""What may leave: redactors, placeholders, and masks for known secrets.
+"""What may leave: policies and the gate before every way out; redactors, placeholders, and masks for known secrets.
 
 from research.governance import Placeholders, SafeRedactor, SecretMasker, known_secrets, open_redactor
 
 redactor = SafeRedactor(lambda: open_redactor("pii"), seconds=5)
 safe = redactor.redact_all(texts, Placeholders())   # None for each text that could not be made safe
+gate = gate_for(index.paths, settings, principal)  # None: the owner, without any policy
 masker = SecretMasker(known_secrets(["STRIPE_KEY"]))
 masker.mask(text)                                    # §§secret(STRIPE_KEY)
 """
@@ -13,14 +14,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from research.errors import RedactionError
+    from research.errors import PolicyError, RedactionError
+    from research.governance.access import MemoryAccessDecision, Principal, Resource, Ruling
     from research.governance.audit import Audit
     from research.governance.audit_chain import Verification
     from research.governance.audit_entry import MemoryAccessAudit
     from research.governance.fail_closed import Redacted, SafeRedactor, redact_items, redact_texts
     from research.governance.findings import Finding
+    from research.governance.gate import Gate, Governed, gate_for
+    from research.governance.labels import Labels
     from research.governance.masking import MaskingRedactor, MaskingStream, SecretMasker
     from research.governance.placeholders import Placeholders
+    from research.governance.policy import MemoryAccessPolicy
     from research.governance.presidio import PresidioRedactor
     from research.governance.redaction import (
         BaseRedactor,
@@ -35,19 +40,29 @@ _HOMES = {
     "Audit": "research.governance.audit",
     "BaseRedactor": "research.governance.redaction",
     "Finding": "research.governance.findings",
+    "Gate": "research.governance.gate",
+    "Governed": "research.governance.gate",
     "KnownSecrets": "research.governance.secret_sources",
+    "Labels": "research.governance.labels",
     "MaskingRedactor": "research.governance.masking",
     "MaskingStream": "research.governance.masking",
     "MemoryAccessAudit": "research.governance.audit_entry",
+    "MemoryAccessDecision": "research.governance.access",
+    "MemoryAccessPolicy": "research.governance.policy",
     "NoopRedactor": "research.governance.redaction",
     "Placeholders": "research.governance.placeholders",
+    "PolicyError": "research.errors",
     "PresidioRedactor": "research.governance.presidio",
+    "Principal": "research.governance.access",
     "Redacted": "research.governance.fail_closed",
     "RedactionError": "research.errors",
     "RedactorProtocol": "research.governance.redaction",
+    "Resource": "research.governance.access",
+    "Ruling": "research.governance.access",
     "SafeRedactor": "research.governance.fail_closed",
     "SecretMasker": "research.governance.masking",
     "Verification": "research.governance.audit_chain",
+    "gate_for": "research.governance.gate",
     "known_secrets": "research.governance.secret_sources",
     "open_redactor": "research.governance.redaction",
     "redact_items": "research.governance.fail_closed",
@@ -59,19 +74,29 @@ __all__ = [
     "Audit",
     "BaseRedactor",
     "Finding",
+    "Gate",
+    "Governed",
     "KnownSecrets",
+    "Labels",
     "MaskingRedactor",
     "MaskingStream",
     "MemoryAccessAudit",
+    "MemoryAccessDecision",
+    "MemoryAccessPolicy",
     "NoopRedactor",
     "Placeholders",
+    "PolicyError",
     "PresidioRedactor",
+    "Principal",
     "Redacted",
     "RedactionError",
     "RedactorProtocol",
+    "Resource",
+    "Ruling",
     "SafeRedactor",
     "SecretMasker",
     "Verification",
+    "gate_for",
     "known_secrets",
     "open_redactor",
     "redact_items",

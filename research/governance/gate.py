@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from research.errors import CtxError, PolicyError
+from research.errors import CtxError
 from research.governance.access import Action, Effect, MemoryAccessDecision, Principal, Ruling
+from research.models import REDACTED, REFERENCE_ONLY
 
 if TYPE_CHECKING:
     from research.governance.fail_closed import SafeRedactor
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
     from research.store.files.paths import IndexPaths
 
-REDACTED = "redacted"
-"""The label of an item in which something is masked."""
-REFERENCE_ONLY = "reference_only"
-"""The label of an item that comes without its text."""
-
 How = Literal["masked", "text", "reference", "dropped"]
 """What became of a redacted thing: something is masked; nothing was found and the text is permitted; its reference
 alone; nothing, because not even that could be made safe."""
@@ -43,9 +39,10 @@ Audit = Callable[[MemoryAccessDecision, str], None]
 
 # Names of things, which no redactor need look at, and the only strings of its metadata that a reference keeps.
 _IDENTITY = frozenset({"doc_id", "file_id", "sha", "extension", "timestamp", "language", "unit_type"})
-_NAMES = frozenset({"filename", "source_path", "file_path"})
+_NAMES = frozenset({"filename", "source_path", "file_path", "name", "qualified_name"})
 _PICTURES = frozenset({"image_path", "thumb_path"})
 _TITLES_ARE_TEXT = frozenset({"commit", "experience", "value"})  # a reference of these has no title
+_SECONDS = 15.0  # for the texts of one set; a model of names takes some of them to load
 _WORST: dict[Effect, int] = {"allow": 0, "redact": 1, "deny": 2}
 
 
@@ -74,14 +71,10 @@ def gate_for(
 ) -> Gate | None:
     """None: the owner without any policy file, who reads everything; for that nothing is read but where files might
     lie. `policy`: one that is kept by whoever asks often, which follows its files."""
-    from research.governance.policy_files import find_policies
+    from research.governance.policy_files import has_policies
 
     if policy is None:
-        try:
-            found = bool(find_policies(settings.policy))
-        except PolicyError:
-            found = True  # it is meant to be there, and denies everything
-        if principal.owner and not found:
+        if principal.owner and not has_policies(settings.policy):
             return None
         from research.governance.policy import MemoryAccessPolicy
 
@@ -118,7 +111,18 @@ class Gate:
         """Another one whenever the policy's files or the settings that count here change."""
         own = self._settings
         told = [self.policy.revision, own.default_classification, own.redact, own.redact_language]
-        return hashlib.sha256("\n".join([*told, *own.redact_allow, *own.secrets]).encode()).hexdigest()[:32]
+        return _digest("\n".join([*told, *own.redact_allow, *own.secrets]))
+
+    def state(self, reader: Reader) -> str:
+        """The revision together with how things are labelled and tagged. While this and the index's content stay the
+        same, a decision does."""
+        from research.store.catalog.labels import labels_state
+        from research.store.catalog.tags import all_tags
+
+        known, key = reader.count_cache(), "state of tags"
+        if key not in known:
+            known[key] = _digest(repr(all_tags(reader)))
+        return _digest("\n".join((self.revision, labels_state(reader), str(known[key]))))
 
     def decide(self, reader: Reader, refs: Sequence[str], *, action: Action = "read") -> MemoryAccessDecision:
         """One decision for the set, in order of the refs. Never raises for a policy or an engine that fails: then
@@ -167,7 +171,8 @@ class Gate:
                 shown, how = _shown(item, masked[id(item)], text=ruling.text)
                 became[str(item.ref)] = how
                 kept += [shown] if shown is not None else []
-        decision = _without(decision, {ref for ref, how in became.items() if how == "dropped"})
+        given_out = {str(item.ref) for item in kept}
+        decision = _without(decision, {ref for ref, how in became.items() if how == "dropped"} - given_out)
         self.record(decision, purpose)
         return Governed(kept, decision, became)
 
@@ -191,7 +196,7 @@ class Gate:
         if self._redactor is None:
             from research.governance.fail_closed import SafeRedactor
 
-            self._redactor = SafeRedactor(self._given or self._own_redactor, recorder=self._recorder)
+            self._redactor = SafeRedactor(self._given or self._own_redactor, seconds=_SECONDS, recorder=self._recorder)
         return self._redactor
 
     def _own_redactor(self) -> RedactorProtocol:
@@ -199,6 +204,10 @@ class Gate:
         from research.governance.redaction import BaseRedactor, redactor_of
 
         return _Chain(redactor_of(self._settings), BaseRedactor("pii", allow=self._settings.redact_allow))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
 class _Chain:

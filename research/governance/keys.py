@@ -92,6 +92,7 @@ def entropy(text: str) -> float:
 def _blocks(text: str) -> Iterator[Finding]:
     """Each to its end; one that is cut off, as far as its lines go."""
     begins = [match.span() for match in _BLOCK.finditer(text)]
-    for (start, after), (following, _) in zip(begins, [*begins[1:], (len(text), 0)], strict=True):
+    ends = [*(start for start, _ in begins[1:]), len(text)]
+    for (start, after), following in zip(begins, ends, strict=False):  # the words alone begin no block
         end = _BLOCK_END.search(text, after, following) or _BODY.match(text, after, following)
         yield Finding(start, end.end() if end else after, "private_key")

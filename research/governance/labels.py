@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from research.errors import NothingFoundError, UsageError
 from research.governance.access import CLASSIFICATIONS
 from research.store.catalog.document_names import fold, matcher, select_documents, shown
+from research.store.catalog.documents import all_documents
 from research.store.catalog.labels import (
     NAMES,
     PATH,
@@ -32,8 +33,12 @@ from research.store.catalog.labels import (
 from research.store.catalog.tags import is_tag
 
 if TYPE_CHECKING:
+    from research.governance.access import Resource
+    from research.governance.marks import Proposal
     from research.store.catalog.catalog import Catalog
     from research.store.catalog.reader import Reader
+
+__all__ = ["Facts", "Label", "LabelRules", "Labels", "facts_of", "path_matcher", "strictest"]
 
 _LONGEST_PATTERN = 4000
 
@@ -77,7 +82,7 @@ class LabelRules:
     def of(self, paths: Sequence[str], tags: Iterable[str]) -> Iterator[Label]:
         """Those that apply, the most specific first."""
         if self._paths:
-            folded = [fold(path) for path in paths if path]
+            folded = [f"{fold(path)}/" for path in paths if path]
             fitting = [label for label, fits in self._paths if any(map(fits, folded))]
             yield from sorted(fitting, key=lambda label: (-len(label.target), label.target))
         if self._tags:
@@ -98,18 +103,25 @@ def facts_of(labels: Iterable[Label], default: str) -> Facts:
 
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a folded path is one of the pattern, or lies below a folder that is."""
+    """Whether a folded path, with a slash at its end, is one of the pattern or lies below a folder that is."""
     folded = fold(pattern).rstrip("/")
-    whole = folded if pattern.startswith("/") else f"*/{folded}"
-    fits, below = matcher(whole), matcher(f"{whole}/*")
-    return lambda path: fits(path) or below(path)
+    return matcher(f"{folded}/*" if pattern.startswith("/") else f"*/{folded}/*")
 
 
 class Labels:
     """Labels of one index, given, taken away and listed."""
 
-    def __init__(self, catalog: Callable[[], Catalog], *, relative_to: str = "") -> None:
+    def __init__(
+        self,
+        catalog: Callable[[], Catalog],
+        *,
+        exists: Callable[[], bool] = lambda: True,
+        create: Callable[[], object] = lambda: None,
+        relative_to: str = "",
+    ) -> None:
+        """A rule may stand before anything is ingested: `create` then makes the catalog."""
         self._catalog = catalog
+        self._exists, self._create = exists, create
         self._relative_to = relative_to
 
     def put(self, target: str, values: dict[str, str], *, tenant: str = "", origin: str = "user") -> list[Label]:
@@ -117,6 +129,7 @@ class Labels:
         checked = {name: _checked(name, value) for name, value in values.items()}
         if not checked:
             raise UsageError("no label is named", hint=f"name one or more of: {', '.join(NAMES)}")
+        self._create()
         now = datetime.now(UTC).isoformat()
         labels = [
             Label(each, name, value, self._tenant_of(each, tenant), origin, now)
@@ -134,6 +147,8 @@ class Labels:
 
     def listed(self, target: str = "", *, tenant: str = "") -> list[Label]:
         """All there are, or those of a target itself."""
+        if not self._exists():
+            return []
         with self._catalog().snapshot() as reader:
             if not target:
                 return list_labels(reader)
@@ -144,6 +159,41 @@ class Labels:
                 for label in labels_at(reader, self._tenant_of(each, tenant), [each]).get(each, [])
             ]
             return sorted(found, key=lambda label: (label.target, label.name))
+
+    def holding(self, target: str, *, default: str, tenant: str = "") -> list[Resource]:
+        """What a policy is told of the things that `target` means; `default` is what nobody has classified."""
+        from research.governance.access import Principal
+        from research.governance.resources import resources_of
+
+        targets = self.targets(target, tenant=tenant)
+        with self._catalog().snapshot() as reader:
+            return resources_of(reader, targets, Principal("", tenant), default=default)
+
+    def proposals(self) -> list[Proposal]:
+        """What pages say of their documents ("Confidential"), of those that nobody has classified."""
+        from research.governance.marks import proposals
+
+        if not self._exists():
+            return []
+        with self._catalog().snapshot() as reader:
+            return proposals(reader)
+
+    def accept(self, proposals: Iterable[Proposal]) -> list[Label]:
+        """Classify documents as their pages say."""
+        now = datetime.now(UTC).isoformat()
+        labels = [
+            Label(f"document:{each.file_id}", "classification", each.classification, "", "mark", now)
+            for each in proposals
+        ]
+        put_labels(self._catalog(), labels)
+        return labels
+
+    def names(self) -> dict[str, str]:
+        """Lasting id → file name, to show what labels are of."""
+        if not self._exists():
+            return {}
+        with self._catalog().snapshot() as reader:
+            return {info.file_id: info.filename for info in all_documents(reader)}
 
     def targets(self, target: str, *, tenant: str = "", known: bool = True) -> list[str]:
         """What is meant, as labels are kept: a pattern, a tag, a ref with lasting ids, or the documents of a name, path

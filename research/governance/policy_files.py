@@ -41,6 +41,14 @@ def config_folder() -> Path:
     return user_config().parent
 
 
+def has_policies(setting: str) -> bool:
+    """Whether there is anything to be held to, be it a policy that is named and not there."""
+    try:
+        return bool(find_policies(setting))
+    except PolicyError:
+        return True
+
+
 def find_policies(setting: str, config: Path | None = None) -> list[Path]:
     """The files there are, in order; none at all is no policy. Raises `PolicyError` where one is named that is not
     there, or a folder cannot be looked into."""
@@ -99,16 +107,19 @@ def check_place(path: Path, reader: Reader | None, config: Path | None = None, i
     from research.store.catalog.document_names import stored_text
     from research.store.catalog.governed import ingested_around
 
+    own = config or config_folder()
     real = Path(os.path.realpath(path))
-    if is_inside(real, config or config_folder()):
-        return
-    around = str(index) if index is not None and is_inside(real, index) else ""
-    if not around and reader is not None:
-        around = ingested_around(reader, stored_text(str(real))) or ingested_around(reader, stored_text(str(path)))
-    if around:
+    places: list[str] = []
+    if index is not None and is_inside(real, index):
+        places.append(str(index))
+    if reader is not None:
+        places += [place for name in {str(real), str(path)} for place in ingested_around(reader, stored_text(name))]
+    if is_inside(real, own):
+        places = [place for place in places if is_inside(Path(place), own)]
+    if places:
         raise PolicyError(
-            f"the policy {path} is not used: it lies in {around}, which was ingested",
-            hint=f"move it to {config or config_folder()}, or to a folder without documents",
+            f"the policy {path} is not used: it lies in {places[0]}, which was ingested",
+            hint=f"move it to {own}, or to a folder without documents",
         )
 
 

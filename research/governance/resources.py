@@ -22,7 +22,7 @@ from research.store.catalog.governed import (
     known_sessions,
 )
 from research.store.catalog.items import KINDS as ITEM_KINDS
-from research.store.catalog.labels import labels_at
+from research.store.catalog.labels import Label, labels_at
 
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
@@ -52,6 +52,7 @@ def resources_of(
         by_tenant.setdefault(each.tenant, []).extend(each.targets)
     labels = {tenant: labels_at(reader, tenant, targets) for tenant, targets in by_tenant.items()}
     patterns = LabelRules(reader)
+    inherited: dict[tuple[tuple[str, ...], frozenset[str]], list[Label]] = {}  # many pages are of one document
     found = []
     for ref in refs:
         thing = named.get(ref)
@@ -59,7 +60,10 @@ def resources_of(
             found.append(Resource(ref, UNKNOWN, classification="Restricted"))
             continue
         own = [label for target in thing.targets for label in labels[thing.tenant].get(target, ())]
-        facts = facts_of([*own, *patterns.of(thing.paths, thing.tags)], default)
+        place = (thing.paths, thing.tags)
+        if place not in inherited:
+            inherited[place] = list(patterns.of(*place))
+        facts = facts_of([*own, *inherited[place]], default)
         found.append(
             Resource(
                 ref,

@@ -6,28 +6,25 @@ not there: a name that means only denied things means nothing, and no message te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from research.errors import NothingFoundError
-from research.governance.gate import REFERENCE_ONLY, Gate, is_withheld
+from research.governance.gate import Gate, is_withheld
+from research.governance.told_records import ToldRecords
+from research.models import REFERENCE_ONLY
 
 if TYPE_CHECKING:
-    from research.experiences.records import Experience, FoundExperience, FoundValue, Value
-    from research.governance.access import Action, MemoryAccessDecision, Ruling
+    from research.governance.access import MemoryAccessDecision
     from research.graph.neighbourhood import Neighbourhood
     from research.graph.shown import ShownGraph
-    from research.memories import Memory, Recalled
     from research.models import DocumentOutline, Item, PageView, Question, ResearchContext, Rewrite, SourceDocument
     from research.records import DocumentInfo
     from research.search.items import FoundItem
     from research.search.legs import Found, SearchOutcome
-    from research.sessions import AskedTurn, CitedPage
     from research.sources.base import Retrieved, Source
     from research.sources.items import ItemsSource
-    from research.store.catalog.catalog import Catalog
     from research.store.catalog.reader import Reader
 
 T = TypeVar("T")
@@ -35,10 +32,6 @@ T = TypeVar("T")
 _MOST_ROUNDS = 3  # of looking further down the ranking, four times as far each, where much is denied
 _HARMLESS = frozenset({"answer-form", "finance"})  # rewriters whose words are none of a document's
 WITHHELD = "withheld"
-
-_AT_ONCE = 200  # memories that are decided about together
-# What is told in an experience, in words.
-_TOLD = ("goal", "hypothesis", "action", "prediction", "outcome_result", "surprise", "root_cause", "lesson")
 
 
 def not_there(name: str) -> NothingFoundError:
@@ -48,23 +41,11 @@ def not_there(name: str) -> NothingFoundError:
     )
 
 
-class WaysOut:
+class WaysOut(ToldRecords):
     """May be used by many threads."""
-
-    def __init__(self, gate: Gate) -> None:
-        self.gate = gate
 
     def source(self, source: Source, purpose: str) -> GovernedSource:
         return GovernedSource(source, self.gate, purpose)
-
-    def rulings(
-        self, reader: Reader, refs: Iterable[str], purpose: str, *, action: Action = "read"
-    ) -> dict[str, Ruling]:
-        """What is decided about each, on record."""
-        wanted = list(dict.fromkeys(refs))
-        decision = self.gate.decide(reader, wanted, action=action)
-        self.gate.record(decision, purpose)
-        return {ruling.ref: ruling for ruling in decision.rulings}
 
     def with_passages(
         self, finder: Callable[[Sequence[Item]], list[Item]], reader: Reader, items: Sequence[Item]
@@ -129,48 +110,6 @@ class WaysOut:
             pages=[replace(page, text=text) for page, text in pages if text is not None],
         )
 
-    def records(
-        self,
-        reader: Reader,
-        records: Sequence[T],
-        purpose: str,
-        *,
-        ref: Callable[[T], str],
-        texts: Callable[[T], tuple[str, ...]],
-        with_texts: Callable[[T, tuple[str, ...]], T],
-    ) -> list[T]:
-        """Records that are no items (memories, experiences, values): with their texts masked, or emptied where only the
-        reference may be seen."""
-        ruled = self.rulings(reader, map(ref, records), purpose)
-
-        def shown(record: T, ruling: Ruling) -> T:
-            if ruling.effect == "allow":
-                return record
-            own = texts(record)
-            safe = self.gate.redact_text(ruling, *own)
-            return with_texts(record, safe if safe is not None else ("",) * len(own))
-
-        return [shown(each, ruled[ref(each)]) for each in records if ruled[ref(each)].effect != "deny"]
-
-    def turns(self, reader: Reader, turns: Sequence[AskedTurn]) -> list[AskedTurn]:
-        """Turns of a session without what they quote of pages that may not be read as they are now."""
-        ruled = self.rulings(reader, [cited.ref for turn in turns for cited in turn.sources], "session")
-
-        def known(cited: CitedPage) -> bool:
-            return ruled[cited.ref].effect != "deny"
-
-        def quoting(cited: CitedPage) -> CitedPage:
-            return cited if ruled[cited.ref].effect == "allow" else replace(cited, quotes=())
-
-        def shown(turn: AskedTurn) -> AskedTurn:
-            sources = tuple(quoting(cited) for cited in turn.sources if known(cited))
-            if sources == turn.sources:
-                return turn
-            # What a model wrote, and what was searched for, may be words of a page.
-            return replace(turn, sources=sources, answer="", searched=turn.question)
-
-        return [shown(turn) for turn in turns]
-
     def found_items(self, reader: Reader, source: ItemsSource, found: Sequence[FoundItem]) -> list[FoundItem]:
         """Code and commits as their source found them; of a redacted one only what was made safe is left."""
         items = {str(source.ref(each)): source.item(each) for each in found}
@@ -184,66 +123,6 @@ class WaysOut:
 
         refs = {id(each): str(source.ref(each)) for each in found}
         return [shown(each, seen[refs[id(each)]]) for each in found if refs[id(each)] in seen]
-
-    def memories(self, reader: Reader, memories: Sequence[Memory], purpose: str = "memories") -> list[Memory]:
-        return self.records(
-            reader,
-            memories,
-            purpose,
-            ref=lambda memory: f"memory:{memory.id}",
-            texts=lambda memory: (memory.text, memory.speaker, memory.category),
-            with_texts=lambda memory, safe: replace(
-                memory, text=safe[0], speaker=safe[1], category=safe[2], metadata={}, key=""
-            ),
-        )
-
-    def recalled(self, reader: Reader, recalled: Sequence[Recalled]) -> list[Recalled]:
-        seen = {memory.id: memory for memory in self.memories(reader, [each.memory for each in recalled], "recall")}
-        return [replace(each, memory=seen[each.memory.id]) for each in recalled if each.memory.id in seen]
-
-    def each_memory(self, catalog: Callable[[], Catalog], memories: Iterator[Memory]) -> Iterator[Memory]:
-        """The same for many, some at a time."""
-        while some := list(islice(memories, _AT_ONCE)):
-            with catalog().snapshot() as reader:
-                seen = self.memories(reader, some)
-            yield from seen
-
-    def experiences(
-        self, reader: Reader, experiences: Sequence[Experience], purpose: str = "experiences"
-    ) -> list[Experience]:
-        return self.records(
-            reader,
-            experiences,
-            purpose,
-            ref=lambda told: f"experience:{told.id}",
-            texts=lambda told: tuple(str(getattr(told, name)) for name in _TOLD),
-            with_texts=_told_as,
-        )
-
-    def found_experiences(self, reader: Reader, found: Sequence[FoundExperience]) -> list[FoundExperience]:
-        unlike = {each.experience.id: each.experience for each in found}
-        seen = {told.id: told for told in self.experiences(reader, list(unlike.values()), "search")}
-        kept = []
-        for each in found:
-            told = seen.get(each.experience.id)
-            if told is not None:
-                text = each.text if told is each.experience else ""  # it stands in one of the fields, too
-                kept.append(replace(each, experience=told, text=text))
-        return kept
-
-    def values(self, reader: Reader, values: Sequence[Value], purpose: str = "values") -> list[Value]:
-        return self.records(
-            reader,
-            values,
-            purpose,
-            ref=lambda value: f"value:{value.id}",
-            texts=lambda value: (value.text,),
-            with_texts=lambda value, safe: replace(value, text=safe[0]),
-        )
-
-    def found_values(self, reader: Reader, found: Sequence[FoundValue]) -> list[FoundValue]:
-        seen = {value.id: value for value in self.values(reader, [each.value for each in found], "search")}
-        return [replace(each, value=seen[each.value.id]) for each in found if each.value.id in seen]
 
     def outcome(self, reader: Reader, outcome: SearchOutcome) -> SearchOutcome:
         """A ranking without pages that may not be read as they are."""
@@ -316,6 +195,8 @@ class GovernedSource:
         governed = self._gate.govern(reader, looked_at, purpose=self._purpose)
         if governed.decision.problem:
             question.notes.append(f"nothing is released: {governed.decision.problem}")
+        if governed.redacted:
+            question.notes.append(f"{self.name}: some are masked or come without their text, as the policy says")
         return replace(found, items=governed.items[:limit])
 
 
@@ -356,11 +237,6 @@ def _withheld(source: SourceDocument) -> SourceDocument:
         passages=[],
         regions=[],
     )
-
-
-def _told_as(told: Experience, texts: tuple[str, ...]) -> Experience:
-    fields: dict[str, Any] = dict(zip(_TOLD, texts, strict=True))
-    return replace(told, **fields)
 
 
 def _page_ref(item: Item, page: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from research.graph.references import references_in, targets_of
+from research.graph.references import Reference, references_in, targets_of
 from research.outline import outline_of
 from research.records import DocumentInfo
 from research.store.catalog.pages import PageText
@@ -46,7 +46,7 @@ class DocumentGraph:
 
     sections: list[Section] = field(default_factory=list)
     pages_of: list[tuple[int, int]] = field(default_factory=list)  # (section, or 0 for the document; page)
-    refers: list[tuple[int, int]] = field(default_factory=list)  # page → page
+    refers: list[tuple[int, int, int]] = field(default_factory=list)  # page → page, and as what it is referred to
     names: list[int] = field(default_factory=list)
     families: list[int] = field(default_factory=list)  # names that it shares with its other versions
     mentions: Mapping[int, list[int]] = field(default_factory=dict)  # page → names
@@ -86,14 +86,14 @@ def document_graph(info: DocumentInfo, pages: Sequence[PageText], titles: Titles
     outline = outline_of(pages)
     sections, pages_of = _sections([(entry.level, entry.title, entry.page) for entry in outline], pages)
     targets = targets_of(pages, outline)
-    refers: dict[tuple[int, int], None] = {}
+    refers: dict[tuple[int, int, int], None] = {}
     mentions: dict[int, list[int]] = {}
     left = _MOST_MENTIONS
     for page in pages:
         for reference in references_in(page.markdown):
             target = targets.page(reference, page.page)
             if target is not None:
-                refers[page.page, target] = None
+                refers[page.page, target, reference_name(reference)] = None
         mentioned = list(dict.fromkeys([*_written_names(page.markdown), *titles.found_in(page.markdown)]))[:left]
         left -= len(mentioned)
         if mentioned:
@@ -120,12 +120,16 @@ def _sections(
         begin.setdefault(page, []).append(number)
     held: list[tuple[int, int]] = []
     going_on = 0
-    for page in pages:
-        held += [(number, page.page) for number in dict.fromkeys([going_on, *begin.get(page.page, ())]) if number]
-        if not going_on and page.page not in begin:
-            held.append((0, page.page))
-        going_on = begin.get(page.page, [going_on])[-1]
+    for at in (each.page for each in pages):
+        held += [(number, at) for number in dict.fromkeys([going_on, *begin.get(at, ())]) if number]
+        if not going_on and at not in begin:
+            held.append((0, at))
+        going_on = begin.get(at, [going_on])[-1]
     return sections, held
+
+
+def reference_name(reference: Reference) -> int:
+    return digest("reference", f"{reference.kind} {reference.number}".casefold())
 
 
 def _written_names(text: str) -> Iterator[int]:

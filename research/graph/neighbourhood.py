@@ -25,7 +25,7 @@ from research.store.catalog.reader import Reader
 
 MOST_HOPS = 3
 MOST_NODES = 2000
-_WIDER = 5  # nodes that are looked at for one that is told: the nearest by hops need not be the nearest
+_WIDER = 3  # nodes that are looked at for one that is told: the nearest by hops need not be the nearest
 
 # What is left of a node's nearness one edge further, in either direction.
 WEIGHTS: Mapping[str, float] = {
@@ -58,9 +58,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
+    """`names`: digests of what the source calls the target, where it does."""
+
     source: str
     kind: str
     target: str
+    names: frozenset[int] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +109,19 @@ def neighbourhood(
     found = walk(reader, begun, hops=hops, kinds=numbers, fan_out=fan_out, most=most + 1, tenant=tenant)
     cut = cut or len(found) > most
     there = _present(reader, found[:most], tenant)
-    edges = edges_between(reader, [node.node_no for node in there], kinds=numbers, fan_out=fan_out)
+    inner = [node.node_no for node in there if node.hop < hops]
+    among = [node.node_no for node in there]
+    edges, full = edges_between(reader, inner, among, kinds=numbers, fan_out=fan_out)
+    cut = cut or full
     nodes = _nearest(there, edges)
     kept = {node.ref: node for node in nodes[:limit]}
     names = {node.node_no: node.ref for node in there if node.ref in kept}
-    told = [
-        Edge(names[edge.source], KIND_NAMES[edge.kind], names[edge.target])
-        for edge in edges
-        if edge.source in names and edge.target in names
-    ]
+    called: dict[tuple[str, str, str], set[int]] = {}
+    for edge in edges:
+        if edge.source in names and edge.target in names:
+            key = (names[edge.source], KIND_NAMES[edge.kind], names[edge.target])
+            called.setdefault(key, set()).update({edge.name} - {0})
+    told = [Edge(*key, frozenset(found)) for key, found in called.items()]
     return Neighbourhood(list(kept.values()), told, unknown, cut or len(nodes) > limit)
 
 

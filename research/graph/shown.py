@@ -63,7 +63,8 @@ class ShownGraph:
     complete: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        edges = [{"source": edge.source, "kind": edge.kind, "target": edge.target} for edge in self.edges]
+        return {**asdict(self), "edges": edges}
 
 
 def shown_graph(reader: Reader, refs: Sequence[str], found: Neighbourhood, tenant: str = "") -> ShownGraph:

@@ -144,9 +144,10 @@ def _write_document(connection: sqlite3.Connection, read: _Read) -> None:
         [
             *((section[each.above], CONTAINS, section[each.number]) for each in made.sections),
             *((section[number], CONTAINS, page[at]) for number, at in made.pages_of),
-            *((page[one], REFERS, page[other]) for one, other in made.refers),
         ],
     )
+    refers = [(page[one], REFERS, page[other], name) for one, other, name in made.refers]
+    writes.put_named_edges(connection, refers)
     writes.put_names(connection, {own: [*made.names, *made.families]})
     cited = {page[at]: [(CITES, name) for name in names] for at, names in made.mentions.items()}
     cited[own] = [(CITES, name) for name in dict.fromkeys(name for names in made.mentions.values() for name in names)]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from research.store.catalog.catalog import Catalog
 
 LARGEST = 16 << 20  # bytes of a package; what is larger is built each time
+_PUT_SECONDS = 0.2  # that a package, which is ready, waits for whoever writes
 _MOST_OWED = 10_000
 _AT_ONCE = 500
 
@@ -124,7 +125,9 @@ class CatalogCache:
             package=b"" if elsewhere else cached.package,
         )
         try:
-            with self._catalog().short_write() as connection:
+            with self._catalog().short_write(wait=_PUT_SECONDS, erase=True) as connection:
+                # Whoever keeps one takes away what is over: nobody else may come by to do it.
+                rows.remove_cached(connection, rows.expired_ids(connection, row.put_at))
                 rows.put_cached(connection, row)
         except CtxError as error:  # somebody writes for long, or the disk is full: the package itself is fine
             from research.observe.log import log_failure

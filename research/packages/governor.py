@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from research.errors import CtxError
 from research.governance.access import MemoryAccessDecision, Principal, Resource, Ruling
-from research.governance.gate import REFERENCE_ONLY, is_withheld
+from research.governance.gate import is_withheld
 from research.governance.resources import resources_of
+from research.models import REFERENCE_ONLY
 from research.packages.beside import Beside
 from research.packages.fitting import Governed
 from research.packages.ranking import Ranked

@@ -12,7 +12,7 @@ the words in it. A visual model stands in late_interaction.py.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,9 +38,17 @@ class QuestionEncoder:
     """Embeds questions with the encoder that filled the index; loads it with the first one, and another if the index
     was filled anew since. A `given` encoder is kept."""
 
-    def __init__(self, given: TextEncoder | None = None, named_encoders: Sequence[str] = (), timeout: int = 0) -> None:
-        """`timeout`: seconds that an encoder at an address may take; 0 is the usual."""
+    def __init__(
+        self,
+        given: TextEncoder | None = None,
+        named_encoders: Sequence[str] = (),
+        timeout: int = 0,
+        check: Callable[[str], None] | None = None,
+    ) -> None:
+        """`timeout`: seconds that an encoder at an address may take; 0 is the usual. `check` raises for the name of one
+        that may not be asked."""
         self._given = given
+        self._check = check
         self._named_encoders = named_encoders
         self._timeout = timeout
         self._loaded: tuple[tuple[str, int, str], TextEncoder] | None = None
@@ -60,11 +68,13 @@ class QuestionEncoder:
         name = vectors.encoder_of(reader)
         if not name:
             raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
+        from research.encoders.registry import is_embedded, load_remembered
+
+        if self._check is not None and not is_embedded(name):
+            self._check(name)
         dim, sketch = vectors.dim_of(reader), vectors.sketch_of(reader)
         with self._loading:
             if self._loaded is None or self._loaded[0] != (name, dim, sketch):
-                from research.encoders.registry import load_remembered
-
                 encoder = load_remembered(
                     name, dim=dim, sketch=sketch, named=self._named_encoders, timeout=self._timeout
                 )

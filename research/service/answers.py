@@ -148,9 +148,9 @@ def document_of(info: DocumentInfo, tags: Sequence[str]) -> dict[str, Any]:
 
 def _source(source: SourceDocument, citation: int, *, mixed: bool) -> dict[str, Any]:
     image = source.image_path is not None
-    if mixed and source.kind != "page":
-        return {"citation": citation} | source.mixed() | source.to_dict()
-    told = {"citation": citation} | (source.mixed() if mixed else {})
+    told = {"citation": citation} | ({"kind": source.kind, "name": source.name} if mixed else {})
+    if source.kind != "page":
+        return told | source.to_dict()
     return told | _fields(source) | place(source.doc_id, source.page, image=image)
 
 

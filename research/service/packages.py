@@ -19,10 +19,9 @@ from research.service.problems import Problem, refused
 from research.service.schemas import Answer
 
 if TYPE_CHECKING:
-    from research.governance.audit import MemoryAccessAudit
+    from research.governance.audit_entry import MemoryAccessAudit
     from research.index import Index
     from research.service.service import Service
-
 
 
 class AuditDocument(Answer):

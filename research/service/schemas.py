@@ -193,8 +193,8 @@ class SourceItemBody(Answer):
     kind: Literal["code", "commit", "memory", "experience", "value"]
     name: str = Field(description="As its header has it, after the number.")
     title: str
-    text: str
-    score: float
+    markdown_content: str
+    relevance_score: float
     ref: str
     link: str
     metadata: dict[str, Any]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from research.context.injection.detector import signals_of
@@ -71,7 +72,7 @@ class DocumentsSource:
     ) -> None:
         """`encoder` stands in for the one that filled the index."""
         named = settings.named_encoders
-        self._encoder = QuestionEncoder(encoder, named, settings.request_timeout)
+        self._encoder = QuestionEncoder(encoder, named, settings.request_timeout, partial(_check_encoder, settings))
         dense = DenseLeg(vectors, self._encoder)
         self._visual = VisualLeg(dense, self._encoder, vectors, settings.device, named)
         self.engine = Engine(
@@ -157,6 +158,12 @@ def calibrated(total: float, rank: int, mode: str) -> float:
     """How likely a page with this sum at this rank is to answer the question."""
     by_total, by_rank, always = _CALIBRATION[mode]
     return 1.0 / (1.0 + math.exp(-(by_total * total - by_rank * math.log(rank) + always)))
+
+
+def _check_encoder(settings: Settings, name: str) -> None:
+    from research.governance.encoders import check_encoder
+
+    check_encoder(name, settings)
 
 
 def page_item(page: StoredPage, text: str) -> Item:

@@ -2,7 +2,8 @@
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
                       [quotes] [confidence] [check] [half] [parts] [memories] [locomo] [followups] [turn] [redaction]
-                      [batch] [serve] [context] [packages] [code] [commits] [experiences] [beside] [--eval FOLDER]
+                      [batch] [serve] [context] [packages] [code] [commits] [experiences] [policy] [graph] [beside]
+                      [--eval FOLDER]
                       [--beside CHECKOUT]
 """
 
@@ -26,6 +27,7 @@ from tests.bench import (
     context,
     experiences,
     followups,
+    graph,
     growth,
     half_sentences,
     ingest,
@@ -35,6 +37,7 @@ from tests.bench import (
     memories,
     packages,
     parts,
+    policy,
     quality,
     quotes,
     rare,
@@ -78,12 +81,14 @@ def main() -> int:
         "confidence": lambda: confidence.run(chosen.eval, chosen.keep),
         "check": lambda: check.run(chosen.keep),
         "half": lambda: half_sentences.run(chosen.eval, chosen.beside, chosen.keep),
+        "graph": lambda: graph.run(chosen.eval, chosen.keep),
         "batch": lambda: batch.run(chosen.eval, chosen.questions),
         "parts": parts.run,
         "followups": lambda: followups.run(chosen.eval, chosen.keep),
         "memories": memories.run,
         "locomo": lambda: locomo.run(chosen.eval),
         "redaction": lambda: redaction.run(chosen.eval),
+        "policy": policy.run,
         "turn": turn.run,
         "serve": serve.run,
         "context": lambda: context.run(chosen.keep),

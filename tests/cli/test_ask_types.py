@@ -64,13 +64,14 @@ def test_the_document_is_as_its_schema_says(ask: Call) -> None:
     validate(document)
     assert document["types"] == ["documents", "memories", "code", "experiences", "values", "commits"]
     assert {each["kind"] for each in document["sources"]} == {"page", "code", "commit", "memory", "experience"}
-    assert all({"name", "ref", "title", "score", "link"} <= each.keys() for each in document["sources"])
-    assert not any("text" in each for each in document["sources"]), "formatted_text has it"
+    assert all({"name", "ref", "title", "relevance_score", "link"} <= each.keys() for each in document["sources"])
+    assert not any("markdown_content" in each for each in document["sources"]), "formatted_text has it"
     few = ask("--types", ALL, "--json", "--max-tokens", "90").document
     validate(few)
     assert few["dropped"]
-    texts = ask("--types", "code", "--json", "--fields", "sources.kind,sources.text").document
-    assert texts["sources"][0]["text"].startswith("```python\ndef send_part")
+    texts = ask("--types", "code", "--json", "--fields", "sources.metadata,sources.markdown_content").document
+    assert texts["sources"][0]["metadata"]["language"] == "python"
+    assert texts["sources"][0]["markdown_content"].startswith("```python\ndef send_part")
     bare = ask("--types", ALL, "--json", "--no-text").document
     validate(bare)
     assert "sent again" not in json.dumps({**bare, "query": "", "searched": ""})
@@ -80,7 +81,7 @@ def test_no_types_no_new_fields(ask: Call) -> None:
     document = ask("--json").document
     validate(document)
     assert "types" not in document
-    assert not {"kind", "name", "text", "score"} & document["sources"][0].keys()
+    assert not {"kind", "name"} & document["sources"][0].keys()
 
 
 def test_what_is_asked_wrongly_and_what_is_not_there(ask: Call, call: Call, tmp_path: Path) -> None:
@@ -152,11 +153,10 @@ def test_over_http(of_everything: Path) -> None:
         assert {each["kind"] for each in found["sources"]} == {"page", "code", "memory"}
         page = next(each for each in found["sources"] if each["kind"] == "page")
         assert page["page_url"].endswith("/pages/1") or page["page_url"].endswith("/pages/2")
-        assert page["text"] == page["markdown_content"]
         own = (await client.post("/api/research/ask", json={"query": KEY, "types": ["memories"]})).json()
         assert "secret upload key" in own["formatted_text"]
         plain = (await client.post("/api/research/ask", json={"query": ASKED})).json()
-        assert not {"kind", "text"} & plain["sources"][0].keys()
+        assert not {"kind", "name"} & plain["sources"][0].keys()
         wrong = await client.post("/api/research/ask", json={"query": ASKED, "types": ["dreams"]})
         assert wrong.status_code == 422
         other = (await client.post("/api/research/ask", json={"query": KEY, "types": ["documents"]})).json()

@@ -324,3 +324,26 @@ def test_the_window_of_another_index_is_not_exceeded(command: Command, server: S
     back = command("ingest", "docs", "--json", CTX_TEXT_ENCODER="default")
     assert back.code == 0, back.err
     assert back.document["chunks"] > 3
+
+
+@pytest.mark.usefixtures("docs")
+def test_under_a_policy_it_is_sent_nothing_unless_it_is_named(command: Command, server: Served, tmp_path: Path) -> None:
+    policy = tmp_path / "own" / "policy.cedar"
+    policy.parent.mkdir()
+    policy.write_text("permit (principal, action, resource);")
+    policy.chmod(0o600)
+    named = {"CTX_TEXT_ENCODER": f"openai:tiny@{server.url}", "CTX_POLICY": str(policy)}
+    server.asked.clear()
+    refused = command("ingest", "docs", **named)
+    assert refused.code == 1
+    assert "a policy is in force" in refused.err
+    assert "allowed_encoders" in refused.err
+    assert server.asked == []
+    allowed = {"CTX_ALLOWED_ENCODERS": named["CTX_TEXT_ENCODER"]}
+    assert command("ingest", "docs", **named, **allowed).code == 0
+    assert server.asked
+    server.asked.clear()
+    words_only = command("ask", "herring", CTX_POLICY=str(policy))
+    assert "a policy is in force" in words_only.err
+    assert "Herring prices" in words_only.out
+    assert server.asked == []

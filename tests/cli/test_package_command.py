@@ -55,7 +55,7 @@ def test_a_package_is_built_shown_listed_and_rebuilt(package: Package, asked: st
     assert shown.out == made["content"] + "\n"
     assert document(package("show", made["contextPackageId"], "--json"))["package"] == made
     listed = document(package("list", "--json"))["packages"]
-    assert [each["contextPackageId"] for each in listed][0] == made["contextPackageId"]
+    assert listed[0]["contextPackageId"] == made["contextPackageId"]
     assert {each["content"] for each in listed} == {""}
     assert len(package("list", "--limit", "1").out.splitlines()) == 1
     again = document(package("rebuild", made["contextPackageId"], "--json"))["package"]

@@ -107,6 +107,7 @@ _ARGUMENTS = {
     "ingest": ["{folder}/a.pdf"],
     "eval": ["{folder}/questions.jsonl"],
     "outline": ["crisis.pdf"],
+    "graph": ["crisis.pdf"],
     "remember": ["Anna moved to Bonn"],
     "forget": ["mem-0000000000000000", "--yes"],
     "context": ["housing"],

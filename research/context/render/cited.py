@@ -15,6 +15,7 @@ from research.models import (
     SourceDocument,
     page_link,
     section_of,
+    withheld_of,
 )
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def source_of(item: Item) -> SourceDocument:
         file_id=str(facts.get("file_id", "")),
         passages=list(item.passages),
         pages=list(item.pages) or [int(item.ref.part)],
+        withheld=withheld_of(item),
     )
 
 

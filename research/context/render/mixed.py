@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from research.context.injection.item_headers import neutralize_all, safe_name
 from research.context.render import cited
 from research.context.render.cited import one_line
-from research.models import DroppedSource, Item, ResearchContext, SourceDocument, SourceItem, page_link
+from research.models import DroppedSource, Item, ResearchContext, SourceDocument, SourceItem, page_link, withheld_of
 
 if TYPE_CHECKING:
     from research.context.pipeline import Context
@@ -120,6 +120,7 @@ def _source(item: Item) -> SourceDocument:
         link=_link(item),
         kind=item.ref.kind,
         metadata=facts,
+        withheld=withheld_of(item),
     )
 
 

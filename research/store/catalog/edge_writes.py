@@ -57,11 +57,16 @@ def put_nodes(connection: sqlite3.Connection, nodes: Iterable[NewNode]) -> dict[
 
 def put_edges(connection: sqlite3.Connection, edges: Iterable[tuple[int, int, int]], name: int = 0) -> None:
     """(source, kind, target) each; those that are there stay, and nothing leads to itself."""
+    put_named_edges(connection, [(*edge, name) for edge in edges])
+
+
+def put_named_edges(connection: sqlite3.Connection, edges: Iterable[tuple[int, int, int, int]]) -> None:
+    """The same with the name by which each is known."""
     last = int(connection.execute("SELECT COALESCE(MAX(edge_no), 0) FROM edges").fetchone()[0])
     wanted = dict.fromkeys(edge for edge in edges if edge[0] != edge[2])
     connection.executemany(
         "INSERT INTO edges (edge_no, source, kind, target, name) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [(number, *edge, name) for number, edge in enumerate(wanted, start=last + 1)],
+        [(number, *edge) for number, edge in enumerate(wanted, start=last + 1)],
     )
 
 
@@ -138,7 +143,7 @@ def put_mentions(connection: sqlite3.Connection, mentions: Mapping[int, Iterable
     """node → (kind, name) of what it mentions, in place of what it mentioned."""
     for node, given in mentions.items():
         connection.execute("DELETE FROM mentions WHERE node_no = ?", (node,))
-        connection.execute("DELETE FROM edges WHERE source = ? AND name <> 0", (node,))
+        connection.execute("DELETE FROM edges WHERE source = ? AND kind IN (?, ?, ?)", (node, CITES, CALLS, IMPORTS))
         add_mentions(connection, {node: given})
 
 

@@ -7,6 +7,7 @@ the first edges of both directions, as the indexes have them, so kinds are numbe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,7 @@ KINDS: Mapping[str, int] = {
 KIND_NAMES: Mapping[int, str] = {number: name for name, number in KINDS.items()}
 
 MOST_SEEDS = 200
-_ROWS = 20_000  # that a walk may take, about
+_ROWS = 8_000  # that a walk may take, about
 _LEAST_EDGES = 3  # of a node in each direction, however many nodes are begun with
 
 
@@ -47,6 +48,7 @@ class StoredEdge:
     source: int
     kind: int
     target: int
+    name: int = 0  # by which it is known
 
 
 def find_nodes(connection: Connection, refs: Iterable[str], tenant: str) -> dict[str, int]:
@@ -95,21 +97,27 @@ def walk(
     return [StoredNode(int(row[0]), str(row[1]), str(row[2]), int(row[3])) for row in rows]
 
 
-def edges_between(reader: Reader, nodes: Collection[int], *, kinds: Sequence[int], fan_out: int) -> list[StoredEdge]:
-    """The edges that a walk takes from these nodes, as far as they lead to others of them."""
-    wanted = set(nodes)
+def edges_between(
+    reader: Reader, nodes: Collection[int], among: Collection[int], *, kinds: Sequence[int], fan_out: int
+) -> tuple[list[StoredEdge], bool]:
+    """The edges that a walk takes from these nodes, as far as they lead to one of those `among` them; and whether one
+    of them has as many edges as a walk takes, or more."""
+    wanted = set(among)
     found: dict[StoredEdge, None] = {}
-    for part in batched(sorted(wanted)):
+    taken: Counter[tuple[int, bool]] = Counter()
+    for part in batched(sorted(nodes)):
         rows = reader.connection.execute(
-            f"SELECT e.source, e.kind, e.target FROM nodes w JOIN edges e ON e.edge_no IN ({_near_edges('w', kinds)})"
-            f" WHERE w.node_no IN ({placeholders(part)})",
+            "SELECT w.node_no, e.source, e.kind, e.target, e.name FROM nodes w"
+            f" JOIN edges e ON e.edge_no IN ({_near_edges('w', kinds)}) WHERE w.node_no IN ({placeholders(part)})",
             (*kinds, fan_out, *kinds, fan_out, *part),
         )
         for row in rows:
-            edge = StoredEdge(int(row[0]), int(row[1]), int(row[2]))
+            edge = StoredEdge(int(row[1]), int(row[2]), int(row[3]), int(row[4]))
+            taken[int(row[0]), edge.source == int(row[0])] += 1
             if edge.source in wanted and edge.target in wanted:
                 found[edge] = None
-    return sorted(found, key=lambda edge: (edge.kind, edge.source, edge.target))
+    full = max(taken.values(), default=0) >= fan_out
+    return sorted(found, key=lambda edge: (edge.kind, edge.source, edge.target, edge.name)), full
 
 
 def _near_edges(of: str, kinds: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_writes import remove_numbers
-from research.store.catalog.labels import leave_targets
+from research.store.catalog.labels import leave_parents
 from research.store.catalog.meta import reserve_sequence
 from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Connection
@@ -39,7 +39,7 @@ def drop_experiences(connection: sqlite3.Connection, ids: Sequence[str]) -> tupl
         numbers = f"SELECT item_no FROM items WHERE kind = 'experience' AND parent IN ({marks})"
         remove_numbers(connection, [int(row[0]) for row in connection.execute(numbers, tuple(part))])
         connection.execute(f"DELETE FROM item_parents WHERE kind = 'experience' AND parent IN ({marks})", tuple(part))
-        leave_targets(connection, "", [f"experience:{each}" for each in part])
+        leave_parents(connection, "experience", part)
     return gone, drop_from_values(connection, set(gone)) if gone else []
 
 

@@ -141,36 +141,40 @@ def known_sessions(reader: Reader, tenant: str, names: Iterable[str]) -> set[str
     return found
 
 
-def ingested_around(reader: Reader, path: str) -> str:
-    """A place that was ingested and holds this absolute path: a file itself, the folder of one, a tree of code or a
-    repository; empty if there is none."""
+def ingested_around(reader: Reader, path: str) -> tuple[str, ...]:
+    """Every place that was ingested and holds this absolute path, the nearest first: the file itself, a folder of
+    documents or code, the root of a tree of code, a repository."""
     known, key = reader.count_cache(), ("ingested around", path)
     if key not in known:
         known[key] = _ingested_around(reader, path)
-    return str(known[key])
+    found: tuple[str, ...] = known[key]
+    return found
 
 
-def _ingested_around(reader: Reader, path: str) -> str:
-    folders = _folders_above(path)
-    if reader.connection.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone() is not None:
-        return path
-    for folder in folders:
-        inside = f"{folder.rstrip('/')}/"
-        for query in (
-            "SELECT 1 FROM files WHERE path >= ? AND path < ? AND substr(path, ?) NOT LIKE ? LIMIT 1",
-            "SELECT 1 FROM item_parents WHERE kind = 'code' AND parent >= ? AND parent < ?"
-            " AND substr(parent, ?) NOT LIKE ? LIMIT 1",
-        ):
-            within = (inside, f"{inside[:-1]}0", len(inside) + 1, "%/%")  # "0" is what comes after "/"
-            if reader.connection.execute(query, within).fetchone() is not None:
-                return folder
+def _ingested_around(reader: Reader, path: str) -> tuple[str, ...]:
     roots = {
         str(json.loads(row[0]).get("root", ""))
         for row in reader.connection.execute("SELECT DISTINCT metadata FROM item_parents WHERE kind = 'code'")
     }
     for row in reader.connection.execute("SELECT parent FROM item_parents WHERE kind = 'commit'"):
         roots |= {str(row[0]), str(row[0]).removesuffix("/.git")}
-    return next((folder for folder in folders if folder in roots), "")
+    found = [folder for folder in _folders_above(path) if folder in roots or _holds_files(reader, folder)]
+    itself = reader.connection.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()
+    return tuple(found) if itself is None else (path, *found)
+
+
+def _holds_files(reader: Reader, folder: str) -> bool:
+    """Whether files that lie directly in a folder were ingested."""
+    inside = f"{folder.rstrip('/')}/"
+    within = (inside, f"{inside[:-1]}0", len(inside) + 1, "%/%")  # "0" is what comes after "/"
+    for query in (
+        "SELECT 1 FROM files WHERE path >= ? AND path < ? AND substr(path, ?) NOT LIKE ? LIMIT 1",
+        "SELECT 1 FROM item_parents WHERE kind = 'code' AND parent >= ? AND parent < ?"
+        " AND substr(parent, ?) NOT LIKE ? LIMIT 1",
+    ):
+        if reader.connection.execute(query, within).fetchone() is not None:
+            return True
+    return False
 
 
 def _folders_above(path: str) -> list[str]:

@@ -19,7 +19,7 @@ from research.errors import UsageError
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.content import content_changed
 from research.store.catalog.items import KINDS, LONGEST_KEY, LONGEST_TEXT, NewItem, parts_of
-from research.store.catalog.labels import leave_items, leave_targets
+from research.store.catalog.labels import leave_items, leave_parents
 from research.store.catalog.meta import reserve_sequence
 from research.store.catalog.packages import leave_packages, owners_of_items
 from research.store.catalog.pages import batched, placeholders
@@ -157,7 +157,7 @@ def remove_parents(
             query = f"SELECT item_no FROM items WHERE kind = ? AND parent IN ({marks})"
             gone += remove_numbers(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
             connection.execute(f"DELETE FROM item_parents WHERE kind = ? AND parent IN ({marks})", (kind, *part))
-            leave_targets(connection, "", [f"{kind}:{parent}" for parent in part])
+            leave_parents(connection, kind, part)
     return gone
 
 
@@ -247,7 +247,9 @@ def _put(connection: sqlite3.Connection, kind: str, parent: str, rows: Sequence[
     before = _before(connection, kind, parent, None if replace else [row.key for row in rows])
     held = _held_elsewhere(connection, kind, parent, [row.key for row in rows if row.key not in before])
     wanted = {row.key: row for row in rows if row.key not in held}
-    removed = remove_numbers(connection, [old.item_no for key, old in before.items() if key not in wanted])
+    gone = [old.item_no for key, old in before.items() if key not in wanted]
+    # A function that is gone from its file may come back, and be no less confidential then.
+    removed = remove_numbers(connection, gone, labels=kind != "code")
     changed = [(before[key], row) for key, row in wanted.items() if key in before and not _same(before[key], row)]
     added = [row for key, row in wanted.items() if key not in before]
     first = reserve_sequence(connection, "items", len(changed) + len(added)) if changed or added else 0
@@ -325,13 +327,14 @@ def _held_elsewhere(connection: sqlite3.Connection, kind: str, parent: str, keys
     return found
 
 
-def remove_numbers(connection: sqlite3.Connection, numbers: Sequence[int]) -> int:
-    """Items with their words, vectors and labels; part of the caller's transaction."""
+def remove_numbers(connection: sqlite3.Connection, numbers: Sequence[int], *, labels: bool = True) -> int:
+    """Items with their words, vectors and, unless they are to stay, labels; part of the caller's transaction."""
     forget_items(connection, numbers)
     for part in batched(numbers):
         query = f"SELECT kind, parent, key FROM items WHERE item_no IN ({placeholders(part)})"
         leave_packages(connection, owners_of_items(connection.execute(query, tuple(part)).fetchall()))
-        leave_items(connection, part)
+        if labels:
+            leave_items(connection, part)
         connection.execute(f"DELETE FROM items WHERE item_no IN ({placeholders(part)})", tuple(part))
     return len(numbers)
 

@@ -117,8 +117,16 @@ def leave_items(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
     )
 
 
+def leave_parents(connection: sqlite3.Connection, kind: str, parents: Iterable[str]) -> None:
+    """The same for what items were read from, with whatever is named after it: functions that are gone from a file."""
+    connection.executemany(
+        "DELETE FROM labels WHERE tenant = '' AND (target = ? OR target >= ? AND target < ?)",
+        [(f"{kind}:{each}", f"{kind}:{each}#", f"{kind}:{each}$") for each in parents],
+    )
+
+
 def leave_targets(connection: sqlite3.Connection, tenant: str, targets: Iterable[str]) -> None:
-    """The same for memories, sessions, and what items were read from."""
+    """The same for memories and sessions."""
     connection.executemany(
         "DELETE FROM labels WHERE tenant = ? AND target = ?", [(tenant, target) for target in targets]
     )
@@ -131,7 +139,7 @@ def labels_of_nothing(reader: Reader) -> list[tuple[str, str]]:
     for tenant, target in rows:
         kind, _, key = str(target).partition(":")
         if f"{kind}:" not in (PATH, TAG):
-            key = key.rpartition("#")[0] if kind == "page" else key
+            key = (key.rpartition("#")[0] or key) if kind in ("page", "code", "experience") else key
             left.setdefault((str(tenant), kind), {}).setdefault(key, []).append(str(target))
     gone = []
     for (tenant, kind), targets in left.items():

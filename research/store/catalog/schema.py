@@ -415,7 +415,7 @@ _STEPS: tuple[str, ...] = (
         source INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
         kind INTEGER NOT NULL,
         target INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,
-        name INTEGER NOT NULL  -- that was mentioned and found its holder; 0: known without
+        name INTEGER NOT NULL  -- that was mentioned: its holder, a table of the document; 0: known without
     );
     CREATE UNIQUE INDEX edges_by_source ON edges (source, kind, target, name, edge_no);
     CREATE INDEX edges_by_target ON edges (target, kind, source, edge_no);

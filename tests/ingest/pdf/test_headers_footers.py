@@ -88,6 +88,23 @@ def test_page_numbers_are_still_known(text: str, value: int) -> None:
     assert text not in [line.text for line in margins.split(page)[0]]
 
 
+@pytest.mark.parametrize("first", [1, 3])
+def test_a_mark_of_classification_stays_on_the_first_page_that_has_it(first: int) -> None:
+    margins = HeadersFooters()
+    pages = [
+        _page(
+            number,
+            ["Quarterly report", *(["Strictly confidential"] if number >= first else []), "abcdefghi"[number] * 9],
+        )
+        for number in range(1, 9)
+    ]
+    for page in pages:
+        margins.add(page)
+    kept = [[line.text for line in margins.split(page)[0]] for page in pages]
+    assert [number for number, lines in enumerate(kept, 1) if "Strictly confidential" in lines] == [first]
+    assert not any("Quarterly report" in lines for lines in kept[1:])
+
+
 Read = Callable[..., list[Page]]
 
 

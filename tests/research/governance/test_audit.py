@@ -134,6 +134,10 @@ def test_what_cannot_be_recorded_raises(audit: Audit, tmp_path: Path) -> None:
     assert [each.decision for each in audit.entries()] == ["d1"]
 
 
+def _lengthened(column: str) -> Callable[[int, int], tuple[str, ...]]:
+    return lambda n, m: (f"UPDATE audit SET {column} = {column} || 'x' WHERE seq = {n}",)
+
+
 # Whatever is done to the rows without the key. `n` and `m` are two different entries, the first before the second.
 CHANGES: dict[str, Callable[[int, int], tuple[str, ...]]] = {
     "removed": lambda n, m: (f"DELETE FROM audit WHERE seq = {n}",),
@@ -166,12 +170,7 @@ CHANGES: dict[str, Callable[[int, int], tuple[str, ...]]] = {
     ),
     "no number": lambda n, m: (f"UPDATE audit SET denied = x'00' WHERE seq = {n}",),
     "no text": lambda n, m: (f"UPDATE audit SET entry = CAST(x'ff' AS TEXT) WHERE seq = {n}",),
-    **{
-        f"another {column}": lambda n, m, column=column: (
-            f"UPDATE audit SET {column} = {column} || 'x' WHERE seq = {n}",
-        )
-        for column in ("at", "kind", "tenant", "principal", "decision", "hash", "entry")
-    },
+    **{f"another {column}": _lengthened(column) for column in COLUMNS.split(", ") if column not in ("seq", "denied")},
     "fewer denied": lambda n, m: (f"UPDATE audit SET denied = denied + 1 WHERE seq = {n}",),
 }
 

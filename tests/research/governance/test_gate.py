@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from research.errors import CtxError
 from research.governance.access import CLASSIFICATIONS, MemoryAccessDecision, Principal
-from research.governance.gate import REDACTED, REFERENCE_ONLY, Gate, gate_for, is_withheld
+from research.governance.gate import Gate, gate_for, is_withheld
 from research.governance.policy import MemoryAccessPolicy
-from research.models import Item, Ref
+from research.models import REDACTED, REFERENCE_ONLY, Item, Ref
 from research.settings import Settings
+from research.store.catalog import tags
 from research.store.catalog.labels import Label, put_labels
 from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex, page_item
 
@@ -154,8 +155,21 @@ def test_the_owner_without_a_policy_needs_no_gate(made: GovernedIndex) -> None:
     assert missing.decide(made.catalog, [made.page(1)]).problem
     kept = MemoryAccessPolicy(config=made.config)
     assert gate_for(made.paths, Settings(), OWNER, policy=kept) is not None
-    before = Gate(OWNER, kept, Settings()).revision
-    assert Gate(OWNER, kept, Settings(default_classification="Restricted")).revision != before
+    gate = Gate(OWNER, kept, Settings())
+    assert Gate(OWNER, kept, Settings(default_classification="Restricted")).revision != gate.revision
+
+
+def test_what_decisions_rest_on_has_a_state(made: GovernedIndex) -> None:
+    gate = made.gate(OWNER, EXAMPLE)
+    states = [gate.state(made.catalog)]
+    assert gate.state(made.catalog) == states[0]
+    made.classify("report.pdf", "Public")
+    states.append(gate.state(made.catalog))
+    tags.add_tags(made.catalog, [made.report.doc_id], ["open"])
+    states.append(gate.state(made.catalog))
+    made.write(EVERYTHING)
+    states.append(gate.state(made.catalog))
+    assert len(set(states)) == 4
 
 
 WORDS = ["zebra", "quagga", "okapi", MAIL]

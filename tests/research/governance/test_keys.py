@@ -73,6 +73,13 @@ def test_a_private_key_goes_with_all_its_lines() -> None:
     two = redactor.redact(f"{whole}\nand\n{whole.replace('MIIE', 'MIIF')}")
     assert two == "<PRIVATE_KEY_1>\nand\n<PRIVATE_KEY_2>"
     assert redactor.redact("-----BEGIN PUBLIC KEY-----\nAAAA") == "-----BEGIN PUBLIC KEY-----\nAAAA"
+    for words in (
+        "-----BEGIN ",
+        "Guard your PRIVATE KEY----- well",
+        "-----BEGIN a PRIVATE KEY-----",
+        "PuTTY-User-Key-File",
+    ):
+        assert redactor.redact(words) == words, "the words alone begin no block, and are no fault"
     putty = f"PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 4\n{BODY}\nPrivate-MAC: 0123abcd\nend"
     assert redactor.redact(putty) == "<PRIVATE_KEY_1>\nend"
 

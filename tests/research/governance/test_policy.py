@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +175,15 @@ def test_a_policy_is_the_users_own_and_lies_where_nothing_was_ingested(made: Gov
     add_document(made.catalog, made.paper, FileStamp(f"{elsewhere}/new.pdf", 1, 1, 1, 1), _pages(), reader_version=1)
     refused = _decide(made, named, [made.page(1)])
     assert (_effects(refused), "was ingested" in refused.problem) == (["deny"], True)
+    around = FileStamp(f"{tmp_path}/near.pdf", 1, 1, 1, 1)
+    add_document(made.catalog, made.paper, around, _pages(), reader_version=1)
+    assert not made.policy().decide(OWNER, [], reader=made.catalog).problem, "the config folder is the user's own"
     path.unlink()
     path.symlink_to(inside)
+    assert "was ingested" in _decide(made, made.policy(), [made.page(1)]).problem
+    path.unlink()
+    made.write(EVERYTHING)
+    add_document(made.catalog, made.paper, replace(around, path=f"{made.config}/a.pdf"), _pages(), reader_version=1)
     assert "was ingested" in _decide(made, made.policy(), [made.page(1)]).problem
     assert "no policy there" in made.policy(setting=str(tmp_path / "none.cedar")).problem
     assert "no policy there" in made.policy(setting=str(made.paths.root)).problem

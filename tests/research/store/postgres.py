@@ -92,6 +92,10 @@ class PostgresCatalog:
 
     short_write = transaction
 
+    @contextmanager
+    def snapshot(self) -> Iterator[PostgresCatalog]:
+        yield self
+
     def meta(self, key: str, default: str = "") -> str:
         row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return default if row is None else str(row[0])

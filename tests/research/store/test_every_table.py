@@ -15,6 +15,7 @@ from index_making import Making
 from memory_making import tell, told
 
 from research.encoders.visual.packing import pack
+from research.graph.update import update_graph
 from research.records import FailedPage, Line, Page
 from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
@@ -27,6 +28,7 @@ from research.store.catalog import (
     package_cache,
     packages,
     page_vectors,
+    projections,
     schema,
     session_turns,
     tags,
@@ -35,6 +37,7 @@ from research.store.catalog.audit import AuditRow
 from research.store.catalog.catalog import SCHEMA_VERSION, Catalog
 from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.documents import all_documents
+from research.store.catalog.edges import count_graph
 from research.store.catalog.failures import FailedFile
 from research.store.catalog.items import NewItem
 from research.store.catalog.labels import Label
@@ -42,7 +45,7 @@ from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
 from research.store.upkeep.backup import backup
-from research.store.upkeep.catalog_checks import REBUILT, TABLES
+from research.store.upkeep.catalog_checks import GRAPH, REBUILT, TABLES
 from research.store.upkeep.restore import restore
 
 # What tells of the index, of files that are no documents, of memories and of items stays when a document goes.
@@ -51,7 +54,10 @@ OF_MEMORIES = {
 }  # fmt: skip
 OF_ITEMS = {"item_parents", "items", "item_vectors", "item_words", "item_vocabulary"}
 OF_PACKAGES = {"package_requests", "packages"}  # which are kept without text of what is gone
-OF_NO_DOCUMENT = {"meta", "failed_files", "turns", "labels", *OF_PACKAGES, "audit", *OF_MEMORIES, *OF_ITEMS}
+OF_GRAPH = {"nodes", "edges", "graphed_items", "graphed_tenants"}  # items and memories are in it, too
+OF_NO_DOCUMENT = {
+    "meta", "failed_files", "turns", "labels", "audit", "projections", *OF_PACKAGES, *OF_MEMORIES, *OF_ITEMS, *OF_GRAPH,
+}  # fmt: skip
 
 
 VOCABULARIES = {"page_vocabulary", "item_vocabulary"}  # what FTS5 tells of its own
@@ -95,6 +101,7 @@ def _fill(making: Making) -> None:
     labels.put_labels(
         making.catalog, [label, *(replace(label, target=each, tenant="") for each in (page, "code:/src/a.py"))]
     )
+    _relate(making)
 
 
 def _build_package(making: Making, doc_id: str) -> None:
@@ -111,6 +118,13 @@ def _record_access(making: Making) -> None:
     entry = AuditRow(1, "2026-01-02T00:00:00+00:00", "access", "lab", "ann", "d1", 1, "ab" * 32, '{"refs":[]}')
     with making.catalog.transaction() as connection:
         audit.add_rows(connection, [entry])
+
+
+def _relate(making: Making) -> None:
+    making.add("reef.pdf", ["see orca.pdf", "see page 1"])
+    update_graph(making.catalog)
+    with making.catalog.transaction() as connection:
+        projections.store_projection(connection, "p-1", "2026-01-02T00:00:00+00:00", {"nodes": []})
 
 
 def _ask(making: Making, doc_id: str) -> None:
@@ -162,8 +176,11 @@ def test_it_is_in_a_backup(filled: Making, tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path / "restored")
     restore(paths, tmp_path / "backup.zip")
     with Catalog(paths) as restored:
-        for table in _tables(filled.catalog.connection) - {"meta", "memory_tenants"} - VOCABULARIES:
+        for table in _tables(filled.catalog.connection) - {"meta", "memory_tenants"} - VOCABULARIES - GRAPH:
             assert _rows(restored, table) == _rows(filled.catalog, table), table
+        assert {table: _count(restored, table) for table in GRAPH} == dict.fromkeys(GRAPH, 0), "it is made anew"
+        update_graph(restored)
+        assert count_graph(restored) == count_graph(filled.catalog)
         [(tenant, version, last_seq)], [before] = (_rows(each, "memory_tenants") for each in (restored, filled.catalog))
         assert (tenant, last_seq) == (before[0], before[2])
         assert version != before[1], "whoever held them before reads them again"
@@ -217,7 +234,7 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     assert lost.fix is not None
     lost.fix(filled.catalog)
     assert {table for table in TABLES if _count(filled.catalog, table)} == {
-        "meta", "failed_files", "turns", "audit", *OF_PACKAGES,
+        "meta", "failed_files", "turns", "audit", "projections", *OF_PACKAGES,
     }  # fmt: skip
     (problem,) = integrity.check_fulltext(filled.catalog)
     assert problem.fix is not None

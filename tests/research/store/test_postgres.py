@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experience_history import experience
+from graph_history import graph
 from index_making import DIM, JPEG, WEBP, chunks_of, stamp
 from item_history import code
 from label_history import label
@@ -100,6 +101,7 @@ def test_they_agree_on_everything(catalogs: list[Any]) -> None:
         _record_access,
         label,
         _cache_packages,
+        graph,
         _look_after,
     ):
         told = [step(catalog) for catalog in catalogs]

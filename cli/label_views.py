@@ -1,0 +1,46 @@
+"""Labels of things as `ctx classify` and `ctx label` print them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from cli.options import Common
+    from research.governance.labels import Label, Labels
+
+
+def list_labels(schema: str, labels: Labels, given: Common, names: Collection[str]) -> None:
+    """All that there are by these names."""
+    show_labels(schema, labels, given, [each for each in labels.listed() if each.name in names])
+
+
+def show_labels(schema: str, labels: Labels, given: Common, found: Sequence[Label]) -> None:
+    from cli.output import write_document, write_line
+
+    files = labels.names()
+    if given.as_json:
+        write_document(schema, {"labels": [_document(each, files) for each in found]})
+        return
+    for each in found:
+        what = each.value if each.name == "classification" else f"{each.name}={each.value}"
+        write_line(what, each.target, shown_name(each.target, files), *([each.tenant] if each.tenant else []))
+
+
+def shown_name(target: str, files: Mapping[str, str]) -> str:
+    """The file of a document or page; empty for what is none."""
+    kind, _, rest = target.partition(":")
+    return files.get(rest.partition("#")[0], "") if kind in ("document", "page") else ""
+
+
+def _document(label: Label, files: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "target": label.target,
+        "filename": shown_name(label.target, files) or None,
+        "tenant": label.tenant,
+        "name": label.name,
+        "value": label.value,
+        "origin": label.origin,
+        "given_at": label.given_at,
+    }

@@ -1,0 +1,58 @@
+"""How long a policy takes to decide about 200 candidates, resources read and request built; and to redact what it says.
+Goal: at most 50 ms for the decision."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from research.governance.access import CLASSIFICATIONS, Principal
+from research.governance.gate import Gate
+from research.governance.marks import proposals
+from tests.bench.table import line, title
+from tests.research.governance.governed_index import EXAMPLE, GovernedIndex, page_item
+
+DOCUMENTS, PAGES, CANDIDATES, TIMES = 200, 50, 200, 50
+
+
+def run() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        made = GovernedIndex(Path(folder))
+        text = "Write to anna@example.com about the price of tea. " * 40
+        added = [
+            made.add(
+                f"{number}.pdf", [f"{number} {page} {text}" for page in range(PAGES)], folder=f"/docs/{number % 20}"
+            )
+            for number in range(DOCUMENTS)
+        ]
+        for number in range(20):
+            made.classify(f"path:/docs/{number}", CLASSIFICATIONS[number % 4])
+        refs = [made.page(number % PAGES + 1, added[number % DOCUMENTS]) for number in range(CANDIDATES)]
+        gate = made.gate(Principal("me", owner=True), EXAMPLE)
+        title(f"policy: {CANDIDATES} candidates of {DOCUMENTS * PAGES:,} pages, 20 rules for paths, the example policy")
+        with made.catalog.snapshot() as reader:
+            line("first decision, Cedar loaded", f"{_milliseconds(lambda: gate.decide(reader, refs), 1):.1f} ms")
+            line("decision, p50", f"{_milliseconds(lambda: gate.decide(reader, refs)):.1f} ms", "goal 50 ms")
+            _govern(gate, reader, refs, text)
+            begun = time.perf_counter()
+            proposals(reader)
+            line("marks looked for on all pages", f"{time.perf_counter() - begun:.2f} s")
+        made.catalog.close()
+
+
+def _govern(gate: Gate, reader: object, refs: list[str], text: str) -> None:
+    items = [page_item(ref, text) for ref in refs]
+    took = _milliseconds(lambda: gate.govern(reader, items, purpose="bench"), 5)  # type: ignore[arg-type]
+    line(f"the same, a quarter of them redacted ({len(text):,} characters each)", f"{took:.1f} ms")
+
+
+def _milliseconds(call: Callable[[], object], times: int = TIMES) -> float:
+    """The median, of the processor's time: others may use the machine, too."""
+    taken = []
+    for _ in range(times):
+        begun = time.process_time()
+        call()
+        taken.append(1000 * (time.process_time() - begun))
+    return sorted(taken)[len(taken) // 2]

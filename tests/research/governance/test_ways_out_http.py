@@ -1,0 +1,136 @@
+"""What may not be read leaves a server by no route and no tool, and reaches no model elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from research.governance.labels import Labels
+from research.index import Index
+from research.service.token_store import make_token
+from research.settings import Settings
+from research.sources.records import CONTEXT_TYPES
+from research.store.files.paths import IndexPaths
+from tests.conftest import built_once
+from tests.loopback import Call, Serving
+from tests.research.governance.test_ways_out import ASKED, leaks, policy_of, shingles_of
+from tests.research.sources.everything import NAME, fill
+from tests.served import Answer, Client, Served, served
+
+HERS = "Eva's secret upload key is under the mat."
+SECOND = "The server closes connections that are idle for a minute."
+
+
+@pytest.fixture(scope="session")
+def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built_once(tmp_path_factory, NAME, fill)
+
+
+@pytest.fixture
+def root(of_everything: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return Path(shutil.copytree(of_everything, tmp_path / "index"))
+
+
+def requests(doc_id: str) -> Iterator[tuple[str, str, Any]]:
+    for path in (
+        "",
+        "/outline",
+        "/pages/1",
+        "/pages/2?question=uploads",
+        "/pages/1/image",
+        "/pages/1/thumbnail",
+        "/file",
+    ):
+        yield "GET", f"/api/documents/{doc_id}{path}", None
+    for path in ("/api/documents", "/api/tags", "/api/search?q=uploads", "/ask?q=uploads", "/api/status", "/"):
+        yield "GET", path, None
+    yield "POST", "/api/research/ask", {"query": ASKED}
+    yield "POST", "/api/research/ask", {"query": ASKED, "stream": True}
+    yield "POST", "/api/research/ask", {"query": ASKED, "types": list(CONTEXT_TYPES)}
+    yield "POST", "/api/research/ask", {"query": ASKED, "documents": ["manaul.pdf"]}
+    yield "POST", "/api/search", {"query": ASKED}
+    yield "POST", "/api/context", {"query": ASKED, "context_types": list(CONTEXT_TYPES)}
+    yield "POST", "/api/premortem", {"domain": "debugging"}
+    yield "POST", "/recall", {"query": ASKED}
+    yield "POST", "/context/evaluate", {"query": ASKED}
+    yield "POST", "/context/turn", {"user_message": ASKED, "documents": True}
+    yield "POST", "/knowledge/context/build", {"intent": ASKED, "tokenBudget": 2000}
+    tools = {
+        "ask": {"question": ASKED, "types": list(CONTEXT_TYPES)},
+        "search": {"question": ASKED},
+        "get_page": {"document": doc_id, "pages": "1"},
+        "page_image": {"document": doc_id, "page": 1},
+        "list_documents": {},
+        "outline": {"document": doc_id},
+        "search_code": {"question": ASKED},
+        "assemble_context": {"query": ASKED, "types": list(CONTEXT_TYPES)},
+        "premortem": {"domain": "debugging"},
+        "recall": {"question": ASKED},
+        "build_turn": {"user_message": ASKED, "documents": True},
+        "build_context_package": {"intent": ASKED},
+    }
+    for number, (name, values) in enumerate(tools.items()):
+        call = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": values}}
+        yield "POST", "/mcp", call
+
+
+def answers(server: Served, token: str, doc_id: str) -> list[tuple[str, Answer]]:
+    client = Client(server.port, token)
+    got = []
+    for method, path, body in requests(doc_id):
+        accept = "application/json, text/event-stream" if path == "/mcp" else "application/json, text/html"
+        headers = {"Accept": accept} | ({} if body is None else {"Content-Type": "application/json"})
+        sent = None if body is None else json.dumps(body).encode()
+        got.append((f"{method} {path} {body}", client.ask(method, path, sent, headers)))
+    client.close()
+    return got
+
+
+def test_with_another_token_nothing_comes_out_but_ones_own(root: Path, tmp_path: Path, loopback: None) -> None:
+    eva, hers = make_token(IndexPaths(root), "eva", "eva")[0].reveal(), shingles_of(HERS)
+    with Index(root) as index:
+        [info] = index.documents()
+    with served(root, tmp_path) as server:
+        own = answers(server, server.token, info.doc_id)
+        seen = answers(server, eva, info.doc_id)
+    assert len([what for what, answer in own if leaks(root, answer.body.decode("latin-1"))]) >= 18, "the owner sees it"
+    for what, answer in seen:
+        assert answer.status < 500, (what, answer.body)
+        assert [three for three in leaks(root, answer.body.decode("latin-1")) if three not in hers] == [], what
+        assert not answer.headers.get("content-type", "").startswith(("image/", "application/pdf")), what
+    with Index(root) as index:
+        audited = [entry for entry in index.audit().entries(limit=1000) if entry.principal == "eva"]
+    assert {"ask", "search", "context", "recall", "package"} <= {entry.purpose for entry in audited}
+
+
+def test_a_model_elsewhere_is_sent_what_the_policy_permits(root: Path, tmp_path: Path, serving: Serving) -> None:
+    heard: list[str] = []
+
+    def respond(call: Call) -> None:
+        heard.append(json.dumps(call.body))
+        call.reply("Parts are sent again [1].")
+
+    policy = """
+        permit (principal, action, resource);
+        forbid (principal, action == Action::"send", resource) when { resource.classification == "Confidential" };
+    """
+    settings = Settings(model="tiny", model_url=serving(respond).url, policy=policy_of(tmp_path, policy))
+    with Index(root, settings) as index:
+        [info] = index.documents()
+        Labels(lambda: index.catalog).put(f"page:{info.doc_id}#2", {"classification": "Confidential"})
+        context = index.ask("When does the server close idle connections, and how often is a part sent again?")
+        assert SECOND in context.formatted_text
+        prompt = index.prompt(context)
+        assert not any(SECOND in message.text for message in prompt.messages)
+        answer = index.answer(context)
+    assert answer.written.text
+    assert any("three times at most" in body for body in heard)
+    assert not any("idle for a minute" in body for body in heard)
+    assert not any("connections that" in body for body in heard)
