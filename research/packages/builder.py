@@ -95,12 +95,17 @@ class PackageBuilder:
                 decided = self.governor.govern(reader, ranked)
             pins = sum(each.ranked.candidate.pinned for each in decided.allowed)
             allowed = decided.allowed[: max(request.retrieval.limits.sources, pins)]
-            with self._timed("package_passages"):
-                allowed = self._with_passages(reader, request, allowed)
-        with self._timed("package_fit"):
-            fitted = fit_package(
-                allowed, request.token_budget, CitedItems(), self.index.counter, words_of(request.intent)
-            )
+            with self._timed("package_fit"):
+                fitted = fit_package(
+                    allowed,
+                    request.token_budget,
+                    CitedItems(),
+                    self.index.counter,
+                    words_of(request.intent),
+                    passages=lambda: self._with_passages(reader, request, allowed),
+                )
+        with self._timed("package_audit"):
+            self.governor.settle()
         package = self._assembled(request, ids, answers, fitted, decided)
         left = len(decided.allowed) - len(fitted.placed)
         package = package.model_copy(
@@ -169,8 +174,10 @@ class PackageBuilder:
             return list(allowed)
         question = self.index.scoped_question(reader, request.intent)
         items = [allowed[at].ranked.candidate.item for at in places]
+        with self._timed("package_passages"):
+            looked_at = self.index.source.with_passages(reader, question, items)
         found = list(allowed)
-        for at, item in zip(places, self.index.source.with_passages(reader, question, items), strict=True):
+        for at, item in zip(places, looked_at, strict=True):
             # Where a sentence runs on to the next page, that page was not decided about.
             own = item if self.governor.sees_everything else _on_its_own_page(item)
             found[at] = replace(found[at], ranked=_showing(found[at].ranked, own))

@@ -8,7 +8,7 @@ if joints cost more than was reckoned, the last source is made smaller or taken 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from research.context.page_breaks import neutralize_page_marks
@@ -22,7 +22,8 @@ _SUMMARY_TOKENS = 120
 _PASSAGE_TOKENS = 240  # that passages of one source may take, or
 _PASSAGE_SHARE = 6  # an Nth of the budget where that is more
 _SMALL = 96  # tokens; what has so few comes whole at once
-_LONGEST_TOKEN = 64  # characters; a text so many times longer than the room is not counted to learn that it is too long
+_LEAST = 24  # tokens of room, below which nothing that says something fits with its header
+_CHARACTERS = 10  # a token, more than texts have: what is longer than the room by that is not counted to learn it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class _Entry:
         return known if known is not None and known.tokens <= room else None
 
     def _may_fit(self, room: int) -> bool:
-        return len(self.governed.ranked.candidate.item.text) <= _LONGEST_TOKEN * max(1, room)
+        return len(self.governed.ranked.candidate.item.text) <= _CHARACTERS * max(1, room)
 
     def _made(self, projection: Projection) -> Level | None:
         shared, item = self._shared, self.governed.ranked.candidate.item
@@ -142,11 +143,21 @@ _LEVELS: tuple[Projection, ...] = ("full", "passages", "summary")
 
 
 def fit_package(
-    sources: Sequence[Governed], budget: int, renderer: Renderer, counter: TokenCounter, words: frozenset[str]
+    sources: Sequence[Governed],
+    budget: int,
+    renderer: Renderer,
+    counter: TokenCounter,
+    words: frozenset[str],
+    *,
+    passages: Callable[[], Sequence[Governed]] | None = None,
 ) -> FittedPackage:
-    """The sources in order, as much of each as fits."""
+    """The sources in order, as much of each as fits. `passages` gives the same sources with what fits the intent; it is
+    not asked for where all of them fit whole."""
     shared = _Shared(renderer, counter, words, budget)
-    entries = [_Entry(each, shared) for each in sources]
+    whole = _all_whole([_Entry(each, shared) for each in sources], shared)
+    if whole is not None:
+        return whole
+    entries = [_Entry(each, shared) for each in (passages() if passages is not None else sources)]
     left = budget
     pinned = sum(each.governed.ranked.candidate.pinned for each in entries)
     for entry in entries:
@@ -162,12 +173,30 @@ def fit_package(
     return _settled(entries, shared)
 
 
+def _all_whole(entries: Sequence[_Entry], shared: _Shared) -> FittedPackage | None:
+    """None: they do not fit."""
+    left = shared.budget
+    for entry in entries:
+        entry.level = entry.at("full", left) if entry.governed.text else _reference(entry, left)
+        if entry.level is None:
+            return None
+        left -= entry.level.tokens
+    rendered = _rendered(entries, shared)
+    return rendered if rendered.tokens <= shared.budget else None
+
+
+def _reference(entry: _Entry, room: int) -> Level | None:
+    tokens = entry._shared.counter.count(f"\n\n{_headed(entry, 99)}") + 1
+    return Level("reference", "", tokens) if tokens <= room else None
+
+
 def _first(entry: _Entry, left: int, share: int) -> Level | None:
     """What a source gets before those after it: all of it where that is little, or where it is pinned and has its
     share; else its passages, else a summary."""
     if not entry.governed.text:
-        tokens = entry._shared.counter.count(f"\n\n{_headed(entry, 99)}") + 1
-        return Level("reference", "", tokens) if tokens <= left else None
+        return _reference(entry, left)
+    if left < _LEAST:
+        return None
     is_pinned = entry.governed.ranked.candidate.pinned
     whole = entry.at("full", min(left, share if is_pinned else max(_SMALL, entry._shared.budget // 10)))
     return whole or entry.at("passages", min(left, share)) or entry.at("summary", left)

@@ -17,6 +17,7 @@ from research.governance.access import MemoryAccessDecision, Principal, Resource
 from research.governance.gate import is_withheld
 from research.governance.resources import resources_of
 from research.models import REFERENCE_ONLY
+from research.packages.beside import Beside
 from research.packages.fitting import Governed
 from research.packages.ranking import Ranked
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 PURPOSE = "package"
 OWNER_RULE = "owner"
 
-Audit = Callable[[MemoryAccessDecision, str], object]
+Audit = Callable[[MemoryAccessDecision, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,21 @@ class Decided:
 class Governor:
     """Decides for one principal. Without a `gate` it is the owner, and there is no policy."""
 
-    def __init__(self, principal: Principal, gate: Gate | None, *, audit: Audit, default: str = "Internal") -> None:
-        """`default`: the classification of what nobody has classified."""
+    def __init__(
+        self,
+        principal: Principal,
+        gate: Callable[[Audit], Gate | None],
+        *,
+        audit: Audit,
+        default: str = "Internal",
+    ) -> None:
+        """`gate` is made with what records its decisions; `default`: the classification of what nobody has
+        classified."""
         self.principal = principal
-        self._gate = gate
+        self._gate = gate(self.recorded)
         self._audit = audit
         self._default = default
+        self._recording: list[Beside] = []
 
     @property
     def revision(self) -> str:
@@ -58,12 +68,30 @@ class Governor:
     def sees_everything(self) -> bool:
         return self._gate is None
 
+    def recorded(self, decision: MemoryAccessDecision, purpose: str) -> None:
+        """Into the audit, while the package is built; `settle` waits for it."""
+        self._recording.append(Beside(lambda: self._audit(decision, purpose), "ctx-package-audit"))
+
+    def settle(self) -> None:
+        """Nothing may be released before this. Raises if a decision could not be recorded."""
+        try:
+            for each in self._recording:
+                each.settle()
+        except Exception as error:  # noqa: BLE001  what is not recorded is not given out, whatever the reason
+            from research.observe.log import log_failure
+
+            log_failure("governance", "an access could not be recorded", error)
+            told = error.message if isinstance(error, CtxError) else type(error).__name__
+            raise CtxError(
+                f"access could not be recorded, so nothing is released: {told}", hint="see: ctx audit verify"
+            ) from None
+
     def resources(self, reader: Reader, refs: Sequence[str]) -> Sequence[Resource]:
         """What these are to a policy, in their order."""
         return resources_of(reader, refs, self.principal, default=self._default)
 
     def govern(self, reader: Reader, ranked: Sequence[Ranked]) -> Decided:
-        """Recorded in the audit before anything of it is given out; what cannot be recorded raises."""
+        """Nothing of it may be given out before `settle`."""
         if self._gate is None:
             return self._as_owner(reader, ranked)
         governed = self._gate.govern(reader, [each.candidate.item for each in ranked], purpose=PURPOSE)
@@ -95,11 +123,6 @@ class Governor:
             decided_at=datetime.now(UTC).isoformat(),
             policies=(OWNER_RULE,),
         )
-        try:
-            self._audit(decision, PURPOSE)
-        except CtxError as error:
-            raise CtxError(
-                f"access could not be recorded, so nothing is released: {error.message}", hint=error.hint
-            ) from error
+        self.recorded(decision, PURPOSE)
         classes = {each.ref: each.classification for each in resources}
         return Decided([Governed(each, classification=classes[each.candidate.ref]) for each in ranked], decision)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import CtxError, NothingFoundError, PackageRequestError
 from research.governance.access import Principal
-from research.observe.trace import traced
+from research.observe.trace import current_trace, traced
+from research.packages.beside import Beside
 from research.packages.builder import Built, Ids, PackageBuilder, new_id
 from research.packages.cache import Cached, PackageCache
 from research.packages.events import (
@@ -69,6 +70,7 @@ class Packages:
         before gives that package again."""
         request = read_request(given)
         with traced(request.trace_id or "") as trace, _telling(trace), self._timed("package"):
+            self._note_trace(trace)
             key = (principal.tenant, principal.name, request.id or "", request.canonical())
             return self._once(key, lambda: self._first(request, principal, trace))
 
@@ -130,8 +132,8 @@ class Packages:
                     return self._again(built.package_id, principal, trace)
         ids = Ids(new_id(), request.id or new_id(), trace, new_id())
         request = request.model_copy(update={"id": ids.request, "trace_id": trace})
-        self._capture(whose, request, ids)
-        return self._built(request, ids, principal)
+        captured = Beside(lambda: self._capture(whose, request, ids), "ctx-package-request")
+        return self._built(request, ids, principal, captured=captured)
 
     def _again(self, package_id: str, principal: Principal, trace: str, *, anew: bool = False) -> ContextPackage:
         whose = _whose(principal)
@@ -157,7 +159,7 @@ class Packages:
                 )
             )
         request = read_request(asked.request)
-        return self._built(request, Ids(package_id, known.request_id, trace, new_id()), principal, rebuilt=True)
+        return self._built(request, Ids(package_id, known.request_id, trace, new_id()), principal)
 
     def _cached(self, package_id: str, principal: Principal) -> ContextPackage | None:
         """What the cache holds, if it was built for this principal, under the policy and of the content of now."""
@@ -187,17 +189,20 @@ class Packages:
         )
 
     def _built(
-        self, request: ContextBuildRequest, ids: Ids, principal: Principal, *, rebuilt: bool = False
+        self, request: ContextBuildRequest, ids: Ids, principal: Principal, *, captured: Beside | None = None
     ) -> ContextPackage:
+        """`captured`: the request is being written; without it, that was done before."""
         governor = self._governor(principal, ids.trace)
         policy = governor.revision  # as they are before anything is read: what changes meanwhile makes it outdated
         with self._index.catalog.snapshot() as reader:
             revision = content_revision(reader, principal.tenant)
         builder = PackageBuilder(self._index, principal, governor, retrievals=self._retrievals, now=self._now)
         built = builder.build(request, ids)
+        if captured is not None:
+            captured.settle()
         with self._timed("package_store"):
             self._keep(built, ids, principal, policy, revision)
-        self._tell(built, ids, principal, rebuilt=rebuilt)
+        self._tell(built, ids, principal, rebuilt=captured is None)
         return built.package
 
     def _keep(self, built: Built, ids: Ids, principal: Principal, policy: str, revision: str) -> None:
@@ -282,6 +287,11 @@ class Packages:
             with self._turn:
                 del self._flights[key]
         return flight.result()
+
+    def _note_trace(self, trace: str) -> None:
+        """A name that no trace of OpenTelemetry can have is told in the span, so that one leads to the other."""
+        if self._index.recorder is not None and trace != current_trace():
+            self._index.recorder.event("package", trace_id=trace)
 
     def _timed(self, stage: str) -> AbstractContextManager[None]:
         return self._index.recorder.time(stage) if self._index.recorder else nullcontext()

@@ -92,11 +92,11 @@ class Scope(Model):
 class Limits(Model):
     """How many candidates each retrieval may bring, and how many sources a package may have."""
 
-    vector: Limit = Field(default=20, description="Of each type.")
-    metadata: Limit = 20
-    graph: Limit = 20
+    vector: Limit = Field(default=12, description="Of each type.")
+    metadata: Limit = 12
+    graph: Limit = 12
     hops: Annotated[int, Field(ge=1, le=3, strict=True)] = 2
-    sources: Annotated[int, Field(ge=1, le=MOST_ITEMS, strict=True)] = 20
+    sources: Annotated[int, Field(ge=1, le=MOST_ITEMS, strict=True)] = 12
 
 
 class MetadataFilters(Model):

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from research.governance.access import MemoryAccessDecision, Principal
-from research.governance.gate import gate_for
+from research.governance.gate import Gate, gate_for
 from research.governance.policy import MemoryAccessPolicy
 from research.packages.cache import cache_for
 from research.packages.events import events_for
-from research.packages.governor import Governor
+from research.packages.governor import Audit, Governor
 from research.packages.packages import Packages
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ def _governor(index: Index, policy: MemoryAccessPolicy, principal: Principal, tr
     def audit(decision: MemoryAccessDecision, purpose: str) -> None:
         index.audit().record(decision, purpose, trace_id=trace_id)
 
+    def gate(recorded: Audit) -> Gate | None:
+        return gate_for(index.paths, settings, principal, recorder=index.recorder, audit=recorded, policy=policy)
+
     settings = index.settings
-    gate = gate_for(index.paths, settings, principal, recorder=index.recorder, audit=audit, policy=policy)
     return Governor(principal, gate, audit=audit, default=settings.default_classification)

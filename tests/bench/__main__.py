@@ -2,7 +2,8 @@
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
                       [quotes] [confidence] [check] [half] [parts] [memories] [locomo] [followups] [turn] [redaction]
-                      [batch] [serve] [context] [code] [commits] [experiences] [policy] [graph] [beside] [--eval FOLDER]
+                      [batch] [serve] [context] [packages] [code] [commits] [experiences] [policy] [graph] [beside]
+                      [--eval FOLDER]
                       [--beside CHECKOUT]
 """
 
@@ -34,6 +35,7 @@ from tests.bench import (
     locomo,
     maxsim,
     memories,
+    packages,
     parts,
     policy,
     quality,
@@ -90,6 +92,7 @@ def main() -> int:
         "turn": turn.run,
         "serve": serve.run,
         "context": lambda: context.run(chosen.keep),
+        "packages": lambda: packages.run(chosen.keep),
         "code": code.run,
         "commits": commits.run,
         "experiences": experiences.run,

@@ -52,7 +52,7 @@ def run(keep: Path | None = None) -> None:
     with ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         title(f"Context of several sources, {ITEMS:,} items of each")
-        root = _filled(folder / f"context-{ITEMS}")
+        root = filled(folder / f"context-{ITEMS}")
         done = subprocess.run(
             [sys.executable, "-m", "tests.bench.context", str(root)], check=True, capture_output=True, text=True
         )
@@ -71,7 +71,8 @@ def run(keep: Path | None = None) -> None:
         line("memory of a context beyond the open index", f"{took['memory']:.1f} MB", "aim: < 50")
 
 
-def _filled(root: Path) -> Path:
+def filled(root: Path, items: int = ITEMS) -> Path:
+    """An index with so many items of each kind."""
     if (root / "filled").exists():
         line("filling", "kept")
         return root
@@ -80,11 +81,11 @@ def _filled(root: Path) -> Path:
     fill(root, PAGES, 1)
     words = Words(7)
     with Index(root) as index:
-        index.remember_batch(words.text(n % 400, 18) for n in range(ITEMS))
-        index.import_experiences(_experience(words, n) for n in range(ITEMS))
+        index.remember_batch(words.text(n % 400, 18) for n in range(items))
+        index.import_experiences(_experience(words, n) for n in range(items))
     with Catalog(IndexPaths(root), writable=True) as catalog:
         for kind, make in (("code", _code), ("commit", _commit), ("value", _value)):
-            for start in range(0, ITEMS, _A_PART):
+            for start in range(0, items, _A_PART):
                 made = [make(words, number) for number in range(start, start + _A_PART)]
                 add_items(catalog, kind, f"/made/{kind}", "1", made)
         _write_vectors(catalog)

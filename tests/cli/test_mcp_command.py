@@ -44,7 +44,7 @@ READING = [
     "build_context_package",
 ]
 MEMORY = ["remember", "recall", "build_turn"]
-TELLING = {"remember", "build_turn", "record_experience", "build_context_package"}
+TELLING = {"remember", "build_turn", "record_experience"}
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,15 @@ MAX_QUERY_WINDOWS = 4  # about 1,000 tokens, 0.2 s; a question says what it want
 WORD_CACHE = 200_000
 
 
+class _Asked:
+    """A question, and its vector once it is there."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.done = threading.Event()
+        self.vector: NDArray[np.float32] | None = None
+
+
 class MiniLMEncoder:
     """all-MiniLM-L6-v2. Model and tokenizer load at the first use; one object may serve many threads."""
 
@@ -34,6 +44,8 @@ class MiniLMEncoder:
     def __init__(self, *, threads: int | None = None) -> None:
         self._threads = threads
         self._word_tokens: dict[str, int] = {}
+        self._turn = threading.Lock()
+        self._asked: _Asked | None = None  # the question that was embedded last
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, (len(texts), 384). A text beyond the window raises ValueError; nothing is cut.
@@ -69,7 +81,25 @@ class MiniLMEncoder:
         return vectors
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """A question's unit vector, (384,). A long one is the mean of up to four windows spread evenly over it."""
+        """A question's unit vector, (384,). A long one is the mean of up to four windows spread evenly over it.
+
+        Several sources embed one question at once: the first does it for all of them.
+        """
+        with self._turn:
+            asked = self._asked
+            first = asked is None or asked.text != text
+            if asked is None or first:
+                asked = self._asked = _Asked(text)
+        if not first:
+            asked.done.wait()
+        if asked.vector is None:
+            try:
+                asked.vector = self._embed_query(text)
+            finally:
+                asked.done.set()
+        return asked.vector.copy()
+
+    def _embed_query(self, text: str) -> NDArray[np.float32]:
         import numpy as np
 
         ids = self._ids(text)

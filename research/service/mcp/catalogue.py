@@ -22,7 +22,8 @@ _MOST_PAGE = 10_000_000
 INSTRUCTIONS = """\
 ctx searches the user's own documents on this machine and quotes them with citations.
 - Before you begin on a task: `assemble_context` (what memories, code, experiences, commits and documents say to it).
-  Where code does something: `search_code`. When a test or a build fails first: `premortem`.
+  Where code does something: `search_code`. When a test or a build fails first: `premortem`. Where it must be told
+  later what you knew: `build_context_package`.
 - A question about their content: `ask` (passages with citations, within a token budget). To see what is there:
   `list_documents`, `outline`. Many candidates at a glance: `search`. To read on: `get_page` (with `around` for its
   neighbours). A figure, a table, a scan: `page_image`.

@@ -148,7 +148,6 @@ BUILD_CONTEXT_PACKAGE = Tool(
         "required": ["contextPackageId", "traceId", "sources", "truncated"],
     },
     is_question=True,
-    read_only=False,  # it is recorded, and so is who saw what
     needs="context",
 )
 

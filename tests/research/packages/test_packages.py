@@ -113,7 +113,7 @@ def test_refs_that_forge_others_find_nothing(index: Index) -> None:
     package = index.build_package(asked(pinned=forged))
     assert not any(source.pinned for source in package.sources)
     assert {each.reason for each in package.pinned_out} == {"unknown"}
-    assert "mat" not in package.content, "that is Eva's alone"
+    assert "under the mat" not in package.content, "that is Eva's alone"
 
 
 def test_memories_are_those_of_whoever_asks(governed: Any) -> None:

@@ -1,0 +1,75 @@
+"""Context packages over 10,000 items: a package of 6,000 tokens beside a plain ask, and a cached one.
+
+python -m tests.bench packages [--keep FOLDER]
+
+The index is that of `context`: made text with made vectors, written through the real store. Both ways take turns, so
+what the machine does besides falls on both.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from research.index import Index
+from tests.bench.context import PAGES, filled
+from tests.bench.made import questions
+from tests.bench.table import line, median, title
+
+TOKENS = 6_000
+ITEMS = 2_000  # of each of five kinds: 10,000 together, beside the pages
+ROUNDS = 25
+
+
+def run(keep: Path | None = None) -> None:
+    with ExitStack() as stack:
+        folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        title(f"Context packages of {TOKENS:,} tokens, {5 * ITEMS:,} items and {PAGES:,} pages")
+        root = filled(folder / f"context-{ITEMS}", ITEMS)
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.bench.packages", str(root)], check=True, capture_output=True, text=True
+        )
+        took: dict[str, Any] = json.loads(done.stdout)
+        line("plain ask", f"{took['ask'] * 1e3:.0f} ms", f"p50 of {ROUNDS}, of documents alone")
+        for name, aim in (("documents alone", 2.0), ("all kinds", 2.0)):
+            ratio = took[name] / took["ask"]
+            line(f"package, {name}", f"{took[name] * 1e3:.0f} ms", f"{ratio:.2f} of a plain ask; aim: <= {aim:g}")
+        line("ask --types, all kinds", f"{took['mixed'] * 1e3:.0f} ms", "the same sources without a package")
+        line("a cached package", f"{took['cached'] * 1e3:.1f} ms", "aim: <= 5")
+
+
+def measure(root: Path) -> dict[str, float]:
+    from research.sources.records import CONTEXT_TYPES
+
+    first, *asked = questions(ROUNDS + 1)
+    with Index.open(root) as index:
+        kept = index.build_package({"intent": first}).context_package_id
+        ways: dict[str, Callable[[str], object]] = {
+            "ask": lambda question: index.ask(question, max_tokens=TOKENS),
+            "documents alone": lambda question: index.build_package(
+                {"intent": question, "tokenBudget": TOKENS, "scope": {"types": ["documents"]}}
+            ),
+            "all kinds": lambda question: index.build_package({"intent": question, "tokenBudget": TOKENS}),
+            "mixed": lambda question: index.ask(question, max_tokens=TOKENS, types=CONTEXT_TYPES),
+            "cached": lambda _: index.package(kept),
+        }
+        for way in ways.values():
+            way(first)
+        took: dict[str, list[float]] = {name: [] for name in ways}
+        for question in asked:
+            for name, way in ways.items():
+                started = time.perf_counter()
+                way(question)
+                took[name].append(time.perf_counter() - started)
+    return {name: median(times) for name, times in took.items()}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(Path(sys.argv[1]))))
