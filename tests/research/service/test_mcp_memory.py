@@ -103,7 +103,8 @@ def test_over_http_the_tenant_is_the_tokens(root: Path, tmp_path: Path, loopback
                 assert KILN not in agent.said("recall", question="Who looks after the kiln?")
                 assert KILN not in agent.said("build_turn", user_message="Who looks after the kiln?")
                 tools = [tool.name for tool in agent.do("list_tools").tools]
-                assert tools[-3:] == ["remember", "recall", "build_turn"]
+                owners = ["record_experience"] if other == server.token else []
+                assert tools[tools.index("remember") :] == ["remember", "recall", "build_turn", *owners]
     with Index(root) as index:
         assert [each.text for each in index.memories(tenant="anna")] == [KILN]
 
