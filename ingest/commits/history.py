@@ -163,7 +163,9 @@ def _records(stream: IO[bytes], mark: bytes) -> Iterator[bytes]:
 
 
 def _block(stream: IO[bytes]) -> bytes:
-    if not select.select([stream], [], [], _SILENT_SECONDS)[0]:
+    waiting = select.poll()  # not select, which knows no more than 1,024 open files
+    waiting.register(stream, select.POLLIN)
+    if not waiting.poll(_SILENT_SECONDS * 1000):
         raise DocumentError(
             f"git has said nothing for {_SILENT_SECONDS} s",
             code="timeout",

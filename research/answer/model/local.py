@@ -126,10 +126,12 @@ class LocalModel(ModelClient):
         except BrokenPipeError:
             pass  # it ended already, and the next lines say how
         deadline, line = time.monotonic() + _START_SECONDS, b""
+        waiting = select.poll()  # not select, which knows no more than 1,024 open files
+        waiting.register(process.stdout, select.POLLIN)
         while not line.endswith(b"\n"):
             if time.monotonic() > deadline:
                 raise ModelUnavailableError(f"{_HOST} did not start within {_START_SECONDS:g} s")
-            if not select.select([process.stdout], [], [], _LOOK_SECONDS)[0]:
+            if not waiting.poll(_LOOK_SECONDS * 1000):
                 continue
             data = os.read(process.stdout.fileno(), 4096)
             if not data:
