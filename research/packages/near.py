@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from research.graph.neighbourhood import MOST_NODES, WEIGHTS, Neighbourhood, neighbourhood
@@ -101,4 +100,4 @@ def _wanted(ref: str, request: ContextBuildRequest) -> bool:
 def _told(near: Neighbourhood, seeds: Mapping[str, float]) -> dict[str, Any]:
     """The projection as it is kept: refs and numbers."""
     nodes = [{"ref": node.ref, "hop": node.hop, "proximity": node.proximity} for node in near.nodes]
-    return {"seeds": list(seeds), "nodes": nodes, "edges": [asdict(edge) for edge in near.edges], "cut": near.cut}
+    return {"seeds": list(seeds), "nodes": nodes, "edges": [edge.to_dict() for edge in near.edges], "cut": near.cut}
