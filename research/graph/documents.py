@@ -112,12 +112,12 @@ def _sections(
     sections: list[Section] = []
     above: list[tuple[int, int]] = []  # (level, number) of those in force
     begin: dict[int, list[int]] = {}
-    for number, (level, heading, page) in enumerate(headings[:_MOST_SECTIONS], start=1):
+    for number, (level, heading, at) in enumerate(headings[:_MOST_SECTIONS], start=1):
         while above and above[-1][0] >= level:
             above.pop()
         sections.append(Section(number, heading, above[-1][1] if above else 0))
         above.append((level, number))
-        begin.setdefault(page, []).append(number)
+        begin.setdefault(at, []).append(number)
     held: list[tuple[int, int]] = []
     going_on = 0
     for at in (each.page for each in pages):

@@ -65,6 +65,9 @@ class Edge:
     target: str
     names: frozenset[int] = field(default=frozenset(), compare=False)
 
+    def to_dict(self) -> dict[str, str]:
+        return {"source": self.source, "kind": self.kind, "target": self.target}
+
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:

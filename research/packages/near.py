@@ -125,5 +125,4 @@ def _wanted(ref: str, request: ContextBuildRequest) -> bool:
 def _told(near: Neighbourhood, seeds: Mapping[str, float]) -> dict[str, Any]:
     """The projection as it is kept: refs and numbers."""
     nodes = [{"ref": node.ref, "hop": node.hop, "proximity": node.proximity} for node in near.nodes]
-    edges = [{"source": edge.source, "kind": edge.kind, "target": edge.target} for edge in near.edges]
-    return {"seeds": list(seeds), "nodes": nodes, "edges": edges, "cut": near.cut}
+    return {"seeds": list(seeds), "nodes": nodes, "edges": [edge.to_dict() for edge in near.edges], "cut": near.cut}

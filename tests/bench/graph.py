@@ -39,7 +39,7 @@ def run(eval_folder: Path, keep: Path | None) -> None:
         documents = Path(folder) / "crossrefs"
         made = crossrefs.make(documents)
         index = index_of(documents, "crossrefs", Path(folder))
-        apart = {field.name for field in crossrefs.FIELDS if field.held_apart}
+        apart = {field.name for field in crossrefs.fields() if field.held_apart}
         for name, chosen in (
             ("ours, seen", [question for field in made if field not in apart for question in made[field]]),
             ("ours, held apart", [question for field in made if field in apart for question in made[field]]),

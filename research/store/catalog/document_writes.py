@@ -17,7 +17,7 @@ from research.records import Chunk, DocumentInfo, FailedPage, Line, Page
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.content import content_changed
 from research.store.catalog.documents import FileStamp, document_at_path, get_document, paths_of
-from research.store.catalog.edge_writes import outdate_document
+from research.store.catalog.edge_writes import outdate_document, outdate_namesakes
 from research.store.catalog.failures import add_tries, failures_of, forget, record, waits
 from research.store.catalog.file_ids import hand_over, inheritance, new_file_id
 from research.store.catalog.labels import leave_document
@@ -314,6 +314,7 @@ def _rename(connection: sqlite3.Connection, doc_id: str, path: str, filename: st
 
 
 def _delete(connection: sqlite3.Connection, doc_id: str) -> None:
+    outdate_namesakes(connection, doc_id)
     forget_document(connection, doc_id)
     leave_packages(connection, [f"page:{doc_id}"])
     connection.execute("DELETE FROM documents WHERE doc_id = ?", (doc_id,))

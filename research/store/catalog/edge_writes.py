@@ -96,6 +96,17 @@ def outdate_document(connection: sqlite3.Connection, doc_id: str) -> None:
     connection.execute("DELETE FROM graphed_documents WHERE doc_id = ?", (doc_id,))
 
 
+def outdate_namesakes(connection: sqlite3.Connection, doc_id: str) -> None:
+    """Before a document goes: those that share a name with it may be meant by that name from then on."""
+    connection.execute(
+        "DELETE FROM graphed_documents WHERE doc_id IN (SELECT other.doc_id FROM nodes own"
+        " JOIN node_names a ON a.node_no = own.node_no"
+        " JOIN node_names b ON b.name = a.name AND b.node_no <> a.node_no"
+        " JOIN nodes other ON other.node_no = b.node_no WHERE own.doc_id = ? AND own.ref = ?)",
+        (doc_id, f"document:{doc_id}"),
+    )
+
+
 def mark_items(connection: sqlite3.Connection, rules: int, seq: int) -> None:
     connection.execute("DELETE FROM graphed_items")
     connection.execute("INSERT INTO graphed_items (rules, seq) VALUES (?, ?)", (rules, seq))

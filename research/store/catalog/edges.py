@@ -162,6 +162,22 @@ def node_titles(reader: Reader, refs: Sequence[str], tenant: str) -> dict[str, t
     return found
 
 
+def count_wrong(reader: Reader) -> int:
+    """Nodes that are not what they go with, edges of no kind, and documents whose pages are not all there: what no
+    update leaves behind."""
+    row = reader.connection.execute(
+        "SELECT (SELECT COUNT(*) FROM nodes WHERE doc_id IS NOT NULL AND ref <> 'document:' || doc_id"
+        " AND ref NOT LIKE 'page:' || doc_id || '#%' AND ref NOT LIKE 'section:' || doc_id || '#%')"
+        " + (SELECT COUNT(*) FROM nodes WHERE tenant IS NOT NULL AND ref NOT LIKE 'memory:%'"
+        " AND ref NOT LIKE 'session:%')"
+        " + (SELECT COUNT(*) FROM edges WHERE kind NOT BETWEEN 1 AND ?)"
+        " + (SELECT COUNT(*) FROM graphed_documents g JOIN documents d ON d.doc_id = g.doc_id"
+        " WHERE d.num_pages <> (SELECT COUNT(*) FROM nodes n WHERE n.doc_id = d.doc_id AND n.ref LIKE 'page:%'))",
+        (max(KIND_NAMES),),
+    ).fetchone()
+    return int(row[0])
+
+
 def count_graph(reader: Reader) -> tuple[int, int]:
     """How many nodes and edges there are."""
     row: Any = reader.connection.execute("SELECT (SELECT COUNT(*) FROM nodes), (SELECT COUNT(*) FROM edges)").fetchone()

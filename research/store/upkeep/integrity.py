@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from research.store.catalog import failures, packages
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.edge_writes import drop_graph
+from research.store.catalog.edges import count_wrong
 from research.store.catalog.experience_removal import values_of_nobody
 from research.store.catalog.item_writes import remove_numbers
 from research.store.catalog.labels import labels_of_nothing, leave_targets
@@ -162,6 +164,13 @@ def check_labels(catalog: Catalog) -> Iterator[Problem]:
         yield Problem("labels", message, lambda opened: _drop_labels(opened, lost))
 
 
+def check_graph(catalog: Catalog) -> Iterator[Problem]:
+    """All of it can be made anew, and is, by the first question that needs it."""
+    wrong = count_wrong(catalog)
+    if wrong:
+        yield Problem("graph", f"{wrong} parts of it disagree with the catalog", _drop_graph)
+
+
 def check_values(catalog: Catalog) -> Iterator[Problem]:
     """Every value looked at as restore does: what is found here keeps a backup from being made."""
     problem = next(validate_catalog(catalog.connection), None)
@@ -247,6 +256,7 @@ QUICK: tuple[IntegrityCheck, ...] = (
     check_packages,
     check_values_of_experiences,
     check_labels,
+    check_graph,
     check_fulltext,
     check_leftovers,
 )
@@ -264,6 +274,7 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_item_vectors,
     check_values_of_experiences,
     check_labels,
+    check_graph,
     check_values,
     check_ledger,
     check_given_up,
@@ -307,6 +318,11 @@ def _fulltext_problem(what: str) -> Problem:
 
 def _rebuild_fulltext(catalog: Catalog) -> None:
     rebuild_fulltext(catalog)
+
+
+def _drop_graph(catalog: Catalog) -> None:
+    with catalog.transaction() as connection:
+        drop_graph(connection)
 
 
 def _drop_orphans(catalog: Catalog) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,17 @@ def test_odd_bytes_and_dates_are_read(tmp_path: Path) -> None:
     assert latin.message == "Größe geändert"
     assert broken.message.startswith("broken ")
     assert broken.time.startswith("1970-") or broken.time > "2023"
+
+
+def test_a_process_with_very_many_open_files_reads_them_as_well(tmp_path: Path) -> None:
+    Made(tmp_path).commit("one", {"a.txt": "a\n"})
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
+    with ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(1100):
+            stack.enter_context(Path("/dev/null").open("rb"))
+        assert [commit.message for commit in history(tmp_path)] == ["one"]
 
 
 def test_nothing_that_a_repository_asks_for_is_run(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from research.store.catalog import edge_writes, edges, memory_removal, projectio
 from research.store.catalog.document_writes import add_document, remove_document
 from research.store.catalog.item_writes import put_items, remove_parents
 from research.store.catalog.items import NewItem
+from research.store.upkeep import integrity
 
 TIME = "2026-01-01T00:00:00+00:00"
 ALL = (
@@ -54,6 +55,12 @@ def graph(catalog: Any) -> object:
         remove_document(catalog, doc_id)
     remove_parents(catalog, "value", ["graph"])
     remove_parents(catalog, "experience", ["ex-1"])
+    with catalog.transaction() as connection:
+        edge_writes.put_nodes(connection, [edge_writes.NewNode("page:x#1", tenant="graph")])
+    (problem,) = integrity.check_graph(catalog)
+    assert problem.fix is not None
+    problem.fix(catalog)
+    seen += [problem.message, list(integrity.check_graph(catalog))]
     return [*seen, edges.count_graph(catalog), projections.projection(catalog, "p-1")]
 
 

@@ -1,0 +1,283 @@
+"""Questions to an index: answers, rankings, context of several sources, and what a model writes from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from research.index.base import IndexBase
+from research.models import (
+    Coverage,
+    Extent,
+    PageResult,
+    Question,
+    ResearchContext,
+    SearchResults,
+)
+from research.settings import check
+from research.store.catalog.pages import totals
+from research.store.fulltext.search import is_outdated
+
+if TYPE_CHECKING:
+    from research.context.tokens import TokenCounter
+    from research.filters import Filters
+    from research.index import Index
+    from research.search.legs import SearchOutcome
+    from research.sources.assembler import ContextAssembler, Options
+    from research.sources.base import Source
+    from research.sources.mix import Mix
+    from research.sources.records import CodeResult, FormattedContext, Results
+
+
+class Asking(IndexBase):
+    """The part of `Index` that answers."""
+
+    def prepare(self) -> bool:
+        """Make ready for a question: raise NothingFoundError if there is nothing to search; if nobody else is writing,
+        analyse pages again that other rules have read, and publish what the collections lack. True if the latter was
+        done; without it a question compares the missing vectors one by one."""
+        with self.catalog.snapshot() as reader:
+            if totals(reader).pages == 0:
+                raise self.nothing_found()
+            if is_outdated(reader):
+                from research.store.fulltext.rebuild import update_if_outdated
+
+                update_if_outdated(self.catalog)
+            return self.vectors.sync_if_stale(reader)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        max_tokens: int | None = None,
+        max_sources: int | None = None,
+        num_results: int | None = None,
+        mode: str | None = None,
+        documents: Sequence[str] | None = None,
+        filters: Filters | None = None,
+        extent: Extent = "fit",
+        highlights: bool = False,
+        min_score: float | None = None,
+        min_confidence: str | float | None = None,
+        counter: TokenCounter | None = None,
+        session: str | None = None,
+        tenant: str = "",
+        before: Sequence[str] = (),
+        types: Sequence[str] | None = None,
+    ) -> ResearchContext:
+        """The pages that answer a question: cited, numbered, within the token budget.
+
+        `documents` restricts it to names, paths, patterns, titles or ids, `filters` to what they leave; where that is
+        nothing, NothingFoundError names the filter. `extent` is how much of each page is wanted: "fit" begins with the
+        passages that fit the question and grows to whole pages while there is room, "passages" shows nothing else,
+        "pages" whole pages only. `highlights` also finds the places on the pages. Sources of a lower score than
+        `min_score` are left out, and all of them where confidence is below `min_confidence`, a level or 0 to 1.
+
+        With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
+        next one. `before` are the questions of a conversation that is kept elsewhere, oldest first.
+
+        `types` names the sources: documents, code, commits, memories (of the tenant), experiences, values. Without it
+        documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
+        Restrictions to documents restrict nothing else, and quotes are of pages alone.
+        """
+        from research.answer.confidence import confidence_of
+        from research.answer.quotes import quotes_from
+        from research.context.pipeline import Budget, build
+        from research.context.render.cited import CitedPages, research_context
+
+        sources = self.settings.max_sources if max_sources is None else max_sources
+        budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
+        mix = None if types is None else self._mix(types)
+        follows, tenant, ways = "", self._tenant(tenant), self.ways_out(tenant)
+        with self._timed("ask"):
+            with self.catalog.snapshot() as reader:
+                asked = self._question(reader, question, mode, documents, filters)
+                if session is not None or before:
+                    asked, follows = self._sessions().next_question(reader, asked, session, tenant, before)
+                asked = self.sending(reader, asked, ways)
+                wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
+                passages = partial(self.with_passages, reader, ways, look=highlights)
+                context = build(
+                    reader,
+                    asked if mix is None else replace(asked, tenant=tenant),
+                    wanted if ways is None else [ways.source(source, "ask") for source in wanted],
+                    limit=max(self.settings.num_results, sources) if num_results is None else num_results,
+                    budget=budget,
+                    renderer=CitedPages() if mix is None else mix.renderer,
+                    counter=counter or self._rooms.counter(),
+                    recorder=self.recorder,
+                    stages=() if mix is None else mix.stages,
+                    passages=passages if mix is None else mix.passages(passages),
+                    judge=confidence_of if mix is None else mix.judge,
+                    least=self._least(min_score, min_confidence),
+                    extent=extent,
+                )
+            with self._timed("render"):
+                rendered = (research_context if mix is None else mix.rendered)(context, budget.max_tokens)
+            with self._timed("answer"):
+                quotes = quotes_from(context.fitted.items, context.found)
+                answered = replace(rendered, quotes=quotes, follows=follows)
+                if ways is not None:
+                    searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
+                    answered = replace(answered, searched=searched, rewrites=rewrites)
+            if mix is not None:
+                self._keep_vectors(context.fresh, tenant)
+            return answered if session is None else self._sessions().keep(answered, asked.session, tenant)
+
+    def search(
+        self,
+        question: str,
+        *,
+        num_results: int | None = None,
+        mode: str | None = None,
+        documents: Sequence[str] | None = None,
+        filters: Filters | None = None,
+        highlights: bool = False,
+        min_score: float | None = None,
+        min_confidence: str | float | None = None,
+    ) -> SearchResults:
+        """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
+        from research.answer.confidence import confidence_of
+        from research.search.snippets import page_snippet
+
+        limit = self.settings.num_results if num_results is None else num_results
+        ways = self.ways_out()
+        with self._timed("search"), self.catalog.snapshot() as reader:
+            asked = self.sending(reader, self._question(reader, question, mode, documents, filters), ways)
+            source = self.source if ways is None else ways.source(self.source, "search")
+            with self._timed("retrieve"):
+                found = source.retrieve(reader, asked, limit)
+            coverage = found.coverage or Coverage()
+            confidence = confidence_of(found.searched, found.items, coverage)
+            wanted = self._least(min_score, min_confidence).of(found.items, confidence)
+            asked = asked.searching(found.searched)
+            with self._timed("passages"):
+                items = self.with_passages(reader, ways, asked, wanted, look=highlights)
+        searched, rewrites = found.searched, found.rewrites
+        if ways is not None:
+            searched, rewrites = ways.told(question, searched, rewrites)
+        results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
+        coverage = coverage.noting(asked.notes)
+        return SearchResults(
+            question, results, coverage, found.timings, searched, rewrites, found.answered_by, confidence
+        )
+
+    def context(
+        self,
+        query: str,
+        types: Sequence[str],
+        *,
+        limit: int = 20,
+        max_tokens: int = 2000,
+        tenant: str = "",
+        soft: bool = False,
+        same_file: bool = True,
+        min_score: float | None = None,
+        counter: TokenCounter | None = None,
+    ) -> FormattedContext:
+        """Context for a question from several sources, as markdown within the token budget: memories (of a tenant),
+        code, experiences, values, commits, documents. `limit` items of each are looked at; those below `min_score` are
+        left out. `soft`: what is chosen by shares may exceed the budget. `same_file`: of code and a commit of one file,
+        the better one is shown. Not to be called where an event loop runs: await `assembler().assemble_context` there.
+        """
+        import asyncio
+
+        from research.sources.assembler import Options
+
+        least = check("min_score", self.settings.min_score if min_score is None else min_score, "min_score")
+        options = Options(soft=soft, same_file=same_file, min_score=least)
+        made = self.assembler(tenant=tenant, options=options, counter=counter)
+        with self._timed("context"):
+            return asyncio.run(made.assemble_context(query, types, limit, max_tokens))
+
+    def premortem(
+        self,
+        domain: str,
+        strategy: str | None = None,
+        *,
+        limit: int = 10,
+        max_tokens: int = 1500,
+        soft: bool = False,
+        counter: TokenCounter | None = None,
+    ) -> FormattedContext:
+        """What went wrong before in a domain, and with a strategy. A domain or strategy that there is not raises
+        UsageError with those there are."""
+        import asyncio
+
+        from research.sources.assembler import Options
+
+        made = self.assembler(options=Options(soft=soft), counter=counter)
+        with self._timed("context"):
+            return asyncio.run(made.get_premortem_context(domain, strategy, limit, max_tokens))
+
+    def assembler(
+        self, *, tenant: str = "", options: Options | None = None, counter: TokenCounter | None = None
+    ) -> ContextAssembler:
+        """What assembles context of this index, for any number of questions at once (seed 002)."""
+        from research.sources.assembler import ContextAssembler
+        from research.sources.searcher import IndexSearcher
+
+        if self.exists:
+            self.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
+        searcher = IndexSearcher(cast("Index", self), tenant=self._tenant(tenant), workers=self._workers)
+        return ContextAssembler(
+            searcher, options=options, counter=counter or self._rooms.counter(), recorder=self.recorder
+        )
+
+    def search_code(self, query: str, *, limit: int = 10, language: str | None = None) -> Results[CodeResult]:
+        """Functions, classes and methods that fit, by what they do and are called; of one language or of all."""
+        from research.sources.code import CodeSource
+        from research.sources.records import Results
+        from research.sources.searcher import code_result
+
+        if not self.exists:
+            return Results()
+        source = self.item_source(CodeSource)
+        with self.catalog.snapshot() as reader:
+            found = source.find(reader, query, limit, where=None if language is None else {"language": language})
+            ways = self.ways_out()
+            shown = list(found.items) if ways is None else ways.found_items(reader, source, found.items)
+        self.store_item_vectors(found)
+        return Results((code_result(each, str(source.ref(each))) for each in shown), found.notes)
+
+    def rank(
+        self,
+        question: str,
+        num_results: int = 10,
+        mode: str = "hybrid",
+        *,
+        doc_ids: Sequence[str] | None = None,
+        everything: bool = False,
+    ) -> SearchOutcome:
+        """Ranked pages as the engine has them: raw sums and how each leg saw them, for measuring.
+
+        `everything` also brings the candidates that come after the results.
+        """
+        from research.store.catalog.file_ids import current_ids
+
+        with self.catalog.snapshot() as reader:
+            ids = None if doc_ids is None else tuple(current_ids(reader, doc_ids))
+            ways = self.ways_out()
+            asked = self.sending(reader, Question(question, mode=mode, documents=ids), ways)
+            outcome = self.source.engine.run(reader, asked, num_results, everything=everything)
+            return outcome if ways is None else ways.outcome(reader, outcome)
+
+    def _mix(self, types: Sequence[str]) -> Mix:
+        """What a question to several sources is asked with."""
+        from research.sources.mix import Mix, sources_of, types_of
+
+        wanted = types_of(types)
+        return Mix(wanted, sources_of(wanted, lambda: self.source, self._rooms.memory_source, self.item_source))
+
+    def _keep_vectors(self, made: Sequence[object], tenant: str) -> None:
+        """What a question to several sources has embedded: the next one need not."""
+        from research.search.items import EmbeddedItems, FoundItems
+        from research.sources.memories import Embedded
+
+        for each in made:
+            if isinstance(each, EmbeddedItems):
+                self.store_item_vectors(FoundItems(fresh=each))
+            elif isinstance(each, Embedded):
+                self._memory().keep_vectors(tenant, each)

@@ -1,0 +1,287 @@
+"""What every part of an index needs: the folder, what is open of it, for whom it acts, and what may leave."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from research.errors import BusyError, NothingFoundError, UsageError
+from research.index.rooms import Rooms
+from research.models import (
+    Item,
+    Question,
+)
+from research.settings import Settings, check, confidence_value
+from research.store.catalog.catalog import Catalog
+from research.store.files.paths import IndexPaths
+
+if TYPE_CHECKING:
+    from research.context.pipeline import Least
+    from research.context.tokens import TokenCounter
+    from research.conversation.memory import Memories
+    from research.conversation.sessions import Sessions
+    from research.conversation.workers import Workers
+    from research.encoders.base import TextEncoder
+    from research.experiences.experiences import Experiences
+    from research.experiences.values import Values
+    from research.filters import Filters
+    from research.governance.access import Principal
+    from research.governance.ways_out import WaysOut
+    from research.observe.recorder import Recorder
+    from research.records import DocumentInfo
+    from research.search.items import FoundItems
+    from research.sources.documents import DocumentsSource
+    from research.sources.items import ItemsSource
+    from research.sources.memories import MemoriesSource
+    from research.store.catalog.reader import Reader
+    from research.store.client import ChromaClient
+    from research.store.vectors.index import VectorIndex
+
+S = TypeVar("S", bound="ItemsSource")
+
+
+class IndexBase:
+    """The parts of `Index` stand on this. Nothing is opened before it is needed."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        settings: Settings | None = None,
+        *,
+        encoder: TextEncoder | None = None,
+        recorder: Recorder | None = None,
+        relative_to: str | Path = "",
+    ) -> None:
+        """`encoder` stands in for the one that filled the index; `recorder` hears of times and counts; `relative_to` is
+        the folder that relative paths of documents and folders are looked for in first."""
+        self.paths = IndexPaths(Path(folder))
+        self.settings = settings or Settings()
+        self.principal: Principal | None = None
+        self._relative_to = str(relative_to)
+        self._rooms = Rooms(self.paths, self.settings, encoder, None if recorder is None else _harmless(recorder))
+        self._workers: dict[str, Workers] = {}
+        self._renewing = threading.Lock()
+
+    @classmethod
+    def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Self:
+        """The index in this folder, ready to be asked. Raises NothingFoundError if there is none."""
+        index = cls(folder, settings, recorder=recorder)
+        index.catalog  # noqa: B018  opens it
+        return index
+
+    @classmethod
+    def of(cls, client: ChromaClient, settings: Settings, encoder: TextEncoder | None = None) -> Self:
+        """The index that a client of the contract has open; it is the client's to close."""
+        index = cls(client.paths.root, settings, encoder=encoder)
+        index._rooms.take(client.catalog, client.vectors)
+        return index
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        return self.paths.root
+
+    @property
+    def exists(self) -> bool:
+        return self.paths.exists
+
+    def nothing_found(self) -> NothingFoundError:
+        """What there is to say of an index without documents."""
+        return self.paths.nothing_found()
+
+    def create(self) -> bool:
+        """Make the folder, readable by its owner alone. False if it was there already."""
+        return self.paths.make_private()
+
+    @property
+    def recorder(self) -> Recorder | None:
+        return self._rooms.recorder
+
+    @recorder.setter
+    def recorder(self, recorder: Recorder | None) -> None:
+        self._rooms.recorder = recorder
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._rooms.catalog
+
+    @property
+    def vectors(self) -> VectorIndex:
+        return self._rooms.vectors
+
+    @property
+    def source(self) -> DocumentsSource:
+        """Documents as a source."""
+        return self._rooms.documents
+
+    def item_source(self, kind: type[S]) -> S:
+        """A source of items, of this class."""
+        return self._rooms.items(kind)
+
+    @property
+    def memory_source(self) -> MemoriesSource:
+        """Memories as a source."""
+        return self._rooms.memory_source()
+
+    @property
+    def counter(self) -> TokenCounter:
+        """Counts tokens as the settings say."""
+        return self._rooms.counter()
+
+    def acting_as(self, principal: Principal) -> Self:
+        """The same index as somebody else sees it: what may not be read by them is in nothing that it gives. Both share
+        all that is open; whoever opened it closes it."""
+        view = copy(self)
+        view.principal = principal
+        return view
+
+    def store_item_vectors(self, found: FoundItems) -> None:
+        """Keep what a question embedded, if nobody else is writing for long: the next one need not."""
+        if found.fresh is not None:
+            from research.store.catalog.item_writes import write_item_vectors
+
+            with suppress(BusyError):
+                write_item_vectors(
+                    self.catalog, found.fresh.encoder, found.fresh.numbers, found.fresh.vectors, short=True
+                )
+
+    def refresh(self) -> None:
+        """Let go of what was read before, so that the next question sees the index as it is now."""
+        self._rooms.refresh()
+
+    def close(self, *, collections: bool = True) -> None:
+        """Without `collections` they stay open: to take large ones apart takes long, and an ending process need not."""
+        self._rooms.close(collections=collections)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ways_out(self, tenant: str = "") -> WaysOut | None:
+        """What may leave the index, for whoever it acts for; None: all of it, to its owner without a policy."""
+        return self._rooms.ways_out(self.principal, tenant)
+
+    def sending(self, reader: Reader, question: Question, ways: WaysOut | None) -> Question:
+        """The question, which says itself what of the index may be sent to a model elsewhere."""
+        return question if ways is None else replace(question, sendable=partial(ways.sendable, reader))
+
+    def with_passages(
+        self, reader: Reader, ways: WaysOut | None, question: Question, items: Sequence[Item], *, look: bool = False
+    ) -> list[Item]:
+        """Pages with the passages that fit a question; of those that may not be read as they are nothing is read."""
+        find = partial(self.source.with_passages, reader, question, look=look)
+        return find(items) if ways is None else ways.with_passages(find, reader, items)
+
+    def scoped_question(
+        self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None
+    ) -> Question:
+        """A question to documents, those that names or filters leave. Raises NothingFoundError where that is none."""
+        return self._question(reader, text, None, documents or None, filters)
+
+    @property
+    def _is_owners(self) -> bool:
+        return self.principal is None or self.principal.owner
+
+    def _tenant(self, tenant: str) -> str:
+        """Whose things are meant: the owner may name anybody's, everybody else has their own."""
+        return tenant if self.principal is None or self.principal.owner else self.principal.tenant
+
+    def _acting(self) -> Principal:
+        """For whom this index acts: whoever runs it, unless it is another's view."""
+        from research.governance.access import owner_principal
+
+        return self.principal or owner_principal()
+
+    def _timed(self, stage: str) -> AbstractContextManager[None]:
+        return self.recorder.time(stage) if self.recorder else nullcontext()
+
+    def _memory(self) -> Memories:
+        """Memories, loaded with the first: no other question needs anything of them."""
+        return self._rooms.memories
+
+    def _sessions(self) -> Sessions:
+        """Conversations, loaded with the first: no other question needs anything of them."""
+        from research.conversation.sessions import Sessions
+
+        return Sessions(lambda: self.catalog)
+
+    def _experience(self) -> Experiences:
+        from research.experiences.experiences import Experiences
+        from research.experiences.intake import Choices
+
+        choices = Choices.of(self.settings)
+        return Experiences(lambda: self.catalog, lambda: self.exists, self._rooms.create_catalog, choices)
+
+    def _values(self) -> Values:
+        from research.experiences.values import Values
+        from research.sources.experiences import ExperiencesSource
+
+        search = self.item_source(ExperiencesSource).search
+        return Values(lambda: self.catalog, search, self._rooms.own_encoder)
+
+    def _question(
+        self, reader: Reader, text: str, mode: str | None, documents: Sequence[str] | None, filters: Filters | None
+    ) -> Question:
+        asked = Question(text, mode=mode or self.settings.mode)
+        if documents is None and not filters:
+            return asked
+        if documents is not None and not documents:  # a list that came out empty allows nothing
+            return replace(asked, documents=())
+        from research.filters import Filters
+        from research.store.catalog.scope import select
+
+        restrictions = [filters or Filters(), *([] if documents is None else [Filters(documents=tuple(documents))])]
+        try:
+            scope = select(reader, restrictions, self._relative_to)
+        except (NothingFoundError, UsageError):
+            if self.ways_out() is None:
+                raise
+            return replace(asked, documents=())  # what it would say may name what may not be read
+        ids = None if scope.documents is None else tuple(sorted(scope.documents))
+        return replace(asked, documents=ids, pages=scope.pages)
+
+    def _one(self, reader: Reader, document: str) -> DocumentInfo:
+        from research.store.catalog.document_names import ambiguous, select_one
+
+        ways = self.ways_out()
+        if ways is None:
+            return select_one(reader, document, self._relative_to)
+        found = ways.documents(reader, self._meant(reader, document), "document")
+        if not found:
+            raise ways.not_there(document)
+        if len(found) > 1:
+            raise ambiguous(document, found)
+        return found[0]
+
+    def _meant(self, reader: Reader, name: str) -> list[DocumentInfo]:
+        """The documents that a name means; none where it means none, or a part of several ids."""
+        from research.store.catalog.document_names import select_documents
+
+        with suppress(NothingFoundError, UsageError):
+            return select_documents(reader, [name], self._relative_to)
+        return []
+
+    def _least(self, score: float | None, confidence: str | float | None) -> Least:
+        """What is wanted at least: as given, or as set."""
+        from research.context.pipeline import Least
+
+        wanted = self.settings.min_confidence if confidence is None else confidence
+        return Least(
+            check("min_score", self.settings.min_score if score is None else score, "min_score"),
+            confidence_value(check("min_confidence", wanted, "min_confidence")),
+        )
+
+
+def _harmless(recorder: Recorder) -> Recorder:
+    """A recorder that fails breaks no question."""
+    from research.observe.recorder import Recorders
+
+    return recorder if isinstance(recorder, Recorders) else Recorders(recorder)

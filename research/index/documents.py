@@ -1,0 +1,239 @@
+"""Documents of an index: pages, outlines, files, names and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from research.errors import NothingFoundError
+from research.index.base import IndexBase
+from research.models import (
+    DocumentOutline,
+    PageView,
+    Question,
+)
+from research.store.catalog.documents import all_documents
+from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
+
+if TYPE_CHECKING:
+    from research.records import CodeTree, DocumentInfo, RepositoryInfo
+    from research.store.catalog.reader import Reader
+
+
+class Documents(IndexBase):
+    """The part of `Index` that shows documents."""
+
+    def page(self, document: str, page: int | None = None, *, question: str | None = None) -> PageView:
+        """One page as it is stored; with a question also the places on it that match. `document` is a name or an id;
+        or a ref, which says which page unless `page` does. A name alone means the first."""
+        from research.store.catalog.document_names import page_of_ref
+
+        named = page_of_ref(document) if page is None else page
+        with self.catalog.snapshot() as reader:
+            return self._view(reader, self._one(reader, document), 1 if named is None else named, question)
+
+    def pages(
+        self, document: str, ranges: Sequence[tuple[int, int]] = (), *, question: str | None = None
+    ) -> list[PageView]:
+        """Several pages, given as first and last of each range, in that order and each once; without ranges all, or the
+        one that a ref names. A last page of `filters.LAST_PAGE` is the document's. Raises NothingFoundError if one is
+        not there."""
+        from research.filters import LAST_PAGE
+        from research.store.catalog.document_names import page_of_ref
+
+        if not ranges and (named := page_of_ref(document)) is not None:
+            ranges = [(named, named)]
+        with self.catalog.snapshot() as reader:
+            info = self._one(reader, document)
+            wanted: dict[int, None] = {}
+            for first, last in ranges or [(1, LAST_PAGE)]:
+                end = max(first, info.num_pages) if last == LAST_PAGE else last
+                if not 0 < first <= end <= info.num_pages:
+                    raise _no_pages(info, first, end)
+                wanted.update(dict.fromkeys(range(first, end + 1)))
+            return [self._view(reader, info, page, question) for page in wanted]
+
+    def outline(self, document: str) -> DocumentOutline:
+        """A document's table of contents: its headings with their pages, or how its pages begin if it has none."""
+        from research.outline import document_outline
+        from research.store.catalog.pages import page_texts
+
+        with self.catalog.snapshot() as reader:
+            info, ways = self._one(reader, document), self.ways_out()
+            outline = document_outline(info, page_texts(reader, info.doc_id))
+            return outline if ways is None else ways.outline(reader, outline, "outline")
+
+    def file_of(self, document: str) -> str | None:
+        """Where a document's file is, at any place it was seen; None if it is at none of them. It shows everything, so
+        all of the document has to be readable."""
+        from research.store.upkeep.gone_files import file_of
+
+        with self.catalog.snapshot() as reader:
+            info, ways = self._one(reader, document), self.ways_out()
+            if ways is not None and not ways.is_whole(reader, info, "file"):
+                raise ways.not_there(document)
+            return file_of(reader, info.doc_id)
+
+    def picture_path(self, document: str, page: int, *, small: bool = False) -> Path:
+        """Where a page's picture is, or would be. It shows everything, so the page has to be readable as it is."""
+        with self.catalog.snapshot() as reader:
+            info, ways = self._one(reader, document), self.ways_out()
+            if ways is not None and not ways.is_plain(reader, info, page):
+                raise ways.not_there(f"picture of page {page}")
+        return Path((self.paths.thumbnail_path if small else self.paths.image_path)(info.doc_id, page))
+
+    def matches(self, text: str, question: str) -> list[tuple[int, int]]:
+        """Where in a text the words stand that fit the question: what a view marks."""
+        from research.search.snippets import matches
+
+        return matches(text, question)
+
+    def documents(self, *names: str) -> list[DocumentInfo]:
+        """All documents, or those that names, paths, patterns, titles or ids mean. A name that means none raises
+        NothingFoundError."""
+        from research.store.catalog.document_names import select_documents
+
+        with self.catalog.snapshot() as reader:
+            ways = self.ways_out()
+            if ways is None:
+                return select_documents(reader, names, self._relative_to) if names else all_documents(reader)
+            if not names:
+                return ways.documents(reader, all_documents(reader), "list")
+            found = {}
+            for name in names:
+                chosen = ways.documents(reader, self._meant(reader, name), "list")
+                if not chosen:
+                    raise ways.not_there(name)
+                found.update({info.doc_id: info for info in chosen})
+            return list(found.values())
+
+    def document(self, doc_id: str) -> DocumentInfo:
+        """The document that an id means: today's, its file's lasting one, or one it had before. Names are none."""
+        from research.store.catalog.documents import get_documents
+        from research.store.catalog.file_ids import current_ids
+
+        with self.catalog.snapshot() as reader:
+            found, ways = get_documents(reader, current_ids(reader, [doc_id])), self.ways_out()
+            if ways is not None:
+                found = ways.documents(reader, found, "document")
+                if not found:
+                    raise ways.not_there(doc_id)
+        if not found:
+            raise NothingFoundError(f"no document has the id {doc_id}", hint="see them all with: ctx list")
+        return found[0]
+
+    def repositories(self) -> list[RepositoryInfo]:
+        """The repositories whose commits are in the index."""
+        from research.sources.commits import repositories_of
+
+        if not self.exists or not self._is_owners:
+            return []
+        with self.catalog.snapshot() as reader:
+            return repositories_of(reader)
+
+    def code_trees(self) -> list[CodeTree]:
+        """The folders whose source code is in the index."""
+        from research.sources.code import trees_of
+
+        if not self.exists or not self._is_owners:
+            return []
+        with self.catalog.snapshot() as reader:
+            return trees_of(reader)
+
+    def totals(self) -> tuple[int, int]:
+        """How many documents and pages there are."""
+        with self.catalog.snapshot() as reader:
+            found = totals(reader)
+        return found.documents, found.pages
+
+    def markdown(self, doc_id: str) -> str | None:
+        """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
+        from research.store.catalog.file_ids import current_ids
+
+        with self.catalog.snapshot() as reader:
+            found, ways = current_ids(reader, [doc_id]), self.ways_out()
+            if found and ways is not None:
+                pages = ways.markdown(reader, self._views(reader, found[0]))
+            else:
+                pages = document_markdown(reader, found[0]) if found else []
+        return "\f".join(text for _, text in pages) if pages else None
+
+    def tag(self, document: str, *tags: str) -> list[DocumentInfo]:
+        """Give a document tags, or all that a pattern means. A short write: accepted within a second, also while an
+        ingest runs, or BusyError."""
+        from research.store.catalog.tags import add_tags
+
+        chosen = self._one_or_pattern(document)
+        add_tags(self.catalog, [info.doc_id for info in chosen], tags)
+        return chosen
+
+    def untag(self, document: str, *tags: str) -> list[DocumentInfo]:
+        """Take tags away; those it has not are no fault."""
+        from research.store.catalog.tags import remove_tags
+
+        chosen = self._one_or_pattern(document)
+        remove_tags(self.catalog, [info.doc_id for info in chosen], tags)
+        return chosen
+
+    def tags(self, document: str) -> list[str]:
+        """A document's tags, in alphabetical order."""
+        from research.store.catalog.tags import tags_of
+
+        with self.catalog.snapshot() as reader:
+            return tags_of(reader, self._one(reader, document).doc_id)
+
+    def all_tags(self) -> dict[str, list[DocumentInfo]]:
+        """Every tag in use and the documents that have it."""
+        from research.store.catalog.documents import get_documents
+        from research.store.catalog.tags import all_tags
+
+        with self.catalog.snapshot() as reader:
+            found, ways = {tag: get_documents(reader, ids) for tag, ids in all_tags(reader).items()}, self.ways_out()
+            if ways is None:
+                return found
+            every = {info.doc_id: info for documents in found.values() for info in documents}
+            known = {info.doc_id: info for info in ways.documents(reader, list(every.values()), "tags")}
+        seen = {tag: [known[info.doc_id] for info in each if info.doc_id in known] for tag, each in found.items()}
+        return {tag: documents for tag, documents in seen.items() if documents}
+
+    def _view(self, reader: Reader, info: DocumentInfo, page: int, question: str | None) -> PageView:
+        from research.sources.documents import page_item
+
+        stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
+        if stored is None:
+            raise _no_pages(info, page, page)
+        item, problem, ways = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), "", self.ways_out()
+        view = PageView(item, info.num_pages, stored.error)
+        if ways is not None:
+            seen = ways.view(reader, view, "page")
+            if seen is None:
+                raise ways.not_there(f"page {page}")
+            if seen.item is not item:
+                return seen  # what stands on it is no longer where it stood
+        if question is not None:
+            passages, problem = self.source.places(reader, Question(question), item)
+            item = replace(item, passages=tuple(passages))
+        return replace(view, item=item, problem=problem)
+
+    def _views(self, reader: Reader, doc_id: str) -> list[PageView]:
+        """All pages of a document, as they are stored."""
+        from research.sources.documents import page_item
+
+        texts = document_markdown(reader, doc_id)
+        stored = [(get_page(reader, doc_id, page), text) for page, text in texts]
+        return [PageView(page_item(page, text), len(texts), page.error) for page, text in stored if page is not None]
+
+    def _one_or_pattern(self, document: str) -> list[DocumentInfo]:
+        from research.store.catalog.document_names import ambiguous, is_pattern
+
+        found = self.documents(document)
+        if len(found) > 1 and not is_pattern(document, found):
+            raise ambiguous(document, found)
+        return found
+
+
+def _no_pages(info: DocumentInfo, first: int, last: int) -> NothingFoundError:
+    which = f"page {first}" if first == last else f"pages {first} to {last}"
+    return NothingFoundError(f"{info.filename} has no {which}", hint=f"its pages are 1 to {info.num_pages}")

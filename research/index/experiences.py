@@ -1,0 +1,231 @@
+"""Experiences of an index: told, found on their axes, and the values that many of them share."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from research.index.base import IndexBase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, BinaryIO
+
+    from research.experiences.records import (
+        Experience,
+        ExperienceResults,
+        Imported,
+        ImportedLines,
+        Rebuilt,
+        Value,
+        ValueResults,
+    )
+    from research.experiences.records import Removed as RemovedExperiences
+
+
+class ExperienceMethods(IndexBase):
+    """The part of `Index` that knows what was tried."""
+
+    def start_experience(
+        self,
+        goal: str,
+        hypothesis: str,
+        action: str,
+        prediction: str,
+        *,
+        domain: str = "other",
+        strategy: str = "other",
+        id: str = "",
+        **more: Any,
+    ) -> Experience:
+        """Begin an experience: what is wanted, what is believed, what is done about it, and what will then happen. With
+        an `outcome` and its `outcome_result` it is closed at once. `more` are further fields of `Experience`. A short
+        write: accepted within a second, also while an ingest runs, or BusyError; durable when it returns."""
+        told = {"goal": goal, "hypothesis": hypothesis, "action": action, "prediction": prediction}
+        return self._experience().start({**told, "domain": domain, "strategy": strategy, "id": id, **more})
+
+    def update_experience(self, experience_id: str, **fields: Any) -> Experience:
+        """Say more or something else of one that is open. Another hypothesis is another iteration."""
+        return self._experience().update(experience_id, fields)
+
+    def close_experience(
+        self,
+        experience_id: str,
+        outcome: str,
+        outcome_result: str,
+        *,
+        surprise: str = "",
+        root_cause: str = "",
+        lesson: str = "",
+        confidence_tier: str = "",
+        **more: Any,
+    ) -> Experience:
+        """Tell the outcome of one that is open: confirmed, falsified or abandoned. From then on it is found. Raises
+        UsageError if it is closed already."""
+        told = {"surprise": surprise, "root_cause": root_cause, "lesson": lesson, "confidence_tier": confidence_tier}
+        return self._experience().close(
+            experience_id, {"outcome": outcome, "outcome_result": outcome_result, **told, **more}
+        )
+
+    def record_experience(self, **fields: Any) -> Experience:
+        """Whatever is told of an experience in one call: a new one, open or closed at once; or, by the `id` of one that
+        is open, what changed, or its outcome."""
+        return self._experience().record(fields)
+
+    def import_experiences(self, records: Iterable[Mapping[str, Any]]) -> Imported:
+        """Take over records as `Experience.to_dict` gives them. The same again changes nothing."""
+        return self._experience().put(records)
+
+    def import_experience_lines(self, stream: BinaryIO) -> ImportedLines:
+        """The same from JSON Lines. A line that cannot be read costs itself alone."""
+        from research.experiences.lines import import_lines, lines_of
+
+        return import_lines(self._experience(), lines_of(stream))
+
+    def experience(self, experience_id: str) -> Experience:
+        """By its id, or the beginning of it where that means one alone. Raises NothingFoundError."""
+        found, ways = self._experience().get(experience_id), self.ways_out()
+        if ways is None:
+            return found
+        with self.catalog.snapshot() as reader:
+            seen = ways.experiences(reader, [found])
+        if not seen:
+            raise ways.not_there(experience_id)
+        return seen[0]
+
+    def experiences(
+        self,
+        *,
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int | None = None,
+    ) -> list[Experience]:
+        """Those that a restriction leaves, the newest first; `outcome` may also be "open"."""
+        found = self._experience().listed(domain=domain, strategy=strategy, outcome=outcome, limit=limit)
+        ways = self.ways_out() if found else None
+        if ways is None:
+            return found
+        with self.catalog.snapshot() as reader:
+            return ways.experiences(reader, found)
+
+    def remove_experience(self, *experience_ids: str) -> RemovedExperiences:
+        """Remove experiences, from the values that were made of them, too."""
+        return self._experience().remove(experience_ids)
+
+    def search_experiences(
+        self,
+        query: str,
+        *,
+        axis: str = "full",
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int = 10,
+    ) -> ExperienceResults:
+        """Experiences that fit, on one axis: full, strategy, surprise or root_cause. What there is not raises
+        UsageError with the choices."""
+        from research.experiences.records import ExperienceResults
+        from research.sources.experiences import ExperiencesSource
+
+        choices, source = self._experience().choices, self.item_source(ExperiencesSource)
+        if not self.exists:
+            where = source.restriction(None, choices, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
+            return ExperienceResults(query, str(where["axis"]))
+        with self.catalog.snapshot() as reader:
+            where = source.restriction(reader, choices, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
+            found = source.find(reader, query, limit, where=where)
+            results, ways = source.experiences(reader, found), self.ways_out()
+            if ways is not None:
+                results = ways.found_experiences(reader, results)
+        self.store_item_vectors(found)
+        return ExperienceResults(query, str(where["axis"]), results, found.searched, found.without_vectors, found.notes)
+
+    def values(self, *, axis: str | None = None) -> list[Value]:
+        """What experiences have in common, of an axis or of all; the largest clusters first."""
+        from research.experiences.intake import axis_of
+
+        wanted = None if axis is None else axis_of(axis)
+        found = self._values().listed(wanted) if self.exists else []
+        ways = self.ways_out() if found else None
+        if ways is None:
+            return found
+        with self.catalog.snapshot() as reader:
+            return ways.values(reader, found)
+
+    def value(self, value_id: str) -> Value:
+        """Raises NothingFoundError."""
+        found, ways = self._values().get(value_id), self.ways_out()
+        if ways is None:
+            return found
+        with self.catalog.snapshot() as reader:
+            seen = ways.values(reader, [found])
+        if not seen:
+            raise ways.not_there(value_id)
+        return seen[0]
+
+    def rebuild_values(self, *, force: bool = True, seconds: float = 60.0) -> Rebuilt:
+        """Look for values anew; without `force` only where the setting `values_after` says that it is due and
+        scikit-learn is there. Takes seconds, for thousands of experiences more; experiences may be told meanwhile."""
+        from research.experiences.clusters import is_installed
+        from research.experiences.records import Rebuilt
+
+        if not force:
+            if not self.exists:
+                return Rebuilt(False, "there are no experiences")
+            if not is_installed() or not self._values().is_due(self.settings.values_after):
+                return Rebuilt(False, self._values().why_none())
+        self._rooms.create_catalog()
+        return self._values().rebuild(seconds=seconds)
+
+    def renew_values(self) -> None:
+        """The same in the background, if it is due: for servers, which have no time to wait for it. What goes wrong is
+        logged."""
+
+        def renew() -> None:
+            from research.observe.log import log_failure
+
+            try:
+                self.rebuild_values(force=False)
+            except Exception as error:  # noqa: BLE001  nobody waits for it
+                log_failure("experiences", "looking for values", error)
+            finally:
+                self._renewing.release()
+
+        if self._renewing.acquire(blocking=False):  # one at a time
+            threading.Thread(target=renew, name="ctx-values", daemon=True).start()
+
+    def search_values(self, query: str, *, axis: str | None = None, limit: int = 10) -> ValueResults:
+        """Values that fit, of one axis or of all."""
+        from research.experiences.intake import axis_of
+        from research.experiences.records import ValueResults
+        from research.sources.values import ValuesSource
+
+        where = None if axis is None else {"axis": axis_of(axis)}
+        if not self.exists:
+            return ValueResults(query)
+        source = self.item_source(ValuesSource)
+        with self.catalog.snapshot() as reader:
+            found, ways = source.find(reader, query, limit, where=where), self.ways_out()
+            results = source.values(found)
+            if ways is not None:
+                results = ways.found_values(reader, results)
+        self.store_item_vectors(found)
+        return ValueResults(query, results, found.searched, found.notes)
+
+    def embed_experiences(self, *, seconds: float = 10.0) -> int:
+        """Make vectors for experiences that have none, for about so long. How many items still wait; a question embeds
+        what it can in a second."""
+        from research.search.items import FoundItems
+        from research.sources.experiences import ExperiencesSource
+        from research.store.catalog.items import numbers_without_vectors
+
+        if not self.exists:
+            return 0
+        source = self.item_source(ExperiencesSource)
+        with self.catalog.snapshot() as reader:
+            fresh = source.search.embed(reader, seconds)
+        if fresh is not None:
+            self.store_item_vectors(FoundItems(fresh=fresh))
+        with self.catalog.snapshot() as reader:
+            return len(numbers_without_vectors(reader, source.kind, self._rooms.own_encoder(reader).name))

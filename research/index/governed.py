@@ -1,0 +1,141 @@
+"""What is near to what, packages for tasks, and who may see it: graph, packages, labels, policy, audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from research.index.base import IndexBase
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from research.governance.access import Action, MemoryAccessDecision, Principal
+    from research.governance.audit import Audit
+    from research.governance.labels import Labels
+    from research.graph.neighbourhood import Neighbourhood
+    from research.graph.shown import ShownGraph
+    from research.graph.update import GraphUpdate
+    from research.index import Index
+    from research.packages.package import ContextPackage
+    from research.packages.packages import Packages
+    from research.packages.request import ContextBuildRequest
+
+
+class Governed(IndexBase):
+    """The part of `Index` that governs and packs."""
+
+    def build_package(self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes) -> ContextPackage:
+        """A context package for a task (seed 003): ranked sources of every kind, governed, within a token budget. A
+        request is an object as `ctx package schema` has it, or its JSON. Built for whom this index acts."""
+        return self._packages().build(request, self._acting())
+
+    def package(self, package_id: str) -> ContextPackage:
+        """A package by its id: from the cache, or built anew under the policy of now. Raises NothingFoundError."""
+        return self._packages().get(package_id, self._acting())
+
+    def packages(self, *, limit: int = 100) -> list[ContextPackage]:
+        """Records of packages, the one built last first; without their text."""
+        return self._packages().listed(self._acting(), limit=limit)
+
+    def rebuild_package(self, package_id: str) -> ContextPackage:
+        """Built anew from its request, under the same id."""
+        return self._packages().rebuild(package_id, self._acting())
+
+    def package_feedback(self, package_id: str, *refs: str, useful: bool = True) -> list[str]:
+        """Tell whether sources of a package were of use, all of them if none is named."""
+        return self._packages().feedback(package_id, refs, self._acting(), useful=useful)
+
+    def neighbourhood(
+        self,
+        *refs: str,
+        hops: int = 1,
+        kinds: Sequence[str] | None = None,
+        limit: int = 200,
+        tenant: str = "",
+        seconds: float = 5.0,
+    ) -> Neighbourhood:
+        """What is near to these refs in the graph. What it lacks is brought into it first, for about so long and if
+        nobody else is writing; `complete` tells whether that was all."""
+        from research.graph.neighbourhood import neighbourhood
+
+        complete = self.graph_update(seconds=seconds).complete
+        with self.catalog.snapshot() as reader:
+            tenant, ways = self._tenant(tenant), self.ways_out(tenant)
+            found = neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+            if ways is not None:
+                found = ways.neighbours(reader, found)
+        return replace(found, complete=complete)
+
+    def graph(
+        self,
+        *things: str,
+        hops: int = 1,
+        kinds: Sequence[str] | None = None,
+        limit: int = 200,
+        tenant: str = "",
+    ) -> ShownGraph:
+        """The same with titles, for people. `things` are refs, ends of refs of code, or names of documents. Raises
+        NothingFoundError for one that is not there."""
+        from research.graph.shown import shown_graph, started_from
+
+        self.graph_update(seconds=5.0)
+        with self.catalog.snapshot() as reader:
+            refs = [started_from(reader, thing, partial(self._one, reader)) for thing in things]
+        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
+        found = self.neighbourhood(*refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+        if ways is not None and not {node.ref for node in found.nodes if node.hop == 0}:
+            raise ways.not_there(things[0])
+        with self.catalog.snapshot() as reader:
+            shown = shown_graph(reader, refs, found, tenant)
+            return shown if ways is None else ways.graph(reader, shown)
+
+    def graph_update(self, *, seconds: float | None = None) -> GraphUpdate:
+        """Bring the graph up to what is in the index, for about so long."""
+        from research.graph.update import GraphUpdate, is_behind, update_graph
+
+        if not is_behind(self.catalog):
+            return GraphUpdate()
+        return update_graph(self.catalog, seconds=seconds)
+
+    def labels(self) -> Labels:
+        """What things are to a policy: classification, status, module, project; given, taken away, listed, proposed."""
+        from research.governance.labels import Labels
+
+        return Labels(
+            lambda: self.catalog,
+            exists=lambda: self.exists,
+            create=self._rooms.create_catalog,
+            relative_to=self._relative_to,
+        )
+
+    def try_policy(
+        self, principal: Principal, refs: Sequence[str], *, action: Action = "read", policy: str = ""
+    ) -> MemoryAccessDecision:
+        """What the policy decides about these, for anybody. Nothing is given out or recorded. `policy` is a file or
+        folder in place of that of the settings."""
+        from research.governance.gate import Gate
+        from research.governance.policy import MemoryAccessPolicy
+
+        found = MemoryAccessPolicy(policy or self.settings.policy, index=self.paths.root)
+        with self.catalog.snapshot() as reader:
+            return Gate(principal, found, self.settings).decide(reader, refs, action=action)
+
+    def audit(self) -> Audit:
+        """Who was shown what, by which decision."""
+        return self._rooms.audit()
+
+    def _packages(self) -> Packages:
+        """Packages, loaded with the first: no question needs anything of them. All views share them."""
+        if self._rooms.packages is None:
+            from research.packages.wiring import packages_of
+
+            whole = copy(self)
+            whole.principal = None  # what a package may hold is decided for each, by whom it is for
+            self._rooms.keep_packages(packages_of(cast("Index", whole)))
+        assert self._rooms.packages is not None
+        return self._rooms.packages

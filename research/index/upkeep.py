@@ -1,0 +1,84 @@
+"""Looking after an index: removal, status, checks, repair, backup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from research.index.base import IndexBase
+
+if TYPE_CHECKING:
+    from research.reports import Backup, Check, Reindexed, Removal, Restored, Status
+
+
+class Upkeep(IndexBase):
+    """The part of `Index` that looks after itself."""
+
+    def remove(self, *names: str, wait: float = 0.0) -> Removal:
+        """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
+        from research.store.upkeep.removal import plan_removal, remove
+
+        return remove(self.paths, plan_removal(self.paths, names, self._relative_to).documents, wait=wait)
+
+    def plan_removal(self, *names: str) -> Removal:
+        """What `remove` would take."""
+        from research.store.upkeep.removal import plan_removal
+
+        return plan_removal(self.paths, names, self._relative_to)
+
+    def status(self) -> Status:
+        """What is in the index and how it stands; also of one that does not exist."""
+        from research.model_checks import contacts
+        from research.store.upkeep.status import status_of
+
+        status = status_of(self.paths, self.settings.named_encoders)
+        return replace(status, contacts=contacts(self.settings, status))
+
+    def check(self) -> list[Check]:
+        """What is well and what is not, of the installation and of this index, each with its remedy."""
+        from research.installation import check_installation
+        from research.model_checks import check_models
+        from research.store.upkeep.checks import check_index
+
+        own = check_index(self.paths, self.settings.named_encoders, self.settings.request_timeout)
+        governed = [*self._check_audit(), *self._check_policy(own)]
+        return [*check_installation(), *own, *governed, *check_models(self.settings, own)]
+
+    def repair(self) -> list[Check]:
+        """Mend what can be mended: what was wrong, and whether it is well now. Empty: nothing was."""
+        from research.store.upkeep.repair import repair
+
+        return repair(self.paths)
+
+    def reindex(self, *, wait: float = 0.0) -> Reindexed:
+        """Build full text and collections anew from the catalog. Nothing is read or embedded again."""
+        from research.store.upkeep.reindex import reindex
+
+        return reindex(self.paths, wait=wait)
+
+    def backup(self, file: Path, *, images: bool = True, force: bool = False) -> Backup:
+        """Write the index into one file, even while it is in use."""
+        from research.store.upkeep.backup import backup
+
+        return backup(self.paths, file, images=images, force=force)
+
+    def restore(self, file: Path, *, force: bool = False, wait: float = 0.0) -> Restored:
+        """Bring the index back from a backup."""
+        from research.store.upkeep.restore import restore
+
+        return restore(self.paths, file, force=force, wait=wait)
+
+    def _check_audit(self) -> list[Check]:
+        from research.governance.audit_verify import check_audit
+
+        return check_audit(self._rooms.audit) if self.exists else []
+
+    def _check_policy(self, own: Sequence[Check]) -> list[Check]:
+        from research.governance.policy_check import check_policy
+
+        sound = self.exists and all(check.severity != "error" for check in own)
+        with self.catalog.snapshot() if sound else nullcontext() as reader:
+            return check_policy(self.settings, reader, self.paths.root)

@@ -1,0 +1,82 @@
+"""Answers that a model writes from what an index gave: the writer, the prompt, and what of it may be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from research.errors import CtxError
+from research.index.base import IndexBase
+from research.models import (
+    ResearchContext,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from research.answer.answering import AnswerWriter, CheckedAnswer
+    from research.answer.prompt import Prompt
+
+
+class Writing(IndexBase):
+    """The part of `Index` that has answers written."""
+
+    def writer(self, *, with_pictures: bool = False) -> AnswerWriter:
+        """What writes answers from contexts with the model that the settings name, for any number of them.
+        `with_pictures` also sends pictures of the first pages. Raises UsageError if they name none."""
+        from research.answer.answering import AnswerWriter
+
+        counter = self._rooms.counter()
+        return AnswerWriter(
+            self.settings, embed=self._embed, counter=counter, with_pictures=with_pictures, recorder=self.recorder
+        )
+
+    def answer(
+        self, context: ResearchContext, *, on_piece: Callable[[str], object] | None = None, with_pictures: bool = False
+    ) -> CheckedAnswer:
+        """An answer that a model writes from what `ask` gave, each sentence checked. `on_piece` gets it meanwhile. What
+        goes wrong with the model is told in the answer."""
+        with self.writer(with_pictures=with_pictures) as writer:
+            return self.written_by(writer, context, on_piece)
+
+    def written_by(
+        self, writer: AnswerWriter, context: ResearchContext, on_piece: Callable[[str], object] | None = None
+    ) -> CheckedAnswer:
+        """The same by a writer that is kept. A model elsewhere is sent nothing that the policy does not permit."""
+        return writer.write(self._sendable(context), on_piece)
+
+    def keep_answer(self, context: ResearchContext, answer: CheckedAnswer, *, tenant: str = "") -> None:
+        """Keep what a model wrote with the turn of the session that it answers; without a session there is none."""
+        self._sessions().keep_answer(context, tenant, answer.written.text, answer.written.model)
+
+    def prompt(self, context: ResearchContext, *, with_pictures: bool = False) -> Prompt:
+        """What a model would get for a context, exactly: also where none is named yet. Nothing is sent."""
+        from research.answer.answering import prompt_for
+
+        sent = self._sendable(context)
+        return prompt_for(sent, self.settings, self._rooms.counter(), with_pictures=with_pictures)
+
+    def _sendable(self, context: ResearchContext) -> ResearchContext:
+        """A context as the model that the settings name may get it."""
+        from research.answer.model.local import LOCAL
+
+        ways = None if self.settings.model == LOCAL else self.ways_out()
+        if ways is None:
+            return context
+        from research.governance.ways_out import without_unsendable
+
+        with self.catalog.snapshot() as reader:
+            return without_unsendable(context, ways.sendable(reader, [source.ref for source in context.sources]))
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """By the index's own encoder; not by one at an address, which would hear of what a model wrote."""
+        from research.addresses import is_encoder_address
+
+        with self.catalog.snapshot() as reader:
+            encoder = self.source.encoder(reader)
+        if is_encoder_address(encoder.name):
+            raise CtxError("the encoder is at an address")
+        return encoder.embed(texts)
