@@ -79,11 +79,14 @@ def say(message: str) -> None:
 def complain(error: CtxError, *, as_json: bool) -> None:
     """An error in two lines: what and why, and the next command. With `as_json` also as the document."""
     if as_json:
-        fields = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
+        fields: dict[str, Any] = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
+        fields |= {"trace_id": error.trace_id} if error.trace_id else {}
         write_document("ctx.error/1", fields)
     say(f"ctx: error: {error.message}")
     if error.hint:
         say(f"hint: {error.hint}")
+    if error.trace_id:
+        say(f"trace: {error.trace_id}")
 
 
 def console(*, stderr: bool = False) -> Console:

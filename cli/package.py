@@ -32,6 +32,7 @@ A retrieval that fails is named on stderr, and the rest answers. A package witho
 EPILOG = """
 \b
 Examples:
+  ctx package build request.json
   echo '{"intent": "retry of failed uploads", "tokenBudget": 4000}' | ctx package build -
   ctx package build request.json --json | jq -r '.package.sources[] | "\\(.score) \\(.ref)"'
   ctx package list

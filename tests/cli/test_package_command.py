@@ -100,8 +100,11 @@ def test_what_is_no_call_says_what_to_do(package: Package, args: tuple[str, ...]
     assert "hint:" in ran.err
 
 
-def test_what_is_not_there_ends_with_3(package: Package) -> None:
-    assert package("show", "0" * 32).code == 3
+def test_what_is_not_there_ends_with_3_and_names_its_trace(package: Package) -> None:
+    missing = package("show", "0" * 32, "--json")
+    assert missing.code == 3
+    assert list(Draft202012Validator(load("error")).iter_errors(missing.document)) == []
+    assert f"trace: {missing.document['trace_id']}" in missing.err
     listed = package("list")
     assert (listed.code, listed.out) == (0, "")
 
@@ -112,3 +115,14 @@ def test_the_published_schemas_are_printed(package: Package) -> None:
     ours, theirs = load("package")["properties"]["package"], package_schema()
     assert set(ours["properties"]) == set(theirs["properties"])
     assert ours["required"] == theirs["required"]
+
+
+def test_somebody_else_may_be_tried(package: Package, asked: str) -> None:
+    ran = package("build", asked, "--as", "eva", "--json")
+    made = document(ran)["package"]
+    assert {source["kind"] for source in made["sources"]} <= {"memory"}
+    assert made["excluded"]["denied"] > 0
+    assert package("show", made["contextPackageId"]).code == 3, "it is theirs"
+    nobody = package("build", asked, "--as", "nobody")
+    assert (nobody.code, nobody.out) == (3, "")
+    assert "denied" in nobody.err

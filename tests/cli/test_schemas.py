@@ -119,7 +119,7 @@ def test_the_fields_that_may_be_missing_are_texts_and_the_batchs() -> None:
             "values",
             "rebuilt",
         },
-        "error": {"id", "line"},
+        "error": {"id", "line", "trace_id"},
         "forget": {"would_forget"},
         "label": {"labels"},
         "policy": {"files", "policies", "revision", "example", "decision"},
