@@ -203,6 +203,13 @@ class IndexBase:
     def _timed(self, stage: str) -> AbstractContextManager[None]:
         return self.recorder.time(stage) if self.recorder else nullcontext()
 
+    def _drop_packages(self) -> None:
+        """After a removal: what another server keeps of packages goes, too. The catalog's own went with the removal."""
+        if self.settings.redis_url and self.exists:
+            from research.packages.wiring import drop_left
+
+            drop_left(self)
+
     def _memory(self) -> Memories:
         """Memories, loaded with the first: no other question needs anything of them."""
         return self._rooms.memories

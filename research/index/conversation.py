@@ -51,6 +51,7 @@ class Conversation(IndexBase):
         forgotten = self._memory().forget(tenant=tenant, session=session)
         if not (turns or forgotten.ids):
             raise no_session(session)
+        self._drop_packages()
         return RemovedSession(session, turns, forgotten.ids, forgotten.summaries)
 
     def remember(
@@ -181,6 +182,7 @@ class Conversation(IndexBase):
         forgotten = self._memory().forget(*memory_ids, tenant=tenant, session=session, everything=everything)
         if session is not None and self.exists:
             self._sessions().remove(session, tenant)
+        self._drop_packages()
         return forgotten
 
     def maintain_memories(self, *, tenant: str | None = None, seconds: float = 10.0) -> int:

@@ -111,7 +111,9 @@ class ExperienceMethods(IndexBase):
 
     def remove_experience(self, *experience_ids: str) -> RemovedExperiences:
         """Remove experiences, from the values that were made of them, too."""
-        return self._experience().remove(experience_ids)
+        removed = self._experience().remove(experience_ids)
+        self._drop_packages()
+        return removed
 
     def search_experiences(
         self,

@@ -21,7 +21,9 @@ class Upkeep(IndexBase):
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
         from research.store.upkeep.removal import plan_removal, remove
 
-        return remove(self.paths, plan_removal(self.paths, names, self._relative_to).documents, wait=wait)
+        removed = remove(self.paths, plan_removal(self.paths, names, self._relative_to).documents, wait=wait)
+        self._drop_packages()
+        return removed
 
     def plan_removal(self, *names: str) -> Removal:
         """What `remove` would take."""

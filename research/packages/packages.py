@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from research.errors import CtxError, NothingFoundError, PackageRequestError
+from research.errors import BusyError, CtxError, NothingFoundError, PackageRequestError
 from research.governance.access import Principal
 from research.observe.trace import current_trace, traced
 from research.packages.beside import Beside
@@ -37,6 +37,7 @@ from research.store.catalog.projections import remove_projections, store_project
 
 if TYPE_CHECKING:
     from research.index import Index
+    from research.store.catalog.catalog import Catalog
 
 _WRITE_SECONDS = 5.0  # that a record waits for whoever writes
 
@@ -225,6 +226,8 @@ class Packages:
             gone = store.prune(connection, before)
             if gone:
                 remove_projections(connection, before)
+        with suppress(BusyError):  # the catalog serves none of them any more, and the next package tries again
+            drop_from(self._cache, self._index.catalog)
         self._cache.put(
             ids.package,
             Cached(
@@ -295,6 +298,16 @@ class Packages:
 
     def _timed(self, stage: str) -> AbstractContextManager[None]:
         return self._index.recorder.time(stage) if self._index.recorder else nullcontext()
+
+
+def drop_from(cache: PackageCache, catalog: Catalog) -> None:
+    """Let a cache forget packages of which something is gone from the index."""
+    with catalog.snapshot() as reader:
+        left = store.left_packages(reader)
+    if left:
+        cache.remove(left)
+        with catalog.short_write() as connection:
+            store.forget_left(connection, left)
 
 
 class _telling:  # noqa: N801  a context manager

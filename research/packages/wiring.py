@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from research.errors import CtxError
 from research.governance.access import MemoryAccessDecision, Principal
 from research.governance.gate import Gate, gate_for
 from research.governance.policy import MemoryAccessPolicy
 from research.packages.cache import cache_for
 from research.packages.events import events_for
 from research.packages.governor import Audit, Governor
-from research.packages.packages import Packages
+from research.packages.packages import Packages, drop_from
 
 if TYPE_CHECKING:
     from research.index import Index
+    from research.index.base import IndexBase
 
 
 def packages_of(index: Index) -> Packages:
@@ -22,6 +25,13 @@ def packages_of(index: Index) -> Packages:
     policy = MemoryAccessPolicy(index.settings.policy, index=index.paths.root)
     cache = cache_for(index.paths, lambda: index.catalog, index.settings)
     return Packages(index, partial(_governor, index, policy), cache=cache, events=events_for(index.settings))
+
+
+def drop_left(index: IndexBase) -> None:
+    """Texts of packages that are kept on another server go at once with what is gone from the index. The catalog serves
+    none of them any more, whether this succeeds or not; what is missed goes with the next package, or with its time."""
+    with suppress(CtxError):
+        drop_from(cache_for(index.paths, lambda: index.catalog, index.settings), index.catalog)
 
 
 def _governor(index: Index, policy: MemoryAccessPolicy, principal: Principal, trace_id: str) -> Governor:

@@ -21,6 +21,7 @@ from research.packages.package import ContextPackage
 from research.settings import Settings
 from research.store.catalog import packages as store
 from research.store.catalog.packages import Whose
+from tests.research.packages.redis_server import RedisServer
 
 ASKED = "why do uploads stop and are parts sent again"
 EVERYTHING = "permit (principal, action, resource);"
@@ -258,6 +259,30 @@ def test_what_is_forgotten_or_removed_leaves_caches_and_records(index: Index) ->
     again = index.package(package.context_package_id)
     assert {each.reason for each in again.pinned_out} == {"unknown"}
     assert index.packages()[0].context_package_id == package.context_package_id
+
+
+def test_what_is_forgotten_leaves_redis_at_once(root: Path, loopback: None) -> None:
+    server = RedisServer()
+    server.start()
+    try:
+        with Index.open(root, Settings(redis_url=server.url)) as index:
+            index.remember("The upload password of the walrus is Kiel.", id="walrus")
+            package = index.build_package(asked(pinned=["memory:walrus"]))
+            with server.client() as client:
+                [key] = client.keys("ctx:*:package:*")
+                assert b"walrus is Kiel" in client.get(key)
+                assert "walrus is Kiel" not in texts_of(index)
+                assert served(index, package)
+                index.forget("walrus")
+                assert client.keys("ctx:*:package:*") == []
+                assert client.xlen("ctx:events") == 2
+            server.kill()
+            again = index.package(package.context_package_id)
+            assert [each.reason for each in again.pinned_out] == ["unknown"], (
+                "Redis is gone, and it costs nothing"
+            )
+    finally:
+        server.close()
 
 
 def test_records_have_no_text_and_go_after_their_days(clocked: tuple[Index, Clock]) -> None:
