@@ -171,7 +171,7 @@ class Settings:
     # what each part of a package's score counts: how well it fits, how near it is in the graph, how current, how sound,
     # how often it was chosen and useful
     weight_semantic: float = _setting(1.0)
-    weight_graph: float = _setting(0.2)
+    weight_graph: float = _setting(0.5)
     weight_recency: float = _setting(0.05)
     weight_quality: float = _setting(0.1)
     weight_reuse: float = _setting(0.1)

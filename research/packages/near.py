@@ -1,7 +1,8 @@
 """The graph's retrieval: what is near to the pinned things and to the best that the search found.
 
-A thing is as near as the best way to it: what it begins with counts as much as it fits, and every edge leaves a part.
-Things that the search found as well are only made to rank higher; the others come without any claim to fit.
+What a good page refers to, where it speaks of the intent, counts nearly as much as that page (`research.graph.boost`,
+where it was measured). Anything else is as near as the best way to it: what it begins with counts as much as it fits,
+and every edge leaves a small part; the mere structure of a document says nothing of an intent, and so hardly counts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from research.graph.boost import neighbour_scores, references_said, seeds_of
 from research.graph.neighbourhood import MOST_NODES, WEIGHTS, Neighbourhood, neighbourhood
 from research.packages.candidates import TYPE_OF_KIND, Candidate, load
 from research.packages.retrieval import Answer
@@ -22,6 +24,8 @@ _SEEDS = 10  # of what the search found
 _PINNED = 0.5  # what a pinned thing counts to begin with: somebody wants it, whether it fits or not
 _NODES = 10  # that are looked at for each that may be brought
 _UPDATE_SECONDS = 1.0  # for what the graph lacks
+# What is left by edges that say little of an intent: that a page stands in the same document, or refers to something.
+_QUIET = {"contains": 0.1, "refers": 0.3}
 
 
 def retrieve(
@@ -45,8 +49,10 @@ def retrieve(
     hops, most = request.retrieval.limits.hops, min(MOST_NODES, _NODES * limit + len(seeds))
     with index.catalog.snapshot() as reader:  # the gate decides about all candidates at once, later
         near = neighbourhood(reader, seeds, hops=hops, limit=most, tenant=tenant)
-    nearness = spread(near, seeds)
     known = {each.ref: each for each in found}
+    nearness = spread(near, seeds)
+    for ref, worth in _referred(request.intent, near, found).items():
+        nearness[ref] = max(worth, nearness.get(ref, 0.0))
     ordered = sorted(nearness, key=lambda ref: (-nearness[ref], ref))
     wanted = [ref for ref in ordered if _wanted(ref, request)]
     brought = [ref for ref in wanted if ref not in known and ref not in seeds][:limit]
@@ -69,7 +75,7 @@ def spread(near: Neighbourhood, seeds: Mapping[str, float]) -> dict[str, float]:
     """ref → how near, by the best way from any seed. A seed itself is as near as another one makes it."""
     beside: dict[str, list[tuple[str, float]]] = {}
     for edge in near.edges:
-        weight = WEIGHTS[edge.kind]
+        weight = _QUIET.get(edge.kind, WEIGHTS[edge.kind])
         beside.setdefault(edge.source, []).append((edge.target, weight))
         beside.setdefault(edge.target, []).append((edge.source, weight))
     found: dict[str, float] = {}
@@ -87,6 +93,25 @@ def spread(near: Neighbourhood, seeds: Mapping[str, float]) -> dict[str, float]:
             if other not in found:
                 heapq.heappush(waiting, (negative * weight, other, False))
     return found
+
+
+def _referred(intent: str, near: Neighbourhood, found: Sequence[Candidate]) -> dict[str, float]:
+    """ref → what it is worth because one of the best refers to it where it speaks of the intent: its share of the best
+    one's score. Pages go by the sums of their legs, as it was measured: a calibrated score falls with the rank."""
+    pages = [each for each in found if each.item.ref.kind == "page"]
+    others = [each for each in found if each.item.ref.kind != "page"]
+    worth: dict[str, float] = {}
+    for group, ranked in (
+        (pages, [(each.ref, each.item.raw_score) for each in pages]),
+        (others, [(each.ref, each.semantic) for each in others]),
+    ):
+        ranked.sort(key=lambda entry: -entry[1])
+        if ranked and ranked[0][1] > 0:
+            texts, best = {each.ref: each.item.text for each in group}, max(each.semantic for each in group)
+            said = {ref: references_said(intent, texts[ref]) for ref in seeds_of(ranked)}
+            joined = neighbour_scores(ranked, near.edges, said)
+            worth |= {ref: best * min(1.0, each.score / ranked[0][1]) for ref, each in joined.items()}
+    return worth
 
 
 def _wanted(ref: str, request: ContextBuildRequest) -> bool:

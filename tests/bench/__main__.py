@@ -92,7 +92,7 @@ def main() -> int:
         "turn": turn.run,
         "serve": serve.run,
         "context": lambda: context.run(chosen.keep),
-        "packages": lambda: packages.run(chosen.keep),
+        "packages": lambda: packages.run(chosen.eval, chosen.keep),
         "code": code.run,
         "commits": commits.run,
         "experiences": experiences.run,

@@ -38,7 +38,7 @@ def run(eval_folder: Path, keep: Path | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         documents = Path(folder) / "crossrefs"
         made = crossrefs.make(documents)
-        index = _index(documents, "crossrefs", Path(folder))
+        index = index_of(documents, "crossrefs", Path(folder))
         apart = {field.name for field in crossrefs.fields() if field.held_apart}
         for name, chosen in (
             ("ours, seen", [question for field in made if field not in apart for question in made[field]]),
@@ -47,14 +47,14 @@ def run(eval_folder: Path, keep: Path | None) -> None:
             _one_set(name, index, chosen, FEW_TOKENS)
         for name in ("azure", "mmlongbench-dev"):
             if (eval_folder / name).is_dir():
-                index = _index(eval_folder / name / "pdfs", name, keep or Path(folder))
+                index = index_of(eval_folder / name / "pdfs", name, keep or Path(folder))
                 _one_set(name, index, read_questions(eval_folder / name / "qrels.jsonl"), TOKENS)
     title("A node with a million edges")
     with tempfile.TemporaryDirectory() as folder:
         _hub(Path(folder))
 
 
-def _index(documents: Path, name: str, folder: Path) -> Path:
+def index_of(documents: Path, name: str, folder: Path) -> Path:
     root = folder / f"graph-{name}"
     if not root.exists():
         ingest(IndexPaths(root), [documents], settings=Settings(images=False, ocr="off"), observer=SilentObserver())
