@@ -1,5 +1,5 @@
-"""Whatever the policy, the labels and the request are: text of what is denied, and what a redactor masks of the rest, is
-in no package, cache, record, log, event, audit, error, metric or span. tests/soak has a thousand of these."""
+"""Whatever the policy, the labels and the request are: text of what is denied, and what a redactor masks of the rest,
+is in no package, cache, record, log, event, audit, error, metric or span. tests/soak has a thousand of these."""
 
 from __future__ import annotations
 
