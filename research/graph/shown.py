@@ -63,8 +63,7 @@ class ShownGraph:
     complete: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        edges = [{"source": edge.source, "kind": edge.kind, "target": edge.target} for edge in self.edges]
-        return {**asdict(self), "edges": edges}
+        return {**asdict(self), "edges": [edge.to_dict() for edge in self.edges]}
 
 
 def shown_graph(reader: Reader, refs: Sequence[str], found: Neighbourhood, tenant: str = "") -> ShownGraph:

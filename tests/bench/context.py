@@ -67,7 +67,7 @@ def run(keep: Path | None = None) -> None:
         ):
             against = f"{took[name] / plain:.1f} of a plain search; {took[f'{name} wall'] * 1e3:.0f} ms wall"
             line(name, f"{took[name] * 1e3:.0f} ms CPU", f"{against}; aim: < {aim}")
-        line("  of it without searching", f"{took['assemble'] * 1e3:.0f} ms wall", "aim of the seed: < 160")
+        line("assemble_context without searching", f"{took['assemble'] * 1e3:.0f} ms wall", "aim of the seed: < 160")
         line("memory of a context beyond the open index", f"{took['memory']:.1f} MB", "aim: < 50")
 
 

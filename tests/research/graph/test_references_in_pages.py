@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,8 +117,8 @@ def test_any_text_is_read(text: str) -> None:
     captions_of(text)
 
 
-def test_no_text_takes_long() -> None:
-    started = time.process_time()
+def test_no_text_takes_for_ever() -> None:
+    """It ends: a pattern that tries again and again would not."""
     for piece in (
         "Tables 1, 2, ",
         "Table 5 ",
@@ -134,4 +132,3 @@ def test_no_text_takes_long() -> None:
     ):
         references_in(piece * (60_000 // len(piece)))
         captions_of(piece * (60_000 // len(piece)))
-    assert time.process_time() - started < 60, "not a limit to keep, but no text may take for ever"
