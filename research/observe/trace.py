@@ -61,3 +61,15 @@ def traced(named: str) -> Iterator[str]:
         yield name
     finally:
         TRACE.reset(token)
+
+
+@contextmanager
+def telling(trace: str) -> Iterator[None]:
+    """An error that is raised inside says in which trace that was."""
+    from research.errors import CtxError
+
+    try:
+        yield
+    except CtxError as error:
+        error.trace_id = error.trace_id or trace
+        raise

@@ -6,16 +6,14 @@ with a new decision and under the same id.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from research.errors import BusyError, CtxError, NothingFoundError, PackageRequestError
+from research.errors import BusyError, NothingFoundError, PackageRequestError
 from research.governance.access import Principal
-from research.observe.trace import current_trace, traced
+from research.observe.trace import current_trace, telling, traced
 from research.packages.beside import Beside
 from research.packages.builder import Built, Ids, PackageBuilder, new_id
 from research.packages.cache import Cached, PackageCache
@@ -26,6 +24,7 @@ from research.packages.events import (
     ContextPackageExpired,
     Events,
 )
+from research.packages.flights import Flights
 from research.packages.governor import PURPOSE, Governor
 from research.packages.package import ContextPackage
 from research.packages.request import ContextBuildRequest, read_request
@@ -61,8 +60,7 @@ class Packages:
         self._events = events
         self._now = now or (lambda: datetime.now(UTC))
         self._retrievals = retrievals or Retrievals()
-        self._turn = threading.Lock()
-        self._flights: dict[tuple[str, ...], Future[ContextPackage]] = {}
+        self._flights: Flights[ContextPackage] = Flights()
 
     def build(
         self, given: ContextBuildRequest | Mapping[str, Any] | str | bytes, principal: Principal
@@ -70,23 +68,23 @@ class Packages:
         """A package for a request. The same request twice at once is built once; one with an `id` that was built
         before gives that package again."""
         request = read_request(given)
-        with traced(request.trace_id or "") as trace, _telling(trace), self._timed("package"):
+        with traced(request.trace_id or "") as trace, telling(trace), self._timed("package"):
             self._note_trace(trace)
             key = (principal.tenant, principal.name, request.id or "", request.canonical())
-            return self._once(key, lambda: self._first(request, principal, trace))
+            return self._flights.once(key, lambda: self._first(request, principal, trace))
 
     def get(self, package_id: str, principal: Principal) -> ContextPackage:
         """From the cache; where its time is over, or policy or index have changed, built anew under the same id. Raises
         NothingFoundError if there is none of this principal's."""
-        with traced("") as trace, _telling(trace), self._timed("package"):
-            return self._once(
+        with traced("") as trace, telling(trace), self._timed("package"):
+            return self._flights.once(
                 (principal.tenant, principal.name, package_id), lambda: self._again(package_id, principal, trace)
             )
 
     def rebuild(self, package_id: str, principal: Principal) -> ContextPackage:
         """Built anew, whatever the cache holds."""
-        with traced("") as trace, _telling(trace), self._timed("package"):
-            return self._once(
+        with traced("") as trace, telling(trace), self._timed("package"):
+            return self._flights.once(
                 (principal.tenant, principal.name, package_id, "anew"),
                 lambda: self._again(package_id, principal, trace, anew=True),
             )
@@ -272,25 +270,6 @@ class Packages:
             )
         )
 
-    def _once(self, key: tuple[str, ...], make: Callable[[], ContextPackage]) -> ContextPackage:
-        """What several ask for at once is made by the first of them."""
-        with self._turn:
-            flight = self._flights.get(key)
-            mine = flight is None
-            if flight is None:
-                flight = self._flights[key] = Future()
-        if not mine:
-            return flight.result()
-        try:
-            flight.set_result(make())
-        except BaseException as error:
-            flight.set_exception(error)
-            raise
-        finally:
-            with self._turn:
-                del self._flights[key]
-        return flight.result()
-
     def _note_trace(self, trace: str) -> None:
         """A name that no trace of OpenTelemetry can have is told in the span, so that one leads to the other."""
         if self._index.recorder is not None and trace != current_trace():
@@ -308,20 +287,6 @@ def drop_from(cache: PackageCache, catalog: Catalog) -> None:
         cache.remove(left)
         with catalog.short_write() as connection:
             store.forget_left(connection, left)
-
-
-class _telling:  # noqa: N801  a context manager
-    """An error says in which trace it was raised."""
-
-    def __init__(self, trace: str) -> None:
-        self._trace = trace
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
-        if isinstance(error, CtxError) and not error.trace_id:
-            error.trace_id = self._trace
 
 
 def no_package(package_id: str) -> NothingFoundError:

@@ -119,3 +119,20 @@ def test_an_id_that_is_none_is_not_looked_for(root: Path) -> None:
         assert json.loads((await client.get(f"/knowledge/context/{'0' * 32}")).text)["status"] == 404
 
     run(work, root)
+
+
+def test_the_audit_is_for_the_owner_alone(root: Path) -> None:
+    async def read(client: httpx.AsyncClient) -> None:
+        package = (await client.post(BUILD, json=ASKED)).json()
+        entries = (await client.get("/knowledge/audit", params={"limit": 1})).json()["entries"]
+        assert [each["decision"] for each in entries] == [package["policyDecisionId"]]
+        assert entries[0]["trace_id"] == package["traceId"]
+        assert (await client.get("/knowledge/audit", params={"limit": 0})).status_code == 422
+
+    async def refused(client: httpx.AsyncClient) -> None:
+        answer = await client.get("/knowledge/audit")
+        assert answer.status_code == 403
+        assert "entries" not in answer.json()
+
+    run(read, root)
+    run(refused, root, caller=OTHER)
