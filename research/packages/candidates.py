@@ -98,18 +98,31 @@ def load(index: Index, reader: Reader, refs: Sequence[str], tenant: str) -> dict
     return found
 
 
-def mark_superseded(reader: Reader, found: Sequence[Candidate]) -> None:
-    """Pages of documents that have a newer version in the index; memories know it themselves."""
+def mark_superseded(reader: Reader, found: Sequence[Candidate], intent: str) -> None:
+    """Pages of documents that have a newer version in the index, unless the intent names the old one by its year or
+    number; memories know it themselves."""
     from research.graph.neighbourhood import neighbourhood
+    from research.store.catalog.documents import get_documents
 
     documents = {f"document:{each.item.ref.key}" for each in found if each.item.ref.kind == "page"}
     if not documents:
         return
     edges = neighbourhood(reader, sorted(documents), kinds=["newer"], limit=_MOST_VERSIONS).edges
-    older = {edge.target for edge in edges}
+    ends = {end.removeprefix("document:") for edge in edges for end in (edge.source, edge.target)}
+    numbers = {info.doc_id: _numbers(f"{info.filename} {info.title}") for info in get_documents(reader, sorted(ends))}
+    asked = _numbers(intent)
+    older: dict[str, set[str]] = {}  # document → the numbers that its newer versions bear
+    for edge in edges:
+        newer = numbers.get(edge.source.removeprefix("document:"), set())
+        older.setdefault(edge.target.removeprefix("document:"), set()).update(newer)
     for each in found:
-        if f"document:{each.item.ref.key}" in older:
+        key = each.item.ref.key
+        if each.item.ref.kind == "page" and key in older and not asked & (numbers.get(key, set()) - older[key]):
             each.superseded = True
+
+
+def _numbers(text: str) -> set[str]:
+    return set(re.findall(r"\d+", text))
 
 
 def _pages(reader: Reader, refs: Mapping[str, Ref]) -> dict[str, Candidate]:

@@ -1,5 +1,6 @@
 """The blended score: how well a thing fits, how near it is in the graph, how current and how sound it is, and whether
-it was of use before. Each part is 0 to 1, and stands with the source; the score is their weighted mean.
+it was of use before. Each part is 0 to 1, and stands with the source; the score is their weighted mean, and half of it
+for a version that a newer one has taken the place of.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from research.store.catalog.packages import Uses
 
 _HALF_LIFE_DAYS = 365.0
 _CURRENT = 0.5  # what anything current has at least, however old; a superseded thing has nothing
+_SUPERSEDED = 0.5  # of its score: two versions of a page fit alike, and which comes first must not be chance
 _OCR = 0.7
 _SUSPICIOUS = 0.3
 _TIERS = {"gold": 1.0, "silver": 0.85, "bronze": 0.7, "abandoned": 0.4}
@@ -59,6 +61,8 @@ def rank(
     for each in candidates:
         parts = parts_of(each, uses.get(each.ref, _NOTHING_YET), now)
         score = sum(weights[name] * getattr(parts, name) for name in PARTS) / total
+        if each.superseded:
+            score *= _SUPERSEDED
         ranked.append(Ranked(each, round(score, 6), parts))
     ranked.sort(key=lambda each: (not each.candidate.pinned, 0.0 if each.candidate.pinned else -each.score))
     pinned = [each for each in ranked if each.candidate.pinned]

@@ -278,9 +278,7 @@ def test_what_is_forgotten_leaves_redis_at_once(root: Path, loopback: None) -> N
                 assert client.xlen("ctx:events") == 2
             server.kill()
             again = index.package(package.context_package_id)
-            assert [each.reason for each in again.pinned_out] == ["unknown"], (
-                "Redis is gone, and it costs nothing"
-            )
+            assert [each.reason for each in again.pinned_out] == ["unknown"], "Redis is gone, and it costs nothing"
     finally:
         server.close()
 
