@@ -1,0 +1,266 @@
+"""Every place that something may leak to, watched: what callers get, and what is written down along the way."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shutil
+import sqlite3
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from research.errors import CtxError
+from research.governance.access import Principal
+from research.index import Index
+from research.observe.opentelemetry import OpenTelemetryRecorder
+from research.observe.prometheus import PrometheusRecorder
+from research.observe.recorder import Recorders
+from research.packages.events import STREAM
+from research.settings import Settings
+from research.sources.records import CONTEXT_TYPES
+from research.store.catalog.labels import Label, put_labels
+from tests.research.governance.canaries import Corpus, read_corpus
+from tests.research.governance.leak_drawing import DEFAULTS, OWNER, Example
+from tests.research.governance.leak_oracle import Rules, forbidden
+from tests.research.packages.redis_server import RedisServer
+
+_FILE_REFS = re.compile(r"file:/[^\s\"',\])]+")  # a ref is no text, and that of a file is its path
+
+
+class _Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+class Watched:
+    """A copy of an index, opened in a few ways, of which everything that is said is kept."""
+
+    def __init__(self, source: Path, folder: Path) -> None:
+        self.root = folder / "index"
+        shutil.copytree(source, self.root)
+        shutil.copy(source.with_name("secrets.json"), folder)
+        self.corpus: Corpus = read_corpus(self.root)
+        self._policy, self._events = folder / "policy.cedar", folder / "events" / "events.jsonl"
+        self.write("// nothing")
+        self._redis = RedisServer()
+        self._redis.start()
+        self._spans, self._metrics = InMemorySpanExporter(), PrometheusRecorder()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(self._spans))
+        self._recorder = Recorders(OpenTelemetryRecorder(provider), self._metrics)
+        self._log = _Kept()
+        logger = logging.getLogger("ctx")
+        self._level = logger.level
+        logger.setLevel(logging.DEBUG)
+        logger.addHandler(self._log)
+        self._open: dict[tuple[bool, str, bool], Index] = {}
+        self._audited, self._told, self._stream = 0, 0, "-"
+
+    def close(self) -> None:
+        for index in self._open.values():
+            index.close()
+        logger = logging.getLogger("ctx")
+        logger.removeHandler(self._log)
+        logger.setLevel(self._level)
+        self._redis.close()
+
+    def write(self, policy: str) -> None:
+        self._policy.write_text(policy)
+        self._policy.chmod(0o600)
+
+    def index(self, rules: Rules, *, redis: bool) -> Index:
+        key = (rules.policy is not None, rules.default, redis)
+        if key not in self._open:
+            settings = Settings(
+                policy=str(self._policy) if key[0] else "",
+                default_classification=rules.default,
+                redis_url=self._redis.url if redis else "",
+                events_file=str(self._events),
+            )
+            self._open[key] = Index(self.root, settings, recorder=self._recorder)
+        return self._open[key]
+
+    def set(self, index: Index, rules: Rules) -> None:
+        if rules.policy is not None:
+            self.write(rules.policy)
+        with index.catalog.short_write() as connection:
+            connection.execute("DELETE FROM labels")
+        given = [
+            Label(each.target, name, value, each.tenant)
+            for each in rules.labels
+            for name, value in (("classification", each.classification), ("module", each.module))
+            if value
+        ]
+        put_labels(index.catalog, given)
+
+    def quiet(self, packages: list[str]) -> Iterator[tuple[str, str]]:
+        """What is written down for others than whoever asked, since the last time: of anybody's text there is none."""
+        yield "log", "\n".join(self._log.lines)
+        self._log.lines.clear()
+        yield "spans", "\n".join(span.to_json() for span in self._spans.get_finished_spans())
+        self._spans.clear()
+        yield "metrics", self._metrics.render()[0].decode()
+        if self._events.exists():
+            with self._events.open("rb") as events:
+                events.seek(self._told)
+                yield "events file", events.read().decode()
+                self._told = events.tell()
+        with self._redis.client() as client:
+            for name, fields in client.xrange(STREAM, self._stream):
+                self._stream = f"({name.decode()}"
+                yield "events stream", repr(fields)
+        with closing(sqlite3.connect(self.root / "catalog.sqlite3")) as catalog:
+            for row in catalog.execute("SELECT * FROM audit WHERE seq > ?", (self._audited,)):
+                self._audited = row[0]
+                yield "audit", repr(row)
+            for package in packages:
+                for table in ("packages", "package_sources"):
+                    for row in catalog.execute(f"SELECT * FROM {table} WHERE package_id = ?", (package,)):
+                        yield table, repr(row)
+            yield "requests", repr(catalog.execute("SELECT * FROM package_requests ORDER BY asked_at DESC LIMIT 3").fetchall())
+            yield "projections", repr(catalog.execute("SELECT * FROM projections ORDER BY made_at DESC LIMIT 3").fetchall())
+
+    def cached(self, package: str) -> Iterator[tuple[str, str]]:
+        """What is kept of a package, for whoever it was built for."""
+        with closing(sqlite3.connect(self.root / "catalog.sqlite3")) as catalog:
+            for row in catalog.execute("SELECT * FROM package_cache WHERE package_id = ?", (package,)):
+                yield "cache", repr(row)
+        with self._redis.client() as client:
+            for key in client.scan_iter(f"*{package}*"):
+                yield "redis", client.get(key).decode()
+
+    def expire(self, package: str) -> None:
+        with closing(sqlite3.connect(self.root / "catalog.sqlite3", timeout=10)) as catalog, catalog:
+            for table in ("packages", "package_cache"):
+                catalog.execute(f"UPDATE {table} SET expires_at = '2020' WHERE package_id = ?", (package,))
+
+
+def said(way: Callable[[], Any]) -> tuple[Any, str]:
+    """What a way gives, and all of it in words; of an error everything that anybody prints of it."""
+    try:
+        given = way()
+    except CtxError as error:
+        told = [error.message, error.hint, repr(error), repr(vars(error)), *traceback.format_exception(error)]
+        return None, "\n".join(map(str, told))
+    return given, flat(given)
+
+
+def flat(given: object) -> str:
+    if hasattr(given, "model_dump_json"):
+        return str(given.model_dump_json(by_alias=True))
+    if isinstance(given, (list, tuple)):
+        return "\n".join(map(flat, given))
+    if is_dataclass(given) and not isinstance(given, type):
+        return json.dumps(asdict(given), default=repr, ensure_ascii=False) + repr(given)
+    return repr(given)
+
+
+def other_ways(index: Index, example: Example) -> list[tuple[str, Callable[[], Any]]]:
+    """Ways besides packages."""
+    intent, name, (one, two) = example.request["intent"], example.name, example.things
+    key = one.partition(":")[2].partition("#")[0]
+    return [
+        ("ask", lambda: index.ask(intent, max_tokens=3000, max_sources=20, highlights=True)),
+        ("ask all", lambda: index.ask(intent, max_tokens=6000, max_sources=30, types=list(CONTEXT_TYPES))),
+        ("ask named", lambda: index.ask(intent, documents=[name], extent="passages")),
+        ("search", lambda: index.search(intent, num_results=10, highlights=True)),
+        ("context", lambda: index.context(intent, list(CONTEXT_TYPES), max_tokens=6000)),
+        ("graph", lambda: index.graph(one, hops=2)),
+        ("graph named", lambda: index.graph(name, two, hops=1)),
+        ("neighbourhood", lambda: index.neighbourhood(one, two, hops=2)),
+        ("recall", lambda: index.recall(intent, top_k=10)),
+        ("memories", lambda: list(index.memories())),
+        ("memory", lambda: index.memory(key)),
+        ("documents", lambda: [index.documents(), index.all_tags(), index.repositories(), index.code_trees()]),
+        ("documents named", lambda: index.documents(name)),
+        ("tags", lambda: index.tags(name)),
+        ("page", lambda: index.page(one, question=intent)),
+        ("page named", lambda: index.page(name, 2)),
+        ("pages", lambda: index.pages(name)),
+        ("outline", lambda: index.outline(key)),
+        ("outline named", lambda: index.outline(name)),
+        ("markdown", lambda: index.markdown(key)),
+        ("file", lambda: index.file_of(name)),
+        ("picture", lambda: index.picture_path(name, 2)),
+        ("rank", lambda: index.rank(intent, everything=True)),
+        ("prompt", lambda: index.prompt(index.ask(intent, max_tokens=3000))),
+        ("experiences", lambda: index.experiences()),
+        ("experience", lambda: index.experience(key)),
+        ("search experiences", lambda: index.search_experiences(intent, axis="surprise")),
+        ("values", lambda: [index.values(), index.search_values(intent)]),
+        ("value", lambda: index.value("val")),
+        ("code", lambda: index.search_code(intent)),
+        ("premortem", lambda: index.premortem("debugging", "read-the-error")),
+    ]
+
+
+class Leak(AssertionError):
+    pass
+
+
+def look(watched: Watched, example: Example) -> None:
+    """One example, from the request to what is left of it. Raises `Leak` with where, and what."""
+    index = watched.index(example.rules, redis=example.redis)
+    watched.set(index, example.rules)
+    view = acting(index, example.principal)
+    unseen = forbidden(watched.corpus, example.rules, example.principal)
+    package, text = said(lambda: view.build_package(example.request))
+    check("package", text, unseen)
+    packages = [] if package is None else [package.context_package_id]
+    for way, text in [each for name in packages for each in watched.cached(name)]:
+        check(way, text, unseen)
+    ways = other_ways(view, example)
+    name, way = ways[example.way % len(ways)]
+    check(name, said(way)[1], unseen)
+    session = f"s{example.way}"
+    if example.way % 7 == 0:
+        check("session", said(lambda: view.ask(example.request["intent"], session=session))[1], unseen)
+    watched.set(index, example.later)
+    unseen = forbidden(watched.corpus, example.later, example.principal)
+    theirs = forbidden(watched.corpus, example.later, example.other)
+    other = acting(index, example.other)
+    for each in packages:
+        if example.way % 3 == 1:
+            watched.expire(each)
+        again = view.rebuild_package if example.way % 3 == 2 else view.package
+        check("package again", said(lambda again=again, each=each: again(each))[1], unseen)
+        for where, text in watched.cached(each):
+            check(f"{where} again", text, unseen)
+        check("package of another", said(lambda each=each: other.package(each))[1], theirs)
+        check("records", said(view.packages)[1], watched.corpus.everything)
+    if example.way % 7 == 0:
+        check("turns", said(lambda: view.session(session))[1], unseen)
+        check("follow-up", said(lambda: view.ask("and what about herring?", session=session))[1], unseen)
+        check("turns of another", said(lambda: other.session(session))[1], theirs)
+    name, way = other_ways(other, example)[example.way // 50 % len(ways)]
+    check(f"{name} by another", said(way)[1], theirs)
+    for where, text in watched.quiet(packages):
+        check(where, text, watched.corpus.everything)
+
+
+def acting(index: Index, principal: Principal) -> Index:
+    return index if principal == OWNER else index.acting_as(principal)
+
+
+def check(where: str, text: str, unseen: frozenset[str]) -> None:
+    looked = _FILE_REFS.sub("", text)
+    found = sorted(each for each in unseen if each in looked)
+    if found:
+        at = looked.index(found[0])
+        raise Leak(f"{where}: {', '.join(found)} in …{looked[max(0, at - 200) : at + 200]}…")
+
+
+__all__ = ["DEFAULTS", "Leak", "Watched", "look"]
