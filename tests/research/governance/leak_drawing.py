@@ -114,7 +114,8 @@ def _labels(corpus: Corpus) -> st.SearchStrategy[Given]:
     lasting = [each for each in own if not each[0].startswith(("page:", "document:")) or ":file-" in each[0]]
     rules = [("tag:zoo", ""), ("tag:open", ""), ("tag:none", ""), ("path:app", ""), ("path:canaries", "")]
     rules += [("path:*salaries.pdf", ""), ("path:*notes*", ""), ("path:*/app/feeding.py", "")]
-    target = st.one_of(st.sampled_from(lasting), st.sampled_from(rules))
+    pages = [each for each in lasting if each[0].startswith("page:")]
+    target = st.one_of(st.sampled_from(pages), st.sampled_from(lasting), st.sampled_from(rules))
     classification = st.sampled_from(("Confidential", "Restricted", *LEVELS))
     module = st.sampled_from(("", "m"))
     return st.builds(lambda at, level, m: Given(at[0], level, m if ":" not in at[0][:5] else "", at[1]),

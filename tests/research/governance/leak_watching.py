@@ -8,11 +8,11 @@ import re
 import shutil
 import sqlite3
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -32,6 +32,8 @@ from tests.research.governance.canaries import Corpus, read_corpus
 from tests.research.governance.leak_drawing import DEFAULTS, OWNER, Example
 from tests.research.governance.leak_oracle import Rules, forbidden
 from tests.research.packages.redis_server import RedisServer
+
+T = TypeVar("T")
 
 _FILE_REFS = re.compile(r"file:/[^\s\"',\])]+")  # a ref is no text, and that of a file is its path
 
@@ -222,9 +224,8 @@ def look(watched: Watched, example: Example) -> None:
     packages = [] if package is None else [package.context_package_id]
     for way, text in [each for name in packages for each in watched.cached(name)]:
         check(way, text, unseen)
-    ways = other_ways(view, example)
-    name, way = ways[example.way % len(ways)]
-    check(name, said(way)[1], unseen)
+    for name, way in chosen(other_ways(view, example), example.way):
+        check(name, said(way)[1], unseen)
     session = f"s{example.way}"
     if example.way % 7 == 0:
         check("session", said(lambda: view.ask(example.request["intent"], session=session))[1], unseen)
@@ -245,10 +246,15 @@ def look(watched: Watched, example: Example) -> None:
         check("turns", said(lambda: view.session(session))[1], unseen)
         check("follow-up", said(lambda: view.ask("and what about herring?", session=session))[1], unseen)
         check("turns of another", said(lambda: other.session(session))[1], theirs)
-    name, way = other_ways(other, example)[example.way // 50 % len(ways)]
-    check(f"{name} by another", said(way)[1], theirs)
+    for name, way in chosen(other_ways(other, example), example.way // 50):
+        check(f"{name} by another", said(way)[1], theirs)
     for where, text in watched.quiet(packages):
         check(where, text, watched.corpus.everything)
+
+
+def chosen(ways: Sequence[T], number: int) -> list[T]:
+    """Three of them."""
+    return [ways[(number + step * 11) % len(ways)] for step in range(3)]
 
 
 def acting(index: Index, principal: Principal) -> Index:
