@@ -85,7 +85,8 @@ def fill(root: Path) -> None:
     _pdf(
         files / w() / f"{w()}-salaries.pdf",
         [
-            (f"Wages {w()}\nKeepers {w()}", f"On {w()}, {about}. Write to {secret(w.mail())} or call {secret(w.phone())}.\n\n"
+            (f"Wages {w()}\nKeepers {w()}",
+             f"On {w()}, {about}. Write to {secret(w.mail())} or call {secret(w.phone())}.\n\n"
              f"The keeper {w()} told everybody who asked about the herring and the pool of {w()} that this one"),
             ("", f"sentence of {w()} runs on to the next page and ends here. More on {w()} and {about}, see page 3."),
             (f"Bonus {w()}", f"Paid to {secret(w.iban())} for {w()}, {about}. It is as page 1 says of {w()}."),
@@ -98,7 +99,9 @@ def fill(root: Path) -> None:
             (f"Costs {w()}", f"The card {secret(w.card())} paid for {w()}; the walrus got {w()}, {about}."),
         ],
     )
-    _pdf(files / w() / f"{w()}-notes-2024.pdf", [(f"Old {w()}", f"Notes on {w()}: {about}. The upload is late, {w()}.")])
+    _pdf(
+        files / w() / f"{w()}-notes-2024.pdf", [(f"Old {w()}", f"Notes on {w()}: {about}. The upload is late, {w()}.")]
+    )
     _pdf(
         files / w() / f"{secret(w.mail())} notes-2025.pdf",
         [(f"New {w()} by {secret(w.mail())}", f"Notes on {w()}: {about}. The upload is {w()}.")],
@@ -207,7 +210,14 @@ def read_corpus(root: Path) -> Corpus:
         maskable = any(each in text for each in held)
         things.append(
             Thing(
-                ref, ref.partition(":")[0], all_targets, names=named, texts=words, secrets=held, maskable=maskable, **rest  # type: ignore[arg-type]
+                ref,
+                ref.partition(":")[0],
+                all_targets,
+                names=named,
+                texts=words,
+                secrets=held,
+                maskable=maskable,
+                **rest,  # type: ignore[arg-type]
             )
         )
 

@@ -11,9 +11,11 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hypothesis import HealthCheck, given, settings
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -29,7 +31,7 @@ from research.settings import Settings
 from research.sources.records import CONTEXT_TYPES
 from research.store.catalog.labels import Label, put_labels
 from tests.research.governance.canaries import Corpus, read_corpus
-from tests.research.governance.leak_drawing import DEFAULTS, OWNER, Example
+from tests.research.governance.leak_drawing import OWNER, Example, examples
 from tests.research.governance.leak_oracle import Rules, forbidden
 from tests.research.packages.redis_server import RedisServer
 
@@ -68,8 +70,9 @@ class Watched:
         self._level = logger.level
         logger.setLevel(logging.DEBUG)
         logger.addHandler(self._log)
-        self._open: dict[tuple[bool, str, bool], Index] = {}
+        self._open: dict[tuple[bool, str], Index] = {}
         self._audited, self._told, self._stream = 0, 0, "-"
+        self.examples = self.checks = self.seen = 0
 
     def close(self) -> None:
         for index in self._open.values():
@@ -83,13 +86,14 @@ class Watched:
         self._policy.write_text(policy)
         self._policy.chmod(0o600)
 
-    def index(self, rules: Rules, *, redis: bool) -> Index:
-        key = (rules.policy is not None, rules.default, redis)
+    def index(self, rules: Rules) -> Index:
+        """One for each default classification; half of them keep packages in Redis."""
+        key = (rules.policy is not None, rules.default)
         if key not in self._open:
             settings = Settings(
                 policy=str(self._policy) if key[0] else "",
                 default_classification=rules.default,
-                redis_url=self._redis.url if redis else "",
+                redis_url=self._redis.url if rules.default in ("Internal", "Restricted") else "",
                 events_file=str(self._events),
             )
             self._open[key] = Index(self.root, settings, recorder=self._recorder)
@@ -132,8 +136,14 @@ class Watched:
                 for table in ("packages", "package_sources"):
                     for row in catalog.execute(f"SELECT * FROM {table} WHERE package_id = ?", (package,)):
                         yield table, repr(row)
-            yield "requests", repr(catalog.execute("SELECT * FROM package_requests ORDER BY asked_at DESC LIMIT 3").fetchall())
-            yield "projections", repr(catalog.execute("SELECT * FROM projections ORDER BY made_at DESC LIMIT 3").fetchall())
+            yield (
+                "requests",
+                repr(catalog.execute("SELECT * FROM package_requests ORDER BY asked_at DESC LIMIT 3").fetchall()),
+            )
+            yield (
+                "projections",
+                repr(catalog.execute("SELECT * FROM projections ORDER BY made_at DESC LIMIT 3").fetchall()),
+            )
 
     def cached(self, package: str) -> Iterator[tuple[str, str]]:
         """What is kept of a package, for whoever it was built for."""
@@ -199,7 +209,7 @@ def other_ways(index: Index, example: Example) -> list[tuple[str, Callable[[], A
         ("picture", lambda: index.picture_path(name, 2)),
         ("rank", lambda: index.rank(intent, everything=True)),
         ("prompt", lambda: index.prompt(index.ask(intent, max_tokens=3000))),
-        ("experiences", lambda: index.experiences()),
+        ("experiences", index.experiences),
         ("experience", lambda: index.experience(key)),
         ("search experiences", lambda: index.search_experiences(intent, axis="surprise")),
         ("values", lambda: [index.values(), index.search_values(intent)]),
@@ -209,47 +219,95 @@ def other_ways(index: Index, example: Example) -> list[tuple[str, Callable[[], A
     ]
 
 
-class Leak(AssertionError):
+class LeakError(AssertionError):
     pass
 
 
-def look(watched: Watched, example: Example) -> None:
-    """One example, from the request to what is left of it. Raises `Leak` with where, and what."""
-    index = watched.index(example.rules, redis=example.redis)
-    watched.set(index, example.rules)
-    view = acting(index, example.principal)
-    unseen = forbidden(watched.corpus, example.rules, example.principal)
-    package, text = said(lambda: view.build_package(example.request))
-    check("package", text, unseen)
-    packages = [] if package is None else [package.context_package_id]
-    for way, text in [each for name in packages for each in watched.cached(name)]:
-        check(way, text, unseen)
-    for name, way in chosen(other_ways(view, example), example.way):
-        check(name, said(way)[1], unseen)
-    session = f"s{example.way}"
-    if example.way % 7 == 0:
-        check("session", said(lambda: view.ask(example.request["intent"], session=session))[1], unseen)
-    watched.set(index, example.later)
-    unseen = forbidden(watched.corpus, example.later, example.principal)
-    theirs = forbidden(watched.corpus, example.later, example.other)
-    other = acting(index, example.other)
-    for each in packages:
-        if example.way % 3 == 1:
-            watched.expire(each)
-        again = view.rebuild_package if example.way % 3 == 2 else view.package
-        check("package again", said(lambda again=again, each=each: again(each))[1], unseen)
-        for where, text in watched.cached(each):
-            check(f"{where} again", text, unseen)
-        check("package of another", said(lambda each=each: other.package(each))[1], theirs)
-        check("records", said(view.packages)[1], watched.corpus.everything)
-    if example.way % 7 == 0:
-        check("turns", said(lambda: view.session(session))[1], unseen)
-        check("follow-up", said(lambda: view.ask("and what about herring?", session=session))[1], unseen)
-        check("turns of another", said(lambda: other.session(session))[1], theirs)
-    for name, way in chosen(other_ways(other, example), example.way // 50):
-        check(f"{name} by another", said(way)[1], theirs)
-    for where, text in watched.quiet(packages):
-        check(where, text, watched.corpus.everything)
+def look_at_many(watched: Watched, number: int, *, derandomize: bool = False) -> None:
+    @settings(
+        max_examples=number,
+        derandomize=derandomize,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(examples(watched.corpus))
+    def run(example: Example) -> None:
+        Looking(watched, example).look()
+
+    run()
+
+
+class Looking:
+    """One example, from the request to what is left of it."""
+
+    def __init__(self, watched: Watched, example: Example) -> None:
+        watched.examples += 1
+        self._watched, self._example = watched, example
+        self._index = watched.index(example.rules)
+        self._view = acting(self._index, example.principal)
+        self._other = acting(self._index, example.other)
+        self._session = f"s{watched.examples}" if example.way % 7 == 0 else ""
+
+    def look(self) -> None:
+        """Raises `LeakError` with where, and what."""
+        packages = self._first()
+        self._again(packages)
+        for where, text in self._watched.quiet(packages):
+            self._check(where, text, self._watched.corpus.everything)
+
+    def _first(self) -> list[str]:
+        watched, example, view = self._watched, self._example, self._view
+        watched.set(self._index, example.rules)
+        unseen = forbidden(watched.corpus, example.rules, example.principal)
+        package = self._said("package", lambda: view.build_package(example.request), unseen)
+        packages = [] if package is None else [package.context_package_id]
+        for name in packages:
+            self._cached(name, unseen)
+        for name, way in chosen(other_ways(view, example), example.way):
+            self._said(name, way, unseen)
+        if self._session:
+            self._said("session", lambda: view.ask(example.request["intent"], session=self._session), unseen)
+        return packages
+
+    def _again(self, packages: list[str]) -> None:
+        """Under what policy and labels are then, for the same and for another."""
+        watched, example, view, other = self._watched, self._example, self._view, self._other
+        watched.set(self._index, example.later)
+        unseen = forbidden(watched.corpus, example.later, example.principal)
+        theirs = forbidden(watched.corpus, example.later, example.other)
+        for name in packages:
+            if example.way % 3 == 1:
+                watched.expire(name)
+            again = view.rebuild_package if example.way % 3 == 2 else view.package
+            self._said("package again", partial(again, name), unseen)
+            self._cached(name, unseen)
+            self._said("package of another", partial(other.package, name), theirs)
+            self._said("records", view.packages, watched.corpus.everything)
+        if self._session:
+            self._said("turns", lambda: view.session(self._session), unseen)
+            self._said("follow-up", lambda: view.ask("and what about herring?", session=self._session), unseen)
+            self._said("turns of another", lambda: other.session(self._session), theirs)
+        for name, way in chosen(other_ways(other, example), example.way // 50):
+            self._said(f"{name} by another", way, theirs)
+
+    def _cached(self, package: str, unseen: frozenset[str]) -> None:
+        for where, text in self._watched.cached(package):
+            self._check(where, text, unseen)
+
+    def _said(self, where: str, way: Callable[[], Any], unseen: frozenset[str]) -> Any:
+        given, text = said(way)
+        self._check(where, text, unseen)
+        return given
+
+    def _check(self, where: str, text: str, unseen: frozenset[str]) -> None:
+        looked = _FILE_REFS.sub("", text)
+        held = {each for each in self._watched.corpus.everything if each in looked}
+        self._watched.checks += 1
+        self._watched.seen += len(held - unseen)
+        if found := sorted(held & unseen):
+            at = looked.index(found[0])
+            raise LeakError(f"{where}: {', '.join(found)} in …{looked[max(0, at - 200) : at + 200]}…")
 
 
 def chosen(ways: Sequence[T], number: int) -> list[T]:
@@ -259,14 +317,3 @@ def chosen(ways: Sequence[T], number: int) -> list[T]:
 
 def acting(index: Index, principal: Principal) -> Index:
     return index if principal == OWNER else index.acting_as(principal)
-
-
-def check(where: str, text: str, unseen: frozenset[str]) -> None:
-    looked = _FILE_REFS.sub("", text)
-    found = sorted(each for each in unseen if each in looked)
-    if found:
-        at = looked.index(found[0])
-        raise Leak(f"{where}: {', '.join(found)} in …{looked[max(0, at - 200) : at + 200]}…")
-
-
-__all__ = ["DEFAULTS", "Leak", "Watched", "look"]

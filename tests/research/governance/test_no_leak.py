@@ -6,36 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.conftest import built_once
 from tests.research.governance.canaries import NAME, fill
-from tests.research.governance.leak_drawing import Example, examples
-from tests.research.governance.leak_watching import Watched, look
+from tests.research.governance.leak_watching import Watched, look_at_many
 
 
-@pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    source = built_once(tmp_path_factory, NAME, fill)
-    folder = tmp_path_factory.mktemp("watched")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
-        made = Watched(source, folder)
-        yield made
-        made.close()
+@pytest.fixture
+def watched(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, loopback: None) -> Iterator[Watched]:
+    made = Watched(built_once(tmp_path_factory, NAME, fill), tmp_path)
+    yield made
+    made.close()
 
 
 def test_what_may_not_be_seen_is_nowhere(watched: Watched) -> None:
-    @settings(
-        max_examples=120,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(examples(watched.corpus))
-    def run(example: Example) -> None:
-        look(watched, example)
-
-    run()
+    """`make soak` looks at a thousand, and at other ones each time."""
+    look_at_many(watched, 100, derandomize=True)
+    assert watched.seen > 1000, "whatever may be seen is found in what is looked at"
