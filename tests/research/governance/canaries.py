@@ -81,14 +81,15 @@ def fill(root: Path) -> None:
         secrets.append(value)
         return value
 
+    filler = " ".join(f"Day {day} was quiet and the gates were shut before noon." for day in range(1, 25))
     about = "the feeding of walrus at the pool and the upload of its figures"
     _pdf(
         files / w() / f"{w()}-salaries.pdf",
         [
             (f"Wages {w()}\nKeepers {w()}",
-             f"On {w()}, {about}. Write to {secret(w.mail())} or call {secret(w.phone())}.\n\n"
+             f"On {w()}, {about}. Write to {secret(w.mail())} or call {secret(w.phone())}.\n\n{filler}\n\n"
              f"The keeper {w()} told everybody who asked about the herring and the pool of {w()} that this one"),
-            ("", f"sentence of {w()} runs on to the next page and ends here. More on {w()} and {about}, see page 3."),
+            ("", f"sentence of {w()} runs on to the next page and ends here. More on {w()} and {about}, see page 3.\n\n{filler}"),
             (f"Bonus {w()}", f"Paid to {secret(w.iban())} for {w()}, {about}. It is as page 1 says of {w()}."),
         ],
     )  # fmt: skip

@@ -65,7 +65,7 @@ def examples(corpus: Corpus) -> st.SearchStrategy[Example]:
         ),
         rules=rules,
         later=later,
-        default=st.sampled_from(("Internal", "Internal", *LEVELS)),
+        default=st.sampled_from(("Internal", "Public", *LEVELS)),
         principal=st.sampled_from((OWNER, OWNER, *PRINCIPALS)),
         other=st.sampled_from(PRINCIPALS),
         request=_requests(refs),
@@ -91,7 +91,23 @@ def _rules(corpus: Corpus) -> st.SearchStrategy[Rules]:
     broken = st.sampled_from(_BROKEN).map(lambda text: (text, True))
     none = st.just((None, False))
     drawn = st.one_of(policy, policy, policy, policy, policy, policy, broken, none)
-    return st.builds(lambda drawn, labels: Rules(drawn[0], drawn[1], labels), drawn, labels)
+    wild = st.builds(lambda drawn, labels: Rules(drawn[0], drawn[1], labels), drawn, labels)
+    return st.one_of(wild, _nearly_everything(corpus))
+
+
+def _nearly_everything(corpus: Corpus) -> st.SearchStrategy[Rules]:
+    """All may be seen but a page or two, a memory: what lies beside it is where it would leak to."""
+    own = sorted({(thing.targets[1] if thing.kind == "page" else thing.ref, thing.kind, thing.tenant)
+                  for thing in corpus.things.values() if thing.kind != "document"})  # fmt: skip
+    pages = [each for each in own if each[1] == "page"]
+    target = st.one_of(st.sampled_from(pages), st.sampled_from(pages), st.sampled_from(own))
+    level = st.sampled_from(("Confidential", "Restricted"))
+    given = st.builds(lambda at, level: Given(at[0], level, "", at[2]), target, level)
+    return st.builds(
+        lambda labels, policy: Rules(policy, labels=_one_a_target(labels)),
+        st.lists(given, min_size=1, max_size=3),
+        st.sampled_from((_EXAMPLE, _EXAMPLE.replace("level < 2", "level < 3"))),
+    )
 
 
 def _one_a_target(given: list[Given]) -> tuple[Given, ...]:
