@@ -75,6 +75,21 @@ def examples(corpus: Corpus) -> st.SearchStrategy[Example]:
     )
 
 
+def beside(corpus: Corpus, name: str) -> list[Example]:
+    """For every page of a document: it alone is denied, and whatever lies beside it is asked for."""
+    found = []
+    whole = next(ref for ref, each in corpus.things.items() if each.kind == "document" and name in each.paths[0])
+    pages = [
+        each for each in corpus.things.values() if each.kind == "page" and each.paths == corpus.things[whole].paths
+    ]
+    for page in pages:
+        for level in ("Restricted", "Confidential"):
+            rules = Rules(_EXAMPLE, labels=(Given(page.targets[1], level),))
+            request = {"intent": INTENTS[4], "tokenBudget": 300}
+            found.append(Example(rules, rules, OWNER, PRINCIPALS[1], request, 7, (whole, page.ref), name))
+    return found
+
+
 def _kept(rules: Rules, later: Rules | None) -> str | None:
     """Files that are gone are no policy's end: an index that had one goes on without anything, which is tried
     elsewhere. Here there is one all the time, or none."""

@@ -239,9 +239,10 @@ def look_at_many(watched: Watched, number: int, *, derandomize: bool = False) ->
 
 
 class Looking:
-    """One example, from the request to what is left of it."""
+    """One example, from the request to what is left of it; by some ways besides packages, or by all of them."""
 
-    def __init__(self, watched: Watched, example: Example) -> None:
+    def __init__(self, watched: Watched, example: Example, *, every_way: bool = False) -> None:
+        self._chosen = (lambda ways, _: ways) if every_way else chosen
         watched.examples += 1
         self._watched, self._example = watched, example
         self._index = watched.index(example.rules)
@@ -264,7 +265,7 @@ class Looking:
         packages = [] if package is None else [package.context_package_id]
         for name in packages:
             self._cached(name, unseen)
-        for name, way in chosen(other_ways(view, example), example.way):
+        for name, way in self._chosen(other_ways(view, example), example.way):
             self._said(name, way, unseen)
         if self._session:
             self._said("session", lambda: view.ask(example.request["intent"], session=self._session), unseen)
@@ -288,7 +289,7 @@ class Looking:
             self._said("turns", lambda: view.session(self._session), unseen)
             self._said("follow-up", lambda: view.ask("and what about herring?", session=self._session), unseen)
             self._said("turns of another", lambda: other.session(self._session), theirs)
-        for name, way in chosen(other_ways(other, example), example.way // 50):
+        for name, way in self._chosen(other_ways(other, example), example.way // 50):
             self._said(f"{name} by another", way, theirs)
 
     def _cached(self, package: str, unseen: frozenset[str]) -> None:

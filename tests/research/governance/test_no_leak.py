@@ -9,7 +9,8 @@ import pytest
 
 from tests.conftest import built_once
 from tests.research.governance.canaries import NAME, fill
-from tests.research.governance.leak_watching import Watched, look_at_many
+from tests.research.governance.leak_drawing import beside
+from tests.research.governance.leak_watching import Looking, Watched, look_at_many
 
 
 @pytest.fixture
@@ -23,3 +24,9 @@ def test_what_may_not_be_seen_is_nowhere(watched: Watched) -> None:
     """`make soak` looks at a thousand, and at other ones each time."""
     look_at_many(watched, 100, derandomize=True)
     assert watched.seen > 1000, "whatever may be seen is found in what is looked at"
+
+
+def test_what_lies_beside_a_page_tells_nothing_of_it(watched: Watched) -> None:
+    """A sentence that runs on to it, the section that begins on it, a heading that later pages stand under."""
+    for example in beside(watched.corpus, "salaries"):
+        Looking(watched, example, every_way=True).look()
