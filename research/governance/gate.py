@@ -15,10 +15,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from research.errors import CtxError
 from research.governance.access import Action, Effect, MemoryAccessDecision, Principal, Ruling
+from research.governance.headings import without_others
 from research.models import REDACTED, REFERENCE_ONLY
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ Audit = Callable[[MemoryAccessDecision, str], None]
 _IDENTITY = frozenset({"doc_id", "file_id", "sha", "extension", "timestamp", "language", "unit_type"})
 _NAMES = frozenset({"filename", "source_path", "file_path", "name", "qualified_name"})
 _PICTURES = frozenset({"image_path", "thumb_path"})
-_TITLES_ARE_TEXT = frozenset({"commit", "experience", "value"})  # a reference of these has no title
+_TITLES_ARE_TEXT = frozenset({"commit", "experience", "value", "memory"})  # a reference of these has no title
 _SECONDS = 15.0  # for the texts of one set; a model of names takes some of them to load
 _WORST: dict[Effect, int] = {"allow": 0, "redact": 1, "deny": 2}
 
@@ -161,6 +163,7 @@ class Gate:
         decision = self.decide(reader, refs)
         by_ref = {ruling.ref: ruling for ruling in decision.rulings}
         rulings = [_strictest([by_ref[ref] for ref in each]) for each in needed]
+        items = without_others(reader, items, partial(self._readable, reader, by_ref))
         masked = self._masked([item for item, ruling in zip(items, rulings, strict=True) if ruling.effect == "redact"])
         kept: list[Item] = []
         became: dict[str, How] = {}
@@ -175,6 +178,13 @@ class Gate:
         decision = _without(decision, {ref for ref, how in became.items() if how == "dropped"} - given_out)
         self.record(decision, purpose)
         return Governed(kept, decision, became)
+
+    def _readable(self, reader: Reader, known: Mapping[str, Ruling], refs: Sequence[str]) -> set[str]:
+        """Those that may be read as they are. Of others than those that are known nothing is given out, so it is no
+        access."""
+        more = [ref for ref in refs if ref not in known]
+        found = {ruling.ref: ruling for ruling in self.decide(reader, more).rulings} if more else {}
+        return {ref for ref in refs if (known.get(ref) or found[ref]).effect == "allow"}
 
     def redact_text(self, ruling: Ruling, *texts: str) -> tuple[str, ...] | None:
         """Texts of a record that is no item, as they may be shown; None where nothing of them may be: it is denied, the

@@ -31,6 +31,10 @@ class ToldRecords:
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
 
+    def _names(self, ruling: Ruling, *names: str) -> tuple[str, ...]:
+        """What a redacted thing is called, with what is found in it masked; empty where that fails."""
+        return self.gate.redact_text(replace(ruling, text=True), *names) or ("",) * len(names)
+
     def rulings(
         self, reader: Reader, refs: Iterable[str], purpose: str, *, action: Action = "read"
     ) -> dict[str, Ruling]:
@@ -71,7 +75,10 @@ class ToldRecords:
             return ruled[cited.ref].effect != "deny"
 
         def quoting(cited: CitedPage) -> CitedPage:
-            return cited if ruled[cited.ref].effect == "allow" else replace(cited, quotes=())
+            if ruled[cited.ref].effect == "allow":
+                return cited
+            [filename] = self._names(ruled[cited.ref], cited.filename)
+            return replace(cited, quotes=(), filename=filename)
 
         def shown(turn: AskedTurn) -> AskedTurn:
             sources = tuple(quoting(cited) for cited in turn.sources if known(cited))

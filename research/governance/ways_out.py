@@ -6,7 +6,7 @@ not there: a name that means only denied things means nothing, and no message te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,11 +14,12 @@ from research.errors import NothingFoundError
 from research.governance.gate import Gate, is_withheld
 from research.governance.told_records import ToldRecords
 from research.models import REFERENCE_ONLY
+from research.store.catalog.edges import section_pages
 
 if TYPE_CHECKING:
-    from research.governance.access import MemoryAccessDecision
-    from research.graph.neighbourhood import Neighbourhood
-    from research.graph.shown import ShownGraph
+    from research.governance.access import MemoryAccessDecision, Ruling
+    from research.graph.neighbourhood import Neighbourhood, Node
+    from research.graph.shown import ShownGraph, ShownNode
     from research.models import DocumentOutline, Item, PageView, Question, ResearchContext, Rewrite, SourceDocument
     from research.records import DocumentInfo
     from research.search.items import FoundItem
@@ -65,7 +66,7 @@ class WaysOut(ToldRecords):
         return [done.get(id(item), item) for item in items]
 
     def documents(self, reader: Reader, documents: Sequence[DocumentInfo], purpose: str) -> list[DocumentInfo]:
-        """Those that may be known of; the title of a redacted one is masked."""
+        """Those that may be known of; title and names of a redacted one are masked."""
         ruled = self.rulings(reader, [f"document:{info.doc_id}" for info in documents], purpose)
         found = []
         for info in documents:
@@ -73,8 +74,8 @@ class WaysOut(ToldRecords):
             if ruling.effect == "allow":
                 found.append(info)
             elif ruling.effect == "redact":
-                title = self.gate.redact_text(replace(ruling, text=True), info.title)
-                found.append(replace(info, title=title[0] if title else ""))
+                title, filename, path = self._names(ruling, info.title, info.filename, info.source_path)
+                found.append(replace(info, title=title, filename=filename, source_path=path))
         return found
 
     def is_whole(self, reader: Reader, info: DocumentInfo, purpose: str) -> bool:
@@ -130,7 +131,9 @@ class WaysOut(ToldRecords):
         ruled = self.rulings(reader, [f"page:{each.page.doc_id}#{each.page.page}" for each in every], "rank")
 
         def seen(found: Sequence[Found]) -> list[Found]:
-            return [each for each in found if ruled[f"page:{each.page.doc_id}#{each.page.page}"].effect == "allow"]
+            allowed = (each for each in found if ruled[f"page:{each.page.doc_id}#{each.page.page}"].effect == "allow")
+            # The headings may stand on other pages.
+            return [replace(each, page=replace(each.page, section_path="", parent_heading="")) for each in allowed]
 
         return replace(outcome, found=seen(outcome.found), candidates=seen(outcome.candidates))
 
@@ -143,16 +146,32 @@ class WaysOut(ToldRecords):
         """Without nodes that may not be known of, and what leads to them."""
         ruled = self.rulings(reader, [node.ref for node in found.nodes], "graph")
         nodes = [node for node in found.nodes if ruled[node.ref].effect != "deny"]
-        plain = [node if ruled[node.ref].effect == "allow" else replace(node, name="") for node in nodes]
+        plain = self._headed(reader, ruled, nodes)
+        nodes = [node if node.ref in plain else replace(node, name="") for node in nodes]
         kept = {node.ref for node in nodes}
         edges = [edge for edge in found.edges if edge.source in kept and edge.target in kept]
-        return replace(found, nodes=plain, edges=edges)
+        return replace(found, nodes=nodes, edges=edges)
 
     def graph(self, reader: Reader, shown: ShownGraph) -> ShownGraph:
         """A graph of such a neighbourhood, without the titles of what may only be read redacted."""
         ruled = self.rulings(reader, [node.ref for node in shown.nodes], "graph")
-        nodes = [node if ruled[node.ref].effect == "allow" else replace(node, title="") for node in shown.nodes]
-        return replace(shown, nodes=nodes)
+        plain = self._headed(reader, ruled, shown.nodes)
+
+        def named(node: ShownNode) -> ShownNode:
+            if node.ref in plain:
+                return node
+            [file] = (node.file,) if ruled[node.ref].effect == "allow" else self._names(ruled[node.ref], node.file)
+            return replace(node, title="", file=file)
+
+        return replace(shown, nodes=[named(node) for node in shown.nodes])
+
+    def _headed(self, reader: Reader, ruled: Mapping[str, Ruling], nodes: Sequence[Node | ShownNode]) -> set[str]:
+        """The refs of nodes whose name may be read as it is. That of a section stands on a page."""
+        allowed = {node.ref for node in nodes if ruled[node.ref].effect == "allow"}
+        pages = section_pages(reader, (ref for ref in allowed if ref.startswith("section:")))
+        decided = self.gate.decide(reader, list(dict.fromkeys(pages.values()))).rulings if pages else ()
+        readable = {ruling.ref for ruling in decided if ruling.effect == "allow"}
+        return {ref for ref in allowed if not ref.startswith("section:") or pages.get(ref) in readable}
 
     def not_there(self, name: str) -> NothingFoundError:
         return not_there(name)

@@ -183,6 +183,8 @@ class Rooms:
     def close(self, *, collections: bool) -> None:
         if self._memories is not None:
             self._memories.close()
+        if self.packages is not None:
+            self.packages.close()
         with self._opening:
             if self._catalog is not None:
                 self._catalog.close()

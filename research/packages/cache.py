@@ -72,6 +72,9 @@ class PackageCache(Protocol):
     def sweep(self) -> list[str]:
         """Remove what is over; the ids of those."""
 
+    def close(self) -> None:
+        """Let go of connections; the next call opens them anew."""
+
 
 def cache_for(
     paths: IndexPaths, catalog: Callable[[], Catalog], settings: Settings, *, now: Now | None = None
@@ -155,6 +158,9 @@ class CatalogCache:
         self._drop_orphans()
         return over
 
+    def close(self) -> None:
+        """The catalog is another's to close."""
+
     def _keep(self, package_id: str, text: bytes, seconds: float) -> bool:
         """Keep the text elsewhere. False: it has to stand in the catalog."""
         return False
@@ -178,6 +184,9 @@ class RedisCache(CatalogCache):
         self._link = link
         self._prefix = f"ctx:{index}:package:"
         self._owed: set[str] = set()  # removed while it did not answer
+
+    def close(self) -> None:
+        self._link.close()
 
     def _keep(self, package_id: str, text: bytes, seconds: float) -> bool:
         self._settle()

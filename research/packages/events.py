@@ -109,6 +109,12 @@ class Events:
             except Exception as error:  # noqa: BLE001  whatever it does, the package is built and the denial stands
                 self._note(type(subscriber).__name__, error)
 
+    def close(self) -> None:
+        """Let go of connections; the next event opens them anew."""
+        for subscriber in self._subscribers:
+            if isinstance(subscriber, StreamSubscriber):
+                subscriber.close()
+
     def _note(self, name: str, error: Exception) -> None:
         if name not in self._failed:
             self._failed.add(name)
@@ -157,6 +163,9 @@ class StreamSubscriber:
         told = event.to_dict()
         fields: dict[Any, Any] = {"event": told["event"], "data": json.dumps(told, separators=(",", ":"))}
         self._link.call(lambda redis: redis.xadd(STREAM, fields, maxlen=_MOST_IN_STREAM, approximate=True))
+
+    def close(self) -> None:
+        self._link.close()
 
 
 def events_for(settings: Settings) -> Events:

@@ -115,6 +115,11 @@ class Packages:
             )
         return told
 
+    def close(self) -> None:
+        """Let go of connections; whoever asks next opens them anew."""
+        self._cache.close()
+        self._events.close()
+
     def _first(self, request: ContextBuildRequest, principal: Principal, trace: str) -> ContextPackage:
         whose, index = _whose(principal), self._index
         index.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source

@@ -202,6 +202,12 @@ def page_texts(reader: Reader, doc_id: str) -> Iterator[PageText]:
         yield PageText(int(page), str(label), str(section_path), _text(markdown))
 
 
+def section_paths(reader: Reader, doc_id: str) -> list[tuple[int, str]]:
+    """The pages of a document, in order, with the headings that each begins under."""
+    rows = reader.connection.execute("SELECT page, section_path FROM pages WHERE doc_id = ? ORDER BY page", (doc_id,))
+    return [(int(page), str(path)) for page, path in rows]
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Counts that every question asks for."""
