@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +45,8 @@ class Upkeep(IndexBase):
         from research.store.upkeep.checks import check_index
 
         own = check_index(self.paths, self.settings.named_encoders, self.settings.request_timeout)
-        governed = [*self._check_audit(), *self._check_policy(own)]
+        sound = self.exists and all(check.severity != "error" for check in own)
+        governed = [*self._check_audit(sound=sound), *self._check_policy(sound=sound)]
         return [*check_installation(), *own, *governed, *check_models(self.settings, own)]
 
     def repair(self) -> list[Check]:
@@ -73,14 +73,13 @@ class Upkeep(IndexBase):
 
         return restore(self.paths, file, force=force, wait=wait)
 
-    def _check_audit(self) -> list[Check]:
+    def _check_audit(self, *, sound: bool) -> list[Check]:
         from research.governance.audit_verify import check_audit
 
-        return check_audit(self._rooms.audit) if self.exists else []
+        return check_audit(self._rooms.audit) if sound else []
 
-    def _check_policy(self, own: Sequence[Check]) -> list[Check]:
+    def _check_policy(self, *, sound: bool) -> list[Check]:
         from research.governance.policy_check import check_policy
 
-        sound = self.exists and all(check.severity != "error" for check in own)
         with self.catalog.snapshot() if sound else nullcontext() as reader:
             return check_policy(self.settings, reader, self.paths.root)

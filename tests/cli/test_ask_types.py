@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 
 from research.context.tokens import TokenCounter
+from research.governance.access import Principal
 from research.index import Index
-from research.service.access import Caller
 from research.service.app import create_app
 from research.service.questions import questions_router
 from research.service.schemas import AskDocument
@@ -153,19 +153,26 @@ def test_over_http(of_everything: Path) -> None:
         assert {each["kind"] for each in found["sources"]} == {"page", "code", "memory"}
         page = next(each for each in found["sources"] if each["kind"] == "page")
         assert page["page_url"].endswith("/pages/1") or page["page_url"].endswith("/pages/2")
-        own = (await client.post("/api/research/ask", json={"query": KEY, "types": ["memories"]})).json()
-        assert "secret upload key" in own["formatted_text"]
         plain = (await client.post("/api/research/ask", json={"query": ASKED})).json()
         assert not {"kind", "name"} & plain["sources"][0].keys()
         wrong = await client.post("/api/research/ask", json={"query": ASKED, "types": ["dreams"]})
         assert wrong.status_code == 422
-        other = (await client.post("/api/research/ask", json={"query": KEY, "types": ["documents"]})).json()
+        other = (await client.post("/api/research/ask", json={"query": KEY, "types": ["memories"]})).json()
         assert "secret upload key" not in other["formatted_text"]
 
-    _served(work, of_everything, Caller("eva", "eva"))
+    async def as_eva(client: httpx.AsyncClient) -> None:
+        body = {"query": KEY, "types": ["documents", "code", "memories"]}
+        found = (await client.post("/api/research/ask", json=body)).json()
+        assert "secret upload key" in found["formatted_text"]
+        assert {each["kind"] for each in found["sources"]} == {"memory"}, "the rest is the owner's"
+
+    _served(work, of_everything)
+    _served(as_eva, of_everything, Principal("eva", "eva"))
 
 
-def _served(work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, caller: Caller = OWNER) -> None:
+def _served(
+    work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, caller: Principal = OWNER
+) -> None:
     async def main() -> None:
         service = Service(Index(root))
         app = create_app(service, [questions_router(service)])

@@ -81,6 +81,8 @@ def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
         page.insert_image(page.rect, pixmap=noise, keep_proportion=False)
         page.insert_text((72, 72), "The walrus has tusks and whiskers.")
         document.save(path)
+    with Catalog(paths, writable=True):
+        pass  # to make all its tables takes more room than a page
     full = run_limited(path, paths.root, 700_000)
     assert full.returncode == 1, full.stderr
     assert "the index cannot be written: File too large" in full.stderr

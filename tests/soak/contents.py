@@ -103,8 +103,11 @@ def _natural(catalog: sqlite3.Connection, table: str, key: object) -> Any:
     if given is None:
         return key
     unique = next(row["name"] for row in catalog.execute(f"PRAGMA index_list({table})") if row["unique"])
-    columns = [row["name"] for row in catalog.execute(f"PRAGMA index_info({unique})")]
+    # An expression has no name, and adds nothing to what the columns beside it tell apart here.
+    columns = [row["name"] for row in catalog.execute(f"PRAGMA index_info({unique})") if row["name"] is not None]
     row = catalog.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE {given} = ?", (key,)).fetchone()
+    if row is None:  # nothing is referred to
+        return None
     parents = _parents(catalog, table)
     return tuple(_natural(catalog, parents[c], row[c]) if c in parents else row[c] for c in columns)
 

@@ -69,7 +69,7 @@ def _make(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def valued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    with Index.open(built_once(tmp_path_factory, "valued", _make)) as index:
+    with Index.open(built_once(tmp_path_factory, "valued-and-told", _make)) as index:
         yield index
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -247,6 +248,7 @@ def test_a_folder_that_chroma_cannot_write_is_searched_all_the_same(sound: Path,
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "XDG_CONFIG_HOME": str(folder)},  # one that whoever it becomes may look into
     )
     for path in everything:
         path.chmod(0o755)
