@@ -89,8 +89,8 @@ def fill(root: Path) -> None:
             (f"Wages {w()}\nKeepers {w()}",
              f"On {w()}, {about}. Write to {secret(w.mail())} or call {secret(w.phone())}.\n\n{filler}\n\n"
              f"The keeper {w()} told everybody who asked about the herring and the pool of {w()} that this one"),
-            ("", f"sentence of {w()} runs on to the next page and ends here. More on {w()} and {about}, see page 3."
-             f"\n\n{filler}"),
+            ("", f"sentence of {w()} runs on to the next page and ends here. More on {w()} and {about}, see page 3.\n\n"
+             f"{filler}"),
             (f"Bonus {w()}", f"Paid to {secret(w.iban())} for {w()}, {about}. It is as page 1 says of {w()}."),
         ],
     )  # fmt: skip

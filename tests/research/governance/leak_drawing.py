@@ -83,10 +83,9 @@ def beside(corpus: Corpus, name: str) -> list[Example]:
         each for each in corpus.things.values() if each.kind == "page" and each.paths == corpus.things[whole].paths
     ]
     for page in pages:
-        for level in ("Restricted", "Confidential"):
-            rules = Rules(_EXAMPLE, labels=(Given(page.targets[1], level),))
-            request = {"intent": INTENTS[4], "tokenBudget": 300}
-            found.append(Example(rules, rules, OWNER, PRINCIPALS[1], request, 7, (whole, page.ref), name))
+        rules = Rules(_EXAMPLE, labels=(Given(page.targets[1], "Restricted"),))
+        request = {"intent": INTENTS[4], "tokenBudget": 300}
+        found.append(Example(rules, rules, OWNER, PRINCIPALS[1], request, 7, (whole, page.ref), name))
     return found
 
 
