@@ -77,6 +77,7 @@ def command(
 
 def _make(index: Index, principal: str, tenant: str, days: int | None, given: Common) -> None:
     from cli.output import say, write_document, write_line
+    from research.governance.policy_files import has_policies
     from research.service.token_store import make_token
 
     if index.exists:
@@ -89,6 +90,8 @@ def _make(index: Index, principal: str, tenant: str, days: int | None, given: Co
     if not given.quiet:
         until = f", until {entry.expires_at}" if entry.expires_at else ""
         say(f"ctx: token {entry.id} for {principal} of {tenant}{until}; it is not shown again")
+        if not has_policies(index.settings.policy):
+            say("ctx: note: without a policy it opens nothing but memories of its own tenant; see: ctx policy example")
 
 
 def _list(index: Index, given: Common) -> None:

@@ -33,7 +33,7 @@ def test_a_token_is_printed_once_and_opens_its_index(call: Call, made: Path, fil
     token = ran.out.strip()
     assert (ran.code, ran.out) == (0, f"{token}\n")
     assert token not in ran.err
-    assert ran.err.endswith("for ann of lab; it is not shown again\n")
+    assert ran.err.splitlines()[0].endswith("for ann of lab; it is not shown again")
     assert TokenBook(made, owner_file=None).caller_for(token) == Principal("ann", "lab", owner=False)
     assert TokenBook(filled, owner_file=None).caller_for(token) is None, "another index"
     kept = default_store().read_text()
