@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,7 @@ def test_a_model_answers_from_the_mix_and_is_checked(ask: Call, serving: Serving
     assert f'<source id="{code}" kind="code" name="src/uploads.py:3, send_part">\n```python\n' in prompt
 
 
-def test_over_http(of_everything: Path) -> None:
+def test_over_http(of_everything: Path, tmp_path: Path) -> None:
     async def work(client: httpx.AsyncClient) -> None:
         body = {"query": ASKED, "types": ["documents", "code", "memories"]}
         found = (await client.post("/api/research/ask", json=body)).json()
@@ -167,7 +168,8 @@ def test_over_http(of_everything: Path) -> None:
         assert {each["kind"] for each in found["sources"]} == {"memory"}, "the rest is the owner's"
 
     _served(work, of_everything)
-    _served(as_eva, of_everything, Principal("eva", "eva"))
+    # What is decided for her is recorded, in an index that no other test reads.
+    _served(as_eva, Path(shutil.copytree(of_everything, tmp_path / "index")), Principal("eva", "eva"))
 
 
 def _served(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -244,9 +245,9 @@ def test_superseded_memories_rank_lower(index: Index) -> None:
     assert found["memory:new"].score > found["memory:old"].score
 
 
-def test_a_newer_version_of_a_document_comes_first(sample_index: Path) -> None:
+def test_a_newer_version_of_a_document_comes_first(sample_index: Path, tmp_path: Path) -> None:
     """Both handbooks answer in nearly the same words; nobody asks for the old one, until somebody does."""
-    with Index.open(sample_index) as samples:
+    with Index.open(shutil.copytree(sample_index, tmp_path / "samples")) as samples:
         names = {info.doc_id: info.filename for info in samples.documents()}
 
         def first(intent: str) -> str:

@@ -89,7 +89,7 @@ def test_the_premortem_is_the_librarys(of_everything: Path) -> None:
     run(work, of_everything)
 
 
-def test_memories_are_those_of_whoever_asks_whatever_the_body_says(of_everything: Path) -> None:
+def test_memories_are_those_of_whoever_asks_whatever_the_body_says(of_everything: Path, tmp_path: Path) -> None:
     body = {"query": "the key under the mat", "context_types": ["memories"]}
 
     async def as_owner(client: httpx.AsyncClient) -> None:
@@ -102,7 +102,7 @@ def test_memories_are_those_of_whoever_asks_whatever_the_body_says(of_everything
         assert found["sources_used"] == {"memories": 1}
 
     run(as_owner, of_everything)
-    run(as_eva, of_everything, Principal("eva", "eva"))
+    run(as_eva, Path(shutil.copytree(of_everything, tmp_path / "index")), Principal("eva", "eva"))
 
 
 @pytest.mark.parametrize(

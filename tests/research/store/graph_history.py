@@ -14,6 +14,7 @@ from research.store.catalog import edge_writes, edges, memory_removal, projectio
 from research.store.catalog.document_writes import add_document, remove_document
 from research.store.catalog.item_writes import put_items, remove_parents
 from research.store.catalog.items import NewItem
+from research.store.catalog.pages import section_paths
 from research.store.upkeep import integrity
 
 TIME = "2026-01-01T00:00:00+00:00"
@@ -84,4 +85,6 @@ def _seen(catalog: Any) -> list[object]:
     refs = ["document:" + "a" * 16, "page:" + "b" * 16 + "#1", "commit:c0ffee", "memory:m-1", "memory:m-2", "file:none"]
     near = [neighbourhood(catalog, [ref], hops=hops, tenant="graph") for ref in refs for hops in (1, 2, 3)]
     titles = edges.node_titles(catalog, [node.ref for found in near for node in found.nodes], "graph")
-    return [sorted(tuple(row) for row in catalog.connection.execute(ALL)), near, titles]
+    begin = edges.section_pages(catalog, [ref for ref in titles if ref.startswith("section:")])
+    headings = section_paths(catalog, "a" * 16)
+    return [sorted(tuple(row) for row in catalog.connection.execute(ALL)), near, titles, begin, headings]
