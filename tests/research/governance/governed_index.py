@@ -34,7 +34,7 @@ class GovernedIndex(Making):
         items = [NewItem("/src/a.py#swim", "swim", "def swim(): ...", metadata={"signature": "swim()"})]
         item_writes.put_items(self.catalog, "code", "/src/a.py", "1", items)
         commit = NewItem("c0ffee", "Mend it", "diff", metadata={"files_changed": ["keys/a.txt"]})
-        item_writes.put_items(self.catalog, "commit", "/work/.git", "1", [commit])
+        item_writes.put_items(self.catalog, "commit", "/repo/.git", "1", [commit])
         axis = NewItem("exp#full", "a goal", "what was tried")
         item_writes.put_items(self.catalog, "experience", "exp", "1", [axis])
         value = NewItem("val", "", "look first", metadata={"experience": "exp", "members": ["exp"]})

@@ -70,7 +70,7 @@ def test_they_leave_with_what_they_were_given_to(made: GovernedIndex) -> None:
     remove_document(made.catalog, made.report.doc_id)
     forget_path(made.catalog, "/docs/papers/paper.pdf")
     item_writes.remove_parents(made.catalog, "code", ["/src/a.py"])
-    item_writes.remove_parents(made.catalog, "commit", ["/work/.git"])
+    item_writes.remove_parents(made.catalog, "commit", ["/repo/.git"])
     experience_removal.remove_experiences(made.catalog, ["exp"])
     with made.catalog.transaction() as connection:
         memory_removal.forget(connection, "anna", [1, 2])

@@ -21,7 +21,7 @@ def label(catalog: Any) -> object:
     """What is told of labels of every kind of target, and of the things themselves."""
     known = all_documents(catalog)
     tell(catalog, "anna", told("a label", id="labelled", tags='["a"]', session="s"), told("sum", sources=("labelled",)))
-    put_items(catalog, "commit", "/work/.git", "1", [NewItem("abcd", "t", "t", TIME, {"files_changed": ["x"]})])
+    put_items(catalog, "commit", "/repo/.git", "1", [NewItem("abcd", "t", "t", TIME, {"files_changed": ["x"]})])
     targets = [
         *(f"document:{info.file_id}" for info in known[:2]), f"page:{known[0].file_id}#1", "path:/docs", "tag:north",
         "code:/a.py", "commit:abcd", "document:file-0", "page:file-0#1", "session:lost",
@@ -40,11 +40,11 @@ def label(catalog: Any) -> object:
         labels.rules(catalog),
         labels.labels_at(catalog, "anna", ["memory:labelled", "memory:nobody"]),
         governed.governed_documents(catalog, [known[0].file_id, known[1].doc_id, "f" * 16]),
-        governed.governed_items(catalog, "commit", ["abcd", "/work/.git", "nobody"]),
+        governed.governed_items(catalog, "commit", ["abcd", "/repo/.git", "nobody"]),
         governed.governed_memories(catalog, "anna", ["labelled", told("sum").id]),
         governed.known_sessions(catalog, "anna", ["s", "north", "nobody"]),
     ]
-    places = ("/docs/x.cedar", "/work/x.cedar", "/etc/x.cedar")
+    places = ("/docs/x.cedar", "/repo/x.cedar", "/etc/x.cedar")
     seen += [[governed.ingested_around(catalog, path) for path in places]]
     remove_parents(catalog, "code", ["/a.py"])  # which lay above all of them
     seen += [[governed.ingested_around(catalog, path) for path in places]]
