@@ -48,7 +48,7 @@ def label(catalog: Any) -> object:
     seen += [[governed.ingested_around(catalog, path) for path in places]]
     remove_parents(catalog, "code", ["/a.py"])  # which lay above all of them
     seen += [[governed.ingested_around(catalog, path) for path in places]]
-    assert seen[-1] == [("/docs",), ("/work",), ()]
+    assert seen[-1] == [("/docs",), ("/repo",), ()]
     with catalog.transaction() as connection:
         labels.leave_document(connection, known[0].doc_id)
         labels.leave_items(connection, [1])
