@@ -81,10 +81,14 @@ def source_line(number: str, source: SourceDocument, screen: Screen) -> Text:
         number,
         source.filename,
         page_name(source.page, source.page_label) if source.page else "",
-        section=best_section(source) if source.page else source.kind,
+        section=_WITHHELD.get(source.withheld) or (best_section(source) if source.page else source.kind),
         uri=source.link,
         suspicious=bool(source.suspicious),
     )
+
+
+# What stands in the place of a source's headings, where the policy has a say in it.
+_WITHHELD = {"redacted": "masked by the policy", "reference_only": "not shown, by the policy"}
 
 
 def best_section(source: SourceDocument) -> str:
