@@ -27,6 +27,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 from ingest.report import FileOutcome, IngestSummary, PageOutcome, SilentObserver
+from research.addresses import ENCODER_KEYS
 from research.errors import BusyError, CtxError
 from research.observe.log import NAME, frames_of, full_text, logger_of
 from research.process import die_with_parent, start_helper
@@ -52,7 +53,9 @@ def start_job(index: Path, settings: Settings, paths: Sequence[Path]) -> subproc
         "paths": [os.fsencode(path).hex() for path in paths],  # a path may be no valid text
         "settings": {name: getattr(settings, name) for name in _SETTINGS},
     }
-    process = start_helper("ingest.job", stdin=subprocess.PIPE, hears_ctrl_c=False)
+    # It asks the encoder, perhaps one elsewhere; the processes that open files are started by it, without these keys.
+    keys = {name: os.environ[name] for name in ENCODER_KEYS if name in os.environ}
+    process = start_helper("ingest.job", stdin=subprocess.PIPE, environment=keys, hears_ctrl_c=False)
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # it died at once, as its reader will see
         process.stdin.write(json.dumps(request).encode())

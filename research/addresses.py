@@ -26,6 +26,8 @@ ENCODER_KEY = "CTX_TEXT_ENCODER_KEY"
 RERANKER_KEY = "CTX_RERANKER_KEY"
 KEYS = (API_KEY, ENCODER_KEY, RERANKER_KEY)
 _VENDORS = {"https://api.openai.com/": "OPENAI_API_KEY"}  # whose own variable is for their own address alone
+ENCODER_KEYS = (ENCODER_KEY, API_KEY, *_VENDORS.values())
+"""The variables that may hold the key of an encoder's server."""
 
 
 class Address(NamedTuple):

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import IO
 
 import research
-from research.secret import KEY_VARIABLE
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_SECONDS = 1.0
+_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD")  # what the name of a variable that holds one ends in
 
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -29,6 +29,11 @@ def has_said(stream: IO[bytes], seconds: float) -> bool:
     waiting = select.poll()
     waiting.register(stream, select.POLLIN)
     return bool(waiting.poll(seconds * 1000))
+
+
+def environment_without_secrets() -> dict[str, str]:
+    """Return the variables of this process without its keys, tokens and passwords."""
+    return {name: value for name, value in os.environ.items() if not name.upper().endswith(_SECRET)}
 
 
 def start_helper(
@@ -44,17 +49,16 @@ def start_helper(
 
     The helper runs these sources and not others: -P keeps the folder the user stands in off its module path, which
     may hold anything, a json.py too. A crash inside compiled code leaves its place on stderr. One that does not hear
-    Ctrl-C is in a process group of its own: its parent hears it and ends it. None is told the key of a model: some of
-    them open hostile files.
+    Ctrl-C is in a process group of its own: its parent hears it and ends it. No key, token or password of the
+    environment reaches a helper unless it is named in `environment`: some of them open hostile files.
     """
     home = str(Path(research.__file__).parent.parent)
-    inherited = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
     return subprocess.Popen(
         [sys.executable, "-P", "-X", "faulthandler", "-m", module, str(os.getpid()), *arguments],
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=stderr,
-        env={**inherited, **(environment or {}), "PYTHONPATH": home},
+        env={**environment_without_secrets(), **(environment or {}), "PYTHONPATH": home},
         process_group=None if hears_ctrl_c else 0,
     )
 

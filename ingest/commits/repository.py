@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from research.errors import CtxError, UsageError
+from research.process import environment_without_secrets
 from research.visible_text import phrase
 
 _ASK_SECONDS = 60
@@ -185,7 +186,7 @@ def _options() -> list[str]:
 
 
 def _environment(more: Mapping[str, str]) -> dict[str, str]:
-    """Nothing that a caller's git has set, as in a hook; and nobody is asked for a password."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    """Nothing that a caller's git has set, as in a hook; no secrets; and nobody is asked for a password."""
+    kept = {name: value for name, value in environment_without_secrets().items() if not name.startswith("GIT_")}
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
     return {**kept, **quiet, **more}

@@ -52,12 +52,19 @@ def test_a_helper_runs_our_sources_whatever_lies_in_the_folder(tmp_path: Path, m
     assert f"can't open '{os.getpid()}'".encode() in said, "the real one, told the process id"
 
 
-def test_a_helper_is_not_told_the_key_of_a_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("CTX_MODEL_KEY", "sk-live-0123456789")
-    with process.start_helper("json.tool", stdin=subprocess.PIPE) as helper:
+SECRETS = ("CTX_MODEL_KEY", "CTX_API_KEY", "OPENAI_API_KEY", "GITHUB_TOKEN", "AWS_CLIENT_SECRET", "PGPASSWORD", "a_key")
+
+
+def test_a_helper_is_told_no_secret_but_those_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SECRETS:
+        monkeypatch.setenv(name, f"sk-live-{name}")
+    monkeypatch.setenv("KEYBOARD", "qwerty")
+    with process.start_helper("json.tool", stdin=subprocess.PIPE, environment={"CTX_API_KEY": "given"}) as helper:
         told = b""
         while b"PYTHONPATH=" not in told and helper.poll() is None:  # it is empty until the program has started
             told = Path(f"/proc/{helper.pid}/environ").read_bytes()
         helper.kill()
     assert b"PYTHONPATH=" in told
+    assert b"KEYBOARD=qwerty" in told
+    assert b"CTX_API_KEY=given" in told
     assert b"sk-live" not in told
