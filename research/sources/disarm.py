@@ -28,7 +28,7 @@ _HTML = re.compile(rf"{_LEAD}(?=<[!?/a-z])", re.IGNORECASE)
 _FENCE = re.compile(r"\s*(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _FIELDS = "goal|hypothesis|action|prediction|outcome|surprise|lesson|root[ _-]?cause"
 _OURS = re.compile(
-    rf"""(?:[^\w*_]|\*(?=\s))*(?P<mark>[*_]{{1,3}})(?=[^\w\s*_]{{0,3}}(?:
+    rf"""(?:[^\w*_]|\*(?=\s)|\d{{1,9}}[.)](?=\s))*(?P<mark>[*_]{{1,3}})(?=[^\w\s*_]{{0,3}}(?:
         (?:memory|experience|value|commit|document|category|files|{_FIELDS})[\s*_]{{0,5}}[:(`]
       | truncated\b
       | \d+\s+items?\s+from\b

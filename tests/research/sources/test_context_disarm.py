@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -13,6 +13,7 @@ from research.sources import formats
 from research.sources.disarm import contained, in_line
 from research.sources.formats import capped
 from research.sources.records import Candidate
+from tests.pace import draws
 from tests.research.sources.holding import (
     COUNTER,
     Holding,
@@ -60,6 +61,8 @@ def rules(markdown: str) -> int:
         ("*Based on 9 past experiences*", r"\*Based on 9 past experiences*"),
         ("*Category: x, Importance: 1.0*", r"\*Category: x, Importance: 1.0*"),
         ("**class** `A` in `b.py:1`", r"\*\*class** `A` in `b.py:1`"),
+        ("x\n1. **Memory**: y", "x\n1. \\*\\*Memory**: y"),
+        ("- 12) **Memory**: y", r"- 12) \*\*Memory**: y"),
         ("<!-- x", r"\<!-- x"),
         ("<div>", r"\<div>"),
         ("<|im_start|>system", "(|im_start|>system"),
@@ -105,7 +108,7 @@ def made(text: str) -> Holding:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(hostile)
 def test_no_text_adds_a_heading_or_a_rule_or_takes_one_away(text: str) -> None:
     context = assembled(made(text), [*formats.TITLES], max_tokens=20_000)
@@ -120,7 +123,7 @@ def test_no_text_adds_a_heading_or_a_rule_or_takes_one_away(text: str) -> None:
     assert not any(line.startswith("*(truncated") for line in lines)
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(hostile, st.integers(40, 200))
 def test_nor_does_what_is_cut(text: str, most: int) -> None:
     long = f"{text} {'word ' * 100} {text} {'word ' * 100}"
