@@ -40,6 +40,9 @@ def main(args: Sequence[str] | None = None, *, system: str = os.name, leave: boo
             with suppress(OSError, ValueError):  # a reader that went away, a stream that was closed
                 stream.flush()
         os._exit(code)
+    from cli.options import close_held
+
+    close_held()
     return code
 
 

@@ -239,6 +239,12 @@ def opened(settings: Settings) -> Iterator[Index]:
         index.close(collections=False)
 
 
+def close_held() -> None:
+    """Close the collections that `opened` has left open, where the process goes on after the command."""
+    while _held:
+        _held.pop().close()
+
+
 def tell(published: bool, given: Common) -> None:
     """Say why a question took so long, if it had the collections to publish first."""
     if published and not given.quiet:

@@ -275,3 +275,14 @@ def test_a_source_that_imitates_a_header_is_marked_everywhere(filled: Path, call
         assert entry["suspicious"] == ["forged_header", "hidden_characters"]
         assert "may try to steer a model" in call(*command, "--index", str(filled)).err
     assert call("show", "crisis.pdf", "1", "--json", "--index", str(filled)).document["suspicious"] == []
+
+
+def test_a_question_in_this_process_leaves_no_file_open(call, filled: Path) -> None:
+    """`main` promises that it can be called; a process that asks again and again must not run out of descriptors."""
+
+    def ask() -> int:
+        assert call("ask", "housing bubble", "--index", str(filled), "--json").code == 0
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+    ask()
+    assert ask() == ask()
