@@ -12,40 +12,38 @@ TESTED = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PROCESSES := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST = -m pytest -n $(PROCESSES)
 
-.PHONY: demo test quick slow bench soak samples encoder tables clean
+.PHONY: demo test test-all bench soak samples encoder tables clean
 
 demo: .venv/base
 	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ingest data/samples
 	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ask "How many weeks of parental leave does the 2025 handbook give?" --max-sources 2
 
-# mypy runs beside the tests; what it says comes after them.
+# Lint, the tests as $(1) runs them with mypy beside them, then $(2).
+define CHECKED
+$(BIN)/ruff check .
+$(BIN)/ruff format --check .
+@$(BIN)/mypy >.venv/mypy.txt 2>&1 & types=$$!; \
+$(TESTED) $(1); tests=$$?; \
+wait $$types; types=$$?; cat .venv/mypy.txt; \
+$(2); after=$$?; \
+exit $$((tests || types || after))
+endef
+
+# Everything but the tests marked `slow`; the same examples are drawn every time.
 test: .venv/dev .venv/browser/path
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & types=$$!; \
-	$(BIN)/coverage erase; \
-	$(TESTED) $(BIN)/coverage run $(PYTEST); tests=$$?; \
-	wait $$types; types=$$?; cat .venv/mypy.txt; \
-	$(BIN)/coverage combine -q; $(BIN)/coverage report; covered=$$?; \
-	exit $$((tests || types || covered))
+	$(call CHECKED,$(BIN)/python $(PYTEST) -m "not slow",true)
 
-# Before a commit: the tests that take less than half a second each.
-quick: .venv/dev
-	$(BIN)/ruff check .
-	@$(BIN)/mypy >.venv/mypy.txt 2>&1 & types=$$!; \
-	$(TESTED) $(BIN)/python $(PYTEST) --quick; tests=$$?; \
-	wait $$types; types=$$?; cat .venv/mypy.txt; exit $$((tests || types))
-
-# Which tests those are: measures all of them and writes tests/slow.txt.
-slow: .venv/dev .venv/browser/path
-	$(TESTED) $(BIN)/python $(PYTEST) --write-slow
+# All of it, with coverage; examples are drawn at random, and what they find is kept in .hypothesis.
+test-all: .venv/dev .venv/browser/path
+	$(BIN)/coverage erase
+	$(call CHECKED,$(BIN)/coverage run $(PYTEST) --hypothesis-profile random,$(BIN)/coverage combine -q && $(BIN)/coverage report)
 
 # All of it, or some: make bench ONLY="growth side"
 bench: .venv/dev
 	$(BIN)/python -m tests.bench $(ONLY)
 
 soak: .venv/dev
-	$(BIN)/python -m pytest -s tests/soak
+	$(BIN)/python -m pytest -s --timeout 0 tests/soak
 
 samples: .venv/dev
 	$(BIN)/python data/make_samples.py

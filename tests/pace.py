@@ -1,20 +1,20 @@
-"""The order of the tests and who runs which: slow files first, a file in one process, all of torch in one process.
+"""How the tests are run: in which order and process, how long each may take, how much is drawn, what was measured.
 
-`tests/slow.txt` names what is slow: tests of more than half a second, and files whose shared fixtures take that long.
-`make quick` leaves those out; `make slow` measures them anew.
+`make test` leaves out what is marked `slow` and draws the same examples every time; `make test-all` runs all of it,
+draws at random, keeps what it finds, and measures coverage.
 """
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import coverage
 import pytest
+from hypothesis import settings
 
-SLOW = Path(__file__).with_name("slow.txt")
-SLOW_FROM = 0.5  # seconds
+SLOW_SECONDS = 300  # that a slow test may take; the others have what pyproject.toml says
 # To import torch and what stands on it takes ten seconds, once for every process that needs it.
 TORCH = (
     "tests/cli/test_trust.py",
@@ -24,11 +24,17 @@ TORCH = (
     "tests/research/search/test_reranker.py",
     "tests/test_nothing_leaves.py",
 )
+# What starts processes comes first, so that no long file is left for the end.
+FIRST = ("torch", "tests/ingest/", "tests/cli/", "tests/research/service/", "tests/research/governance/")
+
+settings.register_profile("same", max_examples=25, deadline=None, derandomize=True, database=None)
+settings.register_profile("random", max_examples=100, deadline=None, print_blob=True)
+settings.load_profile("same")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="leave out what tests/slow.txt names")
-    parser.addoption("--write-slow", action="store_true", help="measure, and write tests/slow.txt")
+def draws(number: int, **more: Any) -> settings:
+    """Hypothesis settings for so many examples in `make test-all`, a quarter of them in `make test`."""
+    return settings(max_examples=max(1, number * settings().max_examples // 100), **more)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,22 +43,14 @@ def pytest_configure(config: pytest.Config) -> None:
         # cores would otherwise do so in each of them at once.
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(config.workerinput["workerid"].removeprefix("gw")) % len(cores)]})
-    if config.getoption("write_slow") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Clock(), "clock")
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    slow = _slow()
-    if config.getoption("quick"):
-        left_out = [item for item in items if item.nodeid in slow or _file(item.nodeid) in slow]
-        items[:] = [item for item in items if item not in set(left_out)]
-        config.hook.pytest_deselected(items=left_out)
-    weight: dict[str, float] = defaultdict(float)
-    for name, seconds in slow.items():
-        weight[_scope(_file(name))] += seconds
-    # Stable: what weighs the same stays as it was, so every process has the same order.
-    items.sort(key=lambda item: -weight[_scope(_file(item.nodeid))])
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
+    items.sort(key=lambda item: _turn(_scope(item.nodeid)))  # stable, so every process has the same order
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -61,38 +59,46 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return _scope(_file(nodeid))
+            return _scope(nodeid)
 
     config.option.loadscopereorder = False  # ours is the better one
     return ByFile(config, log)
 
 
-def _file(nodeid: str) -> str:
-    return nodeid.partition("::")[0]
-
-
-def _scope(file: str) -> str:
+def _scope(nodeid: str) -> str:
     """What one process runs as a whole."""
-    return "torch" if file.startswith(TORCH) else file
+    return "torch" if nodeid.startswith(TORCH) else nodeid.partition("::")[0]
 
 
-def _slow() -> dict[str, float]:
-    """Seconds by the name of a test or a file."""
-    lines = SLOW.read_text(encoding="utf-8").splitlines() if SLOW.exists() else []
-    pairs = (line.split(" ", 1) for line in lines)
-    return {name: float(seconds) for seconds, name in pairs}
+def _turn(scope: str) -> int:
+    return next((turn for turn, start in enumerate(FIRST) if scope.startswith(start)), len(FIRST))
 
 
-class _Clock:
-    """Adds up what each test took itself, and for each file what its fixtures took."""
+# xdist kills a process ten seconds after its last test, and one that has loaded torch may take longer to end. So what
+# it measured is saved before it says that it is done; and one that did not save is an error, not a lower percentage.
+_unmeasured: list[str] = []
 
-    def __init__(self) -> None:
-        self._seconds: dict[str, float] = defaultdict(float)
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        name = report.nodeid if report.when == "call" else _file(report.nodeid)
-        self._seconds[name] += report.duration
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    measured = coverage.Coverage.current()
+    if output is not None and measured is not None:
+        measured.stop()
+        measured.save()
+        output["measured"] = measured.get_data().data_filename()
+    elif _unmeasured:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def pytest_sessionfinish(self) -> None:
-        slow = sorted((name, seconds) for name, seconds in self._seconds.items() if seconds >= SLOW_FROM)
-        SLOW.write_text("".join(f"{seconds:.1f} {name}\n" for name, seconds in slow), encoding="utf-8")
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    saved = getattr(node, "workeroutput", {}).get("measured", "")
+    if coverage.Coverage.current() is not None and not (saved and Path(saved).is_file()):
+        _unmeasured.append(node.gateway.id)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    for process in _unmeasured:
+        terminalreporter.write_line(f"ERROR: the coverage data of test process {process} is lost", red=True)

@@ -6,7 +6,7 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
@@ -15,6 +15,7 @@ from cli.answer_view import Screen, answer_lines, footer, note_lines, page_line,
 from cli.layout import MARK, cells
 from research.models import DroppedSource, Passage, ResearchContext
 from tests.cli.answers import HOSTILE, SENTENCE, answer, marker, quote, source
+from tests.pace import draws
 
 SCREENS = [(80, 40), (120, 40), (50, 30), (80, 24), (40, 24)]
 LONG_NAME = "nielsen2015musicbizpresentation-final-150526143534-lva1-app6891_95.pdf"
@@ -217,7 +218,7 @@ def test_nothing_of_a_document_moves_the_terminal() -> None:
             assert all(link.isascii() and link.isprintable() for link in links)
 
 
-@settings(deadline=None, max_examples=50)
+@draws(50)
 @given(
     st.lists(st.text(max_size=200), min_size=1, max_size=12),
     st.integers(1, 130),

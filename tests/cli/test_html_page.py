@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -22,6 +22,7 @@ from cli.html_style import STYLE
 from research.models import MatchedRegion, Passage, ResearchContext
 from tests.cli.answers import HOSTILE, SENTENCE, answer, marker, quote, source
 from tests.in_process import Ran
+from tests.pace import draws
 
 EVIL = (
     '<script>alert(1)</script><img src=x onerror=alert(2)>"\' onmouseover="alert(3) </style></title></textarea>'
@@ -115,7 +116,7 @@ def test_nothing_of_a_document_becomes_part_of_the_page(picture: str) -> None:
     assert len(page.all("a")) == 4, "two citations, a name and a picture; what is no file is no link"
 
 
-@settings(deadline=None, max_examples=60)
+@draws(60)
 @given(st.text(st.one_of(st.characters(), st.sampled_from("<>&\"'/|#`\n"))))
 def test_whatever_a_document_holds_the_page_is_whole(text: str) -> None:
     context = answer([source(text or "a", 1, text, section_path=text, page_label=text)], [quote(text)], query=text)

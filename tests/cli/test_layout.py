@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
@@ -28,7 +28,6 @@ ODD = st.text(st.sampled_from([*"ab> .", "漢", "ｱ", "\u0301", "\u200d", "❤"
 WIDTHS = st.integers(0, 40)
 
 
-@settings(deadline=None)
 @given(ODD, WIDTHS)
 def test_nothing_shortened_is_wider_than_it_may_be(text: str, width: int) -> None:
     for shorten in (shorten_end, shorten_middle, shorten_path):
@@ -82,7 +81,6 @@ def test_text_is_wrapped_between_words_and_wide_characters() -> None:
     assert [line.plain for line in wrapped(Text("incomprehensible"), 6)] == ["incomp", "rehens", "ible"]
 
 
-@settings(deadline=None)
 @given(ODD, st.integers(2, 40))
 def test_no_wrapped_line_is_too_wide(text: str, width: int) -> None:
     assert all(cells(line.plain) <= width for line in wrapped(Text(text), width))
@@ -124,7 +122,6 @@ def test_a_table_that_is_too_wide_is_broken_between_cells() -> None:
     assert [line.plain for line in uneven] == ["a", "b    c"]
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(ODD, min_size=1, max_size=6), min_size=1, max_size=5), st.integers(3, 40))
 def test_no_line_of_a_table_is_too_wide(rows: list[list[str]], width: int) -> None:
     assert all(cells(line.plain) <= width for line in table_lines(rows, width, marker("a")))
@@ -170,7 +167,6 @@ def test_an_excerpt_of_a_table_keeps_its_header() -> None:
     assert head_lines(blocks("no table"), 18) == head_lines([], 18) == 0
 
 
-@settings(deadline=None)
 @given(st.lists(ODD.filter(lambda text: cells(text) <= 20), max_size=8), st.integers(1, 5), st.integers(0, 3))
 def test_an_excerpt_has_its_size(texts: list[str], count: int, head: int) -> None:
     shown = excerpt(lines_of(*texts), count, 20, indent=5, head=head)

@@ -7,12 +7,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.search.snippets import snippet
 from research.store.fulltext.analyzer import analyze
 from tests.cli.answers import without_escapes
+from tests.pace import draws
 
 
 def test_piped_a_result_is_one_line_of_four_fields(call, filled: Path) -> None:
@@ -100,7 +101,7 @@ def test_scripts_without_spaces() -> None:
     assert "住宅ローン" in snippet(text, "住宅ローン", 60)
 
 
-@settings(deadline=None, max_examples=50)
+@draws(50)
 @given(st.text(max_size=2000), st.text(max_size=50), st.integers(20, 300))
 def test_a_snippet_is_one_line_within_its_width(text: str, query: str, width: int) -> None:
     found = snippet(text, query, width)
@@ -108,7 +109,6 @@ def test_a_snippet_is_one_line_within_its_width(text: str, query: str, width: in
     assert len(found.splitlines()) <= 1
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "mortgage", "of", "the"]), min_size=80, max_size=400)
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.links import has_links, knows_links, link
@@ -39,7 +39,6 @@ def test_never_in_a_pipe_or_where_they_are_switched_off() -> None:
     assert not has_links("off")
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8"), min_size=1))
 def test_a_link_is_plain_ascii_whatever_the_file_is_called(name: str) -> None:
     uri = page_link(f"/docs/{name}", 3)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.visible_text import block, one_line, phrase
@@ -15,7 +15,6 @@ from research.visible_text import block, one_line, phrase
 ANY_TEXT = st.text(st.characters())  # lone surrogates included
 
 
-@settings(deadline=None)
 @given(ANY_TEXT)
 def test_one_line_leaves_only_visible_characters(text: str) -> None:
     shown = one_line(text)
@@ -25,7 +24,6 @@ def test_one_line_leaves_only_visible_characters(text: str) -> None:
     shown.encode()
 
 
-@settings(deadline=None)
 @given(ANY_TEXT)
 def test_a_block_keeps_lines_and_tabs_and_nothing_else_unseen(text: str) -> None:
     shown = block(text)

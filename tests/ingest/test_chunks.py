@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.chunks import MAX_CONTEXT, chunk_page, context_line
@@ -13,6 +13,7 @@ from research.boxes import Box
 from research.encoders.minilm.encoder import MiniLMEncoder
 from research.records import Block, BlockKind, Chunk, Page
 from research.text import embedding_text
+from tests.pace import draws
 
 ENCODER = MiniLMEncoder(threads=1)
 count = ENCODER.count_tokens
@@ -54,7 +55,7 @@ boxes = st.tuples(*[st.floats(0, 1)] * 4)
 blocks = st.builds(Block, kinds, st.one_of(texts, lines), boxes)
 
 
-@settings(max_examples=50, deadline=None)
+@draws(50)
 @given(st.lists(blocks, max_size=8), texts, texts, st.integers(32, 256))
 def test_nothing_lost_nothing_too_long(some: list[Block], title: str, section: str, window: int) -> None:
     page = page_of(*some, section=section)
@@ -68,7 +69,7 @@ def test_nothing_lost_nothing_too_long(some: list[Block], title: str, section: s
         assert count(chunk.context) <= MAX_CONTEXT
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.lists(st.lists(texts, min_size=1, max_size=4).map(" | ".join), min_size=1, max_size=12), st.integers(48, 256))
 def test_tables_keep_every_row_in_order(rows: list[str], window: int) -> None:
     table = "\n".join(f"| {row} |" for row in rows)
@@ -79,7 +80,7 @@ def test_tables_keep_every_row_in_order(rows: list[str], window: int) -> None:
     assert all(chunk.text.strip() and chunk.tokens <= window - 2 for chunk in chunks)
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(st.lists(texts, max_size=5), st.sampled_from([" ", "\n", "\n\n", "\t", " \r\n"]))
 def test_token_counts_add_up_across_blanks(parts: list[str], blank: str) -> None:
     assert count(blank.join(parts)) == sum(count(part) for part in parts)

@@ -19,7 +19,7 @@ PAGE = st.builds(
 CHUNK = st.builds(Chunk, st.integers(1, 9), st.integers(0, 9), TEXT, TEXT, st.integers(0, 256), BOX)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(PAGE, st.lists(CHUNK, max_size=3)), max_size=4))
 def test_pages_come_back_as_they_were_sent(tmp_path: Path, pages: list[tuple[Page, list[Chunk]]]) -> None:
     spool = tmp_path / "spool.jsonl"

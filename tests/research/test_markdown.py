@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.markdown import Block, blocks
@@ -66,7 +66,6 @@ def test_rows_keep_their_cells(markdown: str, found: list[Block]) -> None:
     assert blocks(markdown) == found
 
 
-@settings(deadline=None)
 @given(st.text(st.one_of(st.characters(), st.sampled_from("|#->`~\n\t\\ \x1b\x9b\u202e"))))
 def test_no_text_breaks_it_or_brings_controls(markdown: str) -> None:
     for found in blocks(markdown):

@@ -13,11 +13,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.errors import UsageError
 from research.secret import KEY_VARIABLE, Secret, find_key, scrub, scrubbed_logs
+from tests.pace import draws
 
 KEY = "sk-live-0123456789abcdefghij/+="
 
@@ -126,7 +127,7 @@ def test_a_server_that_repeats_the_key(said: str) -> None:
     assert clean.split()[0] == said.split(maxsplit=1)[0]
 
 
-@settings(max_examples=50, deadline=None)
+@draws(50)
 @given(st.text(), st.text(min_size=1, alphabet=st.characters(min_codepoint=33, max_codepoint=126)))
 def test_only_the_key_is_taken_out(text: str, value: str) -> None:
     assert value not in scrub(f"{text}{value}{text}", Secret(value)).replace("[key]", "")

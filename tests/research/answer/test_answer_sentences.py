@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.answer.citations import citations_in
 from research.answer.sentences import sentences_of
+from tests.pace import draws
 
 
 def cited(answer: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -116,7 +117,7 @@ PIECES = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(PIECES)
 def test_put_together_the_sentences_are_the_answer(pieces: list[str]) -> None:
     answer = "".join(pieces)

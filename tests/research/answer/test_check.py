@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from research.answer.check import CheckedSentence, check_answer
 from research.errors import CtxError
+from tests.pace import draws
 
 PAGE = """# Report of the harbour
 
@@ -200,7 +201,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None)
+@draws(120)
 @given(
     st.lists(WORDS | st.text(max_size=4), max_size=25).map(" ".join),
     st.dictionaries(st.integers(-1, 4), st.lists(WORDS, max_size=25).map(" ".join), max_size=3),

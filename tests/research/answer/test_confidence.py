@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import ingest
@@ -20,6 +20,7 @@ from research.settings import Settings
 from research.sources.documents import MODES
 from research.store.catalog.catalog import Catalog
 from tests.conftest import SAMPLES, write_pdf
+from tests.pace import draws
 
 ANSWERED = [
     "How many days of holiday did a full-timer at Saltmarsh get under the 2024 rules?",
@@ -205,7 +206,7 @@ def page(text: str, score: float, **legs: float) -> Item:
 BOTH = Coverage(legs=[LegCoverage("lexical", "ok"), LegCoverage("dense", "ok"), LegCoverage("visual", "off", "…")])
 
 
-@settings(max_examples=50)
+@draws(50)
 @given(st.text(max_size=60), st.lists(st.tuples(st.text(max_size=60), shares), max_size=12))
 def test_any_question_and_any_pages_have_a_value(question: str, found: list[tuple[str, float]]) -> None:
     told = confidence_of(question, [page(text, score, lexical=score, dense=score) for text, score in found], BOTH)

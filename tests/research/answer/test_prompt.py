@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.answer.model.client import Picture
@@ -24,6 +24,7 @@ from research.answer.prompt import (
 from research.context.tokens import TokenCounter
 from research.errors import ContextTooLongError, NothingFoundError
 from research.index import Index
+from tests.pace import draws
 from tests.research.answer.making import source
 
 COUNTER = TokenCounter()
@@ -132,7 +133,7 @@ def test_without_sources_there_is_nothing_to_write() -> None:
         fit_prompt("How many weeks?", [], NO_LIMIT)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(
     st.lists(st.text(alphabet="ab c.\n|<é日", min_size=1, max_size=600), min_size=1, max_size=5),
     st.integers(600, 2500),

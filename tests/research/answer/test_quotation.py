@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.answer.quotation import plain_question, quotation, quoted_context, source_block
+from tests.pace import draws
 from tests.research.answer.making import source
 
 
@@ -145,7 +146,7 @@ _BITS = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(st.lists(_BITS, max_size=14))
 def test_no_text_closes_its_block(bits: list[str]) -> None:
     block = source_block(source("x"), 1, "".join(bits))

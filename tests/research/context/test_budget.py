@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context.pipeline import CUT_MARK, fit
 from research.context.render.cited import CitedPages, item_of, one_line
 from research.context.tokens import TokenCounter
 from research.models import Item, SourceDocument
+from tests.pace import draws
 
 COUNTER = TokenCounter()
 CITED = CitedPages()
@@ -39,13 +40,13 @@ def block(item: Item, number: int) -> str:
 SOURCES = st.lists(st.builds(source, st.one_of(PARAGRAPHS, PROSE), NAMES, st.integers(1, 5000)), max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(SOURCES, st.integers(0, 20_000))
 def test_the_total_is_exact_and_within_the_budget(sources: list[Item], budget: int) -> None:
     check(sources, budget)
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(SOURCES, st.integers(0, 200))
 def test_small_budgets_too(sources: list[Item], budget: int) -> None:
     check(sources, budget)

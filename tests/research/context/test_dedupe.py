@@ -24,7 +24,7 @@ def deduplicate(samples: ChromaClient, results: list[dict[str, object]]) -> list
     return ContextBuilder(SearchEngine(samples), samples).deduplicate_results(results)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(results=RESULTS)
 def test_each_page_once_with_its_best_score_in_order(samples: ChromaClient, results: list[dict[str, object]]) -> None:
     kept = deduplicate(samples, results)

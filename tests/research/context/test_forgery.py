@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context.injection.headers import forges_header, neutralize_headers
@@ -14,6 +14,7 @@ from research.context.pipeline import fit
 from research.context.render.cited import CitedPages, item_of, one_line
 from research.context.tokens import TokenCounter
 from research.models import SourceDocument
+from tests.pace import draws
 
 HEADER = re.compile(r"\[Document (\d+): (.+?), Page (\d+)\]", re.IGNORECASE | re.DOTALL)
 
@@ -95,7 +96,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(st.lists(PIECES, max_size=14).map("".join), st.lists(PIECES, max_size=10).map("".join), st.integers(20, 120))
 def test_only_our_headers_are_found_in_any_context(text: str, name: str, budget: int) -> None:
     sources = [

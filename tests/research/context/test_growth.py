@@ -6,13 +6,14 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context.pipeline import CUT_MARK, Fitted, fit
 from research.context.tokens import TokenCounter
 from research.context.units import split
 from research.models import Extent, Item, Passage
+from tests.pace import draws
 from tests.research.context.test_budget import CITED, COUNTER, HEADER, NAMES, PARAGRAPHS, PROSE, block, source
 
 FILLER = " ".join(f"The harbour log of day {n} says nothing about it." for n in range(12))
@@ -61,7 +62,7 @@ ITEMS = st.lists(
 EXTENTS = st.sampled_from(["fit", "passages", "pages"])
 
 
-@settings(max_examples=120, deadline=None)
+@draws(120)
 @given(ITEMS, st.one_of(st.integers(0, 120), st.integers(0, 3000)), EXTENTS)
 def test_the_total_is_exact_whatever_pages_and_passages_look_like(
     items: list[Item], budget: int, extent: Extent

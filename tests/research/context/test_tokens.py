@@ -8,13 +8,14 @@ from functools import lru_cache
 
 import pytest
 import tiktoken
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context import tokens
 from research.context.tables import build
 from research.context.tokens import RunningCount, TokenCounter
 from research.errors import CtxError
+from tests.pace import draws
 
 TEXTS = [
     "",
@@ -45,14 +46,14 @@ def test_counts_are_tiktokens(encoding: str, text: str) -> None:
 
 # Characters that Python does not know yet are left out: `regex` may follow a newer Unicode than tiktoken, and one then
 # takes for a letter what the other does not.
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cn")), max_size=200))
 def test_any_text(text: str) -> None:
     assert TokenCounter().count(text) == len(published("o200k_base").encode_ordinary(text))
 
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
-@settings(max_examples=300, deadline=None)
+@draws(300)
 @given(parts=st.lists(st.text(st.sampled_from("aB'sreé1 \n\r\t.,/#-|💶語"), max_size=14), max_size=8))
 def test_a_tally_of_parts_is_the_count_of_the_whole(encoding: str, parts: list[str]) -> None:
     tally, text = RunningCount(TokenCounter(encoding)), ""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context.units import split
+from tests.pace import draws
 
 
 def texts(markdown: str) -> list[tuple[str, str]]:
@@ -144,7 +145,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(st.lists(_PIECES, max_size=30).map("".join))
 def test_units_are_in_order_and_hold_every_word(page: str) -> None:
     units = split(page)

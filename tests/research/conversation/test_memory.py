@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.errors import BusyError, NothingFoundError, UsageError
@@ -16,6 +16,7 @@ from research.index import Index
 from research.memories import NewMemory
 from research.store.catalog.catalog import Catalog
 from research.store.files.lock import write_lock
+from tests.pace import draws
 from tests.research.conversation.memory_index import counts, encoder, ids, open_index
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -332,7 +333,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield opened
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(text=HOSTILE, question=HOSTILE, tenant=st.sampled_from(["", "t"]))
 def test_hostile_text_is_data(shared: Index, text: str, question: str, tenant: str) -> None:
     try:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.errors import NothingFoundError
 from research.index import Index
 from research.memories import NewMemory
+from tests.pace import draws
 from tests.research.conversation.memory_index import ids, open_index
 
 STORE = Path(__file__).parents[3] / "research" / "store"
@@ -60,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 _rounds = iter(range(10_000))
 
 
-@settings(max_examples=12, deadline=None)
+@draws(12)
 @given(told=st.lists(TELLING, min_size=1, max_size=14), query=WORDS)
 def test_each_answers_as_if_it_were_alone(folder: Path, told: list[tuple[str, list[str], str]], query: str) -> None:
     """What is found and what it is worth, to the last digit: an index with all of them beside one for each alone."""

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context.tokens import TokenCounter
@@ -181,7 +181,6 @@ _MESSAGES = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(
     history=_MESSAGES,
     message=st.text(max_size=60),
@@ -207,7 +206,6 @@ def test_history_trimming_preserves_recent(history: list[Any], message: str, lim
     assert said + context.token_counts["overhead"] == context.prompt_tokens
 
 
-@settings(deadline=None)
 @given(text=st.text(alphabet="ab .\n語", max_size=300), limit=st.integers(0, 60))
 def test_whatever_is_cut_fits(text: str, limit: int) -> None:
     made = builder(None, words, oversize="cut")

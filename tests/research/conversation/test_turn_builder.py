@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.conversation import SomaClientError
@@ -112,7 +112,6 @@ _JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(
     answer=_JSON | st.fixed_dictionaries({"candidates": _JSON}) | st.lists(_JSON).map(lambda found: {"results": found})
 )
@@ -125,7 +124,6 @@ def test_whatever_a_service_answers_the_turn_is_built(answer: Any) -> None:
     assert context.debug["retrieval"]["status"] in ("ok", "failed")
 
 
-@settings(deadline=None)
 @given(envelope=st.dictionaries(st.sampled_from(["system_prompt", "user_message", "history", "x"]), _JSON))
 def test_whatever_a_turn_holds_it_is_built(envelope: dict[str, Any]) -> None:
     context = build(builder(None, oversize="cut"), envelope, 100_000)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -16,6 +16,7 @@ from research.encoders.minilm import files
 from research.encoders.minilm.build import build
 from research.encoders.minilm.encoder import MiniLMEncoder, load_session, load_tokenizer
 from research.errors import CtxError
+from tests.pace import draws
 from tests.research.encoders.bert_reference import published_tokenizer, read_passages, reference_vectors
 
 TEXT = Path(__file__).with_name("passages.txt")
@@ -80,7 +81,7 @@ def test_a_long_question_is_answered(encoder: MiniLMEncoder) -> None:
     assert vector @ encoder.embed_query(question[:56]) > 0.7
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(st.text(st.characters(codec="utf-8"), max_size=300))
 def test_count_tokens_is_the_published_tokenizers(text: str) -> None:
     # "[SEP]" and its like are text to us, special tokens to the published file.

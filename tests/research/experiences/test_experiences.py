@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
@@ -18,6 +18,7 @@ from research.index import Index
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.files.lock import write_lock
+from tests.pace import draws
 
 TOLD = {"goal": "Find the leak", "hypothesis": "A file stays open", "action": "Count them", "prediction": "They grow"}
 
@@ -233,7 +234,7 @@ def test_what_a_hostile_catalog_holds_is_read_as_nothing() -> None:
 texts = st.text(max_size=300)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(
     st.dictionaries(
         st.sampled_from([*(each.name for each in fields(Experience)), "result", "x"]),

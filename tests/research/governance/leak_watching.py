@@ -223,14 +223,8 @@ class LeakError(AssertionError):
     pass
 
 
-def look_at_many(watched: Watched, number: int, *, derandomize: bool = False) -> None:
-    @settings(
-        max_examples=number,
-        derandomize=derandomize,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
+def look_at_many(watched: Watched, drawn: settings) -> None:
+    @settings(drawn, suppress_health_check=list(HealthCheck))
     @given(examples(watched.corpus))
     def run(example: Example) -> None:
         Looking(watched, example).look()

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from research.errors import BusyError, CtxError, NothingFoundError
@@ -28,6 +28,7 @@ from research.store.files.marker import index_id
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.backup import backup
 from research.store.upkeep.restore import restore
+from tests.pace import draws
 from tests.research.governance.audit_killing import kill_recorders
 from tests.research.governance.audit_making import Clock, audited, decision
 
@@ -175,7 +176,7 @@ CHANGES: dict[str, Callable[[int, int], tuple[str, ...]]] = {
 }
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(CHANGES)), st.integers(1, COUNT), st.integers(1, COUNT), st.booleans())
 def test_any_change_is_found_and_stays_found(kept: Path, change: str, n: int, m: int, then: bool) -> None:
     if n == m:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from research.errors import CtxError
@@ -19,6 +19,7 @@ from research.models import REDACTED, REFERENCE_ONLY, Item, Ref
 from research.settings import Settings
 from research.store.catalog import tags
 from research.store.catalog.labels import Label, put_labels
+from tests.pace import draws
 from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex, page_item
 
 OWNER, ANNA = Principal("me", owner=True), Principal("anna", "anna")
@@ -193,7 +194,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GovernedIndex]:
     index.catalog.close()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     policies=st.lists(st.sampled_from(RULES), max_size=4, unique=True),
     levels=st.lists(st.sampled_from(CLASSIFICATIONS), min_size=3, max_size=3),

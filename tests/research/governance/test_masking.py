@@ -10,12 +10,13 @@ import re
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.errors import UsageError
 from research.governance.masking import MaskingStream, SecretMasker
 from research.secret import Secret
+from tests.pace import draws
 
 VALUE = 'p"ä/s s\\w0rd+&x'
 OTHER = "abcdef0123456789"
@@ -72,7 +73,7 @@ def test_values_that_overlap_or_hold_each_other() -> None:
     assert masker.mask("1 aaaaaaaaaaaaaaaaaaaa 2") == "1 §§secret(D) 2"
 
 
-@settings(max_examples=300, deadline=None)
+@draws(300)
 @given(
     st.lists(
         st.sampled_from(["abc", "def", "gh", "123", "456", "aa", "x", "abcdef", "cdefgh123456", "§§secret(A)", " "])
@@ -89,7 +90,7 @@ def test_pieces_make_no_difference_and_nothing_is_left(parts: list[str], sizes: 
     assert not [value for value in ("abcdef", "cdefgh123456", "aaaaaa", "def123abc") if value in rest]
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(st.text(min_size=6, max_size=40), st.text(max_size=20), st.text(max_size=20), st.integers(1, 5))
 def test_any_value_in_any_text(value: str, before: str, after: str, size: int) -> None:
     try:

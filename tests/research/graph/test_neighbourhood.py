@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from graph_making import Graph
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from research.errors import UsageError
@@ -15,6 +15,7 @@ from research.graph.neighbourhood import neighbourhood
 from research.store.catalog import edge_writes as writes
 from research.store.catalog.edge_writes import NewNode
 from research.store.catalog.edges import CALLS, CONTAINS, KINDS, REFERS, TOLD_IN
+from tests.pace import draws
 
 NODES = [f"file:{number}" for number in range(12)]
 
@@ -43,7 +44,7 @@ def _walked(edges: Sequence[tuple[int, int, int]], seeds: set[int], hops: int, k
     return {NODES[node]: hop for node, hop in known.items()}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     edges=st.lists(
         st.tuples(st.integers(0, 11), st.sampled_from([REFERS, CALLS, CONTAINS]), st.integers(0, 11)), max_size=40

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -22,6 +22,7 @@ from research.packages import near, retrieval
 from research.packages.package import ContextPackage
 from research.packages.schemas import package_schema
 from research.sources.documents import DocumentsSource
+from tests.pace import draws
 
 ASKED = "why do uploads stop and are parts sent again"
 EVA = Principal("eva", "eva")
@@ -60,7 +61,7 @@ def test_a_package_has_everything_of_every_kind_and_is_as_its_schema_says(index:
     assert not package.coverage.reduced
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(budget=st.integers(1, 1500), pins=st.booleans(), limit=st.integers(1, 20))
 def test_the_budget_is_hard_and_exact(index: Index, budget: int, pins: bool, limit: int) -> None:
     pinned = [f"page:{manual(index)}#1"] if pins else []

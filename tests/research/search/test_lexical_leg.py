@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from small_index import add, find, score
 
@@ -12,6 +12,7 @@ from research.search.lexical import LexicalLeg
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import get_pages
 from research.store.client import ChromaClient
+from tests.pace import draws
 
 DOCUMENTS = {
     "/d/BestBuy_2023.pdf": ["Revenue of the stores grew by a tenth.", "Employees and their pensions."],
@@ -98,7 +99,7 @@ def test_a_word_on_every_page_still_ranks_pages(catalog: Catalog) -> None:
     assert all(0 < score <= 1 for score in found.values())
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@draws(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     question=st.one_of(
         st.text(max_size=40),

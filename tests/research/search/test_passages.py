@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_index import add, embed, open_catalog
 
@@ -19,6 +19,7 @@ from research.search.numbers_asked import asks_for_number
 from research.search.passages import PageEvidence, Piece, WantedWords
 from research.store.catalog.vectors import ComparedChunk
 from research.store.fulltext.analyzer import analyze
+from tests.pace import draws
 
 TOP: Box = (0.1, 0.1, 0.9, 0.2)
 FOOT: Box = (0.1, 0.8, 0.9, 0.9)
@@ -168,7 +169,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(
     st.lists(st.sampled_from(PIECES), max_size=40).map("".join),
     st.sampled_from(["rose", "12000 rose", "花", "", "a 1 item"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_index import add, embed, find, open_catalog
 
@@ -16,6 +16,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.fulltext.analyzer import analyze
 from research.store.fulltext.search import Floors, term_statistics
+from tests.pace import draws
 
 CAPTIONS = (
     "Hello World", "Page {n}", "This is page {n}", "Test {n}", "Text field {n}", "Grey ramp {n} %", "Check box {n}",
@@ -104,7 +105,7 @@ def test_pages_with_a_rare_word_keep_their_order(catalog: Catalog) -> None:
     assert hits[61].score < hits[62].score <= 1
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(st.lists(st.sampled_from([*RARE, "hello", "page", "2024", "society", "the", "02-02", "🎉", "－"]), max_size=9))
 def test_a_floor_is_a_share(engine: SearchEngine, asked: list[str]) -> None:
     question = " ".join(asked)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import mcp_types as types
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
 from research.errors import UsageError
@@ -30,6 +30,7 @@ from research.service.mcp.reading import NO_TEXT, get_page
 from research.service.mcp.tools import ask, search
 from tests.conftest import built_once
 from tests.mcp_driving import wire_tokens
+from tests.pace import draws
 from tests.research.service.mcp_index import KINDS, make_nasty
 
 QUESTIONS = (
@@ -43,9 +44,8 @@ QUESTIONS = (
 )
 BUDGETS = st.one_of(st.integers(LEAST_TOKENS, 1200), st.integers(LEAST_TOKENS, 8000))
 PLACES = st.sampled_from(TEXT_IN)
-RELAXED = settings(
-    max_examples=25,
-    deadline=None,
+RELAXED = draws(
+    40,
     derandomize=True,
     phases=[Phase.generate],  # each example is a question or more; a smaller one is not worth a hundred
     suppress_health_check=[HealthCheck.function_scoped_fixture],

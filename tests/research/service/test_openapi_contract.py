@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
@@ -32,6 +32,7 @@ from research.service.asgi import Application, Receive, Scope, Send
 from research.service.assembly import Assembled, assemble
 from research.service.options import ServeOptions
 from research.service.problems import MEDIA_TYPE
+from tests.pace import draws
 
 HOST, PORT = "127.0.0.1", 8765
 EXAMPLES = 20  # of each operation and kind; a question takes tens of milliseconds
@@ -97,9 +98,7 @@ def test_no_operation_fails(served: Served, mode: GenerationMode) -> None:
 
 
 def _try_out(operation: Any, mode: GenerationMode, served: Served, statuses: Counter[int]) -> None:
-    @settings(
-        max_examples=EXAMPLES, deadline=None, database=None, derandomize=True, suppress_health_check=[*HealthCheck]
-    )
+    @draws(EXAMPLES, database=None, derandomize=True, suppress_health_check=[*HealthCheck])
     @given(case=operation.as_strategy(generation_mode=mode), known=st.booleans(), page=st.integers(1, served.pages))
     def tried(case: Any, known: bool, page: int) -> None:
         if known:  # so that there is something to find

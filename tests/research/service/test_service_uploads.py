@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,7 +79,6 @@ def test_names_are_made_safe(given_name: str, safe: str) -> None:
     assert safe_name(given_name) == safe
 
 
-@hypothesis.settings(deadline=None)
 @given(st.text(max_size=400) | st.text(min_size=200, max_size=6000))
 def test_every_name_becomes_one_that_a_disk_takes(given_name: str) -> None:
     name = safe_name(given_name)
@@ -191,7 +189,6 @@ def test_content_types_without_a_boundary_are_refused(paths: IndexPaths, content
         raise AssertionError(content_type)
 
 
-@hypothesis.settings(deadline=None)
 @given(st.binary(max_size=400), st.integers(1, 50))
 def test_any_bytes_at_all_are_an_upload_or_a_clear_refusal(body: bytes, step: int) -> None:
     for whole in (body, part(body) + END, part(PDF)[: len(body)] + body):

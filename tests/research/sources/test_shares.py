@@ -6,7 +6,7 @@ import asyncio
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context.tokens import TokenCounter
@@ -14,6 +14,7 @@ from research.sources.assembler import ContextAssembler
 from research.sources.formats import candidate_of
 from research.sources.records import CONTEXT_TYPES, SOURCES, FormattedContext
 from research.sources.shares import WEIGHTS, allotted, cap, chosen, shares
+from tests.pace import draws
 from tests.research.sources.holding import (
     ALL,
     COUNTER,
@@ -112,7 +113,7 @@ def used_tokens(context: FormattedContext) -> dict[str, int]:
     return found
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(st.integers(0, 10_000), st.integers(900, 4000), st.sampled_from([ALL, list(CONTEXT_TYPES), ALL[:3]]))
 def test_with_all_sources_rich_each_is_within_one_item_of_its_share(seed: int, budget: int, types: list[str]) -> None:
     found = rich(seed, count=40, words=(5, 60))
@@ -155,7 +156,7 @@ def test_what_poor_sources_leave_goes_to_rich_ones() -> None:
     assert used["experiences"] == pytest.approx(1.5 * used["code"], rel=0.1)  # as 3 to 2
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(st.integers(0, 10_000), st.integers(1, 3000), st.integers(1, 12), st.integers(1, 300))
 def test_the_budget_is_never_exceeded(seed: int, budget: int, count: int, longest: int) -> None:
     context = assembled(rich(seed, count=count, words=(1, longest)), list(CONTEXT_TYPES), max_tokens=budget)

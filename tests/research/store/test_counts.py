@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from index_making import Making
 
@@ -13,6 +13,7 @@ from research.records import Chunk, Page
 from research.store.catalog import vectors
 from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.pages import totals
+from tests.pace import draws
 
 PLAIN = {
     "documents": "SELECT COUNT(doc_id) FROM documents",
@@ -42,7 +43,7 @@ def _agree(making: Making) -> None:
         assert vectors.count_after(making.catalog, sequence) == expected
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(steps=st.lists(STEPS, min_size=1, max_size=8))
 def test_they_agree_after_anything(steps: list[str | list[str]], tmp_path_factory: pytest.TempPathFactory) -> None:
     making = Making(tmp_path_factory.mktemp("counts") / "index")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from index_making import Making, stamp
 
@@ -20,6 +20,7 @@ from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
 from research.store.upkeep.backup import backup
 from research.store.upkeep.restore import restore
+from tests.pace import draws
 
 
 def means(making: Making, wanted: str) -> str:
@@ -163,7 +164,7 @@ class Files:
             ids.discard(doc_id)  # an id that a document has today means that document
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_whatever_happens_an_id_means_what_its_file_holds(making: Making, steps: list[tuple[str, str, str]]) -> None:
     for info in all_documents(making.catalog):

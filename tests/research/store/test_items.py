@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 import pytest
 from backup_changing import unit_rows
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from index_making import Making
 
@@ -26,6 +26,7 @@ from research.store.catalog.item_writes import (
 )
 from research.store.catalog.items import NewItem
 from research.store.fulltext.item_words import asked_words, items_disagree, outdated_items
+from tests.pace import draws
 
 TIME = "2026-01-01T00:00:00+00:00"
 
@@ -149,7 +150,7 @@ Texts = st.sampled_from(["walrus", "seal", "parseHttpDate"])
 Puts = st.lists(st.tuples(st.sampled_from(["/x", "/y"]), st.dictionaries(Keys, Texts)), max_size=6)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(puts=Puts)
 def test_the_last_put_of_a_parent_holds(puts: list[tuple[str, dict[str, str]]], making: Making) -> None:
     remove_parents(making.catalog, "code", ["/x", "/y"])

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from index_making import Making
 
@@ -23,6 +23,7 @@ from research.store.fulltext.search import (
     score_words,
     term_statistics,
 )
+from tests.pace import draws
 
 COMMON = ["company", "report", "year"]
 RARE = ["walrus", "penguin", "orca", "seal", "narwhal"]
@@ -96,7 +97,7 @@ def common_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Making]:
 
 
 @given(asked=st.lists(st.sampled_from([*COMMON, *RARE, "nowhere"]), min_size=1), limit=st.integers(1, 60))
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_looking_at_rare_words_first_loses_no_page(common_words: Making, asked: list[str], limit: int) -> None:
     """The quick way finds what sorting every page that holds any of the words would."""
     catalog = common_words.catalog

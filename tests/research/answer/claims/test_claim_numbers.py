@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.answer.claims.numbers import numbers_in
 from research.answer.claims.quantities import Fit, fit
 from research.answer.claims.reading import read
+from tests.pace import draws
 
 
 def fits(claim: str, source: str, *scales: float) -> list[Fit]:
@@ -94,7 +95,7 @@ def test_no_number(text: str) -> None:
     assert numbers_in(text) == []
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(
     st.lists(
         st.sampled_from(

@@ -6,12 +6,13 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.answer.model.client import Chunk, Usage
 from research.answer.model.event_stream import EventDecoder, chunk_of, parse_event
 from research.errors import ModelProtocolError
+from tests.pace import draws
 
 STREAM = (
     ': comment\r\n\r\ndata: {"a": 1}\r\n\r\nevent: x\ndata: two\ndata:lines\n\n\n\nid: 5\rdata: grün\r\r'
@@ -30,7 +31,7 @@ def test_a_stream_is_taken_apart() -> None:
     assert decoded(STREAM) == EVENTS
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(st.lists(st.integers(0, len(STREAM)), max_size=12))
 def test_wherever_it_is_cut(places: list[int]) -> None:
     cuts = [0, *sorted(places), len(STREAM)]

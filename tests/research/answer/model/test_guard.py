@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.answer.model.guard import LENGTH, REPETITION, Guard, repeats_itself
 from research.secret import Secret
+from tests.pace import draws
 
 KEY = "sk-live-0123456789abcdefghij"
 
@@ -41,7 +42,7 @@ def test_whole_or_in_letters(said: str, safe: str) -> None:
     assert passed(*said) == safe
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(
     st.lists(st.sampled_from(["\x1b", "[", "3", "m", "]", "\x07", "\\", "\r", "\n", "\x9b", "a", " ", "P", "\x00"])),
     st.integers(1, 4),

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -15,6 +15,7 @@ from research.encoders.visual import maxsim as module
 from research.encoders.visual.first_stage import CANDIDATES, first_stage
 from research.encoders.visual.maxsim import maxsim, score
 from research.encoders.visual.packing import SKETCH, pack, stack, unpack
+from tests.pace import draws
 
 Floats = NDArray[np.float32]
 
@@ -28,7 +29,7 @@ def made(seed: int, *shape: int) -> Floats:
 
 
 @given(counts=st.lists(st.integers(0, 7), max_size=8), block=st.integers(1, 12), seed=st.integers(0, 99))
-@settings(max_examples=100, deadline=None)
+@draws(100)
 def test_scores_are_those_of_a_plain_loop(counts: list[int], block: int, seed: int) -> None:
     pages = [made(seed + number, count, 16) if count else np.zeros((0, 16), np.float32)
              for number, count in enumerate(counts)]  # fmt: skip
@@ -115,6 +116,7 @@ for name in sys.argv[1:]:
     sys.modules[name] = None
 from research.errors import CtxError
 from research.encoders.visual.registry import colpali_ready, load_visual_encoder
+from tests.pace import draws
 assert not colpali_ready()
 try:
     load_visual_encoder("colpali")

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from research.index import Index
 from research.search.memories.view import View, Views
 from research.search.memories.words import Segment, score_words
+from tests.pace import draws
 from tests.research.conversation.memory_index import encoder, open_index
 
 STEP = st.one_of(
@@ -32,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 _rounds = iter(range(1000))
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(steps=st.lists(STEP, min_size=1, max_size=16))
 def test_a_view_that_followed_is_one_that_was_read_anew(folder: Path, steps: list[tuple[str, object]]) -> None:
     views = Views()
