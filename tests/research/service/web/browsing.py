@@ -136,3 +136,8 @@ def visit(
         entered = context.request.post(f"{server.url}/api/login", data={"token": server.token})
         assert entered.status == 204
     return Visit(context.new_page(), watch, server)
+
+
+def wait_for_picture(page: Page) -> None:
+    page.wait_for_selector("#viewer[aria-busy='false'] .sheet .box")
+    page.wait_for_function("document.querySelector('.sheet img').naturalWidth > 0")

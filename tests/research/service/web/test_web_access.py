@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.research.service.web.browsing import ANSWER, HANDBOOK, QUESTION, ROOT, Served, served, visit
 from tests.research.service.web.conftest import Visiting
+
+pytestmark = pytest.mark.slow
 
 _AXE = ROOT / "tests" / "vendor" / "axe-core" / "axe.min.js"
 

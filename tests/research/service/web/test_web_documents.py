@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pymupdf
+import pytest
 from playwright.sync_api import Page, expect
 
 from ingest.report import SilentObserver
@@ -15,6 +16,8 @@ from research.store.files.paths import IndexPaths
 from tests.conftest import write_pdf
 from tests.research.service.web.browsing import HANDBOOK
 from tests.research.service.web.conftest import Visiting
+
+pytestmark = pytest.mark.slow
 
 _PICTURE = "<img src=x onerror=\"document.title='run'; alert(1)\">"
 _SCRIPT = "<script>document.title='run'; alert(2)</script>"
