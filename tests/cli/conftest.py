@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
+import io
 import os
-import pty
 import shutil
-import struct
 import subprocess
-import termios
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -24,7 +21,7 @@ from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.vectors import writer
 from tests.conftest import MEASURE, built_once
-from tests.in_process import Ran
+from tests.in_process import Ran, open_terminal, read_terminal, run_on_terminal, terminal_variables
 from tests.network_guard import guarded
 
 EVIL_NAME = "evil\n[bold]x[b]\x1b[31m\u202e--json.pdf"
@@ -126,11 +123,13 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """The command in this process."""
     from cli.main import main
 
-    def run(*args: str) -> Ran:
+    def run(*args: str, stdin: bytes | None = None) -> Ran:
+        if stdin is not None:
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         code = main(args)
         captured = capsys.readouterr()
         return Ran(code, captured.out, captured.err)
@@ -148,7 +147,6 @@ def spawn() -> Callable[..., Ran]:
             input=stdin,
             capture_output=True,
             env={**os.environ, **MEASURE, **(env or {})},
-            timeout=60,
             check=False,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -158,7 +156,7 @@ def spawn() -> Callable[..., Ran]:
 
 @pytest.fixture
 def on_terminal() -> Callable[..., Ran]:
-    """The command with a terminal of its own as stdin, stdout and stderr; all it prints is in `out`."""
+    """The command in this process, on a terminal; all it prints is in `out`."""
 
     def run(
         args: Sequence[str],
@@ -168,32 +166,28 @@ def on_terminal() -> Callable[..., Ran]:
         columns: int = 100,
         rows: int = 40,
     ) -> Ran:
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        environment = {**os.environ, **MEASURE, "TERM": "xterm-256color", **(env or {})}
-        environment.pop("LINES", None)
-        environment.pop("COLUMNS", None)
+        return run_on_terminal(args, typed=typed, env=env or {}, columns=columns, rows=rows)
+
+    return run
+
+
+@pytest.fixture
+def spawn_on_terminal() -> Callable[..., Ran]:
+    """The command in a process of its own, on a terminal of its own; all it prints is in `out`."""
+
+    def run(args: Sequence[str], *, typed: bytes = b"", env: dict[str, str] | None = None, rows: int = 40) -> Ran:
+        ours, theirs = open_terminal(100, rows)
         process = subprocess.Popen(
             guarded("-m", "cli.main", *args),
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env=environment,
+            env={**terminal_variables(env or {}), **MEASURE},
             process_group=0,  # what a test sends to all of them does not reach the tests
         )
         os.close(theirs)
         os.write(ours, typed)
-        shown = b""
-        while part := _read(ours):
-            shown += part
-        os.close(ours)
-        return Ran(process.wait(timeout=60), shown.decode().replace("\r\n", "\n"), "")
+        shown = read_terminal(ours).decode().replace("\r\n", "\n")
+        return Ran(process.wait(), shown, "")
 
     return run
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:  # the other side is closed
-        return b""

@@ -409,7 +409,7 @@ def test_the_readmes_lines_for_clients_can_be_read() -> None:
         assert f"`{tool}`" in section
 
 
-def test_a_person_who_starts_it_is_told_what_it_is_for(on_terminal: Callable[..., Ran], filled: Path) -> None:
-    ran = on_terminal(["mcp", "--index", str(filled)], typed=b"\x04")
+def test_a_person_who_starts_it_is_told_what_it_is_for(spawn_on_terminal: Callable[..., Ran], filled: Path) -> None:
+    ran = spawn_on_terminal(["mcp", "--index", str(filled)], typed=b"\x04")
     assert ran.code == 0
     assert "an agent's program starts this" in ran.out

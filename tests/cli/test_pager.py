@@ -92,12 +92,12 @@ def test_less_then_more_then_none(full, pager, monkeypatch: pytest.MonkeyPatch) 
     assert "[Document 1: crisis.pdf, Page 2]" in full(**python_only).out
 
 
-@pytest.mark.parametrize("chosen", ["/nowhere/pager", "env no-such-pager", "", "cat", "'"])
-def test_without_a_pager_that_runs_the_text_is_shown(full, chosen: str) -> None:
-    ran = full(PAGER=chosen)
-    assert ran.code == 0
-    assert "[Document 1: crisis.pdf, Page 2]" in ran.out
-    assert "Traceback" not in ran.out
+def test_without_a_pager_that_runs_the_text_is_shown(full) -> None:
+    for chosen in ("/nowhere/pager", "env no-such-pager", ""):
+        ran = full(PAGER=chosen)
+        assert ran.code == 0, chosen
+        assert "[Document 1: crisis.pdf, Page 2]" in ran.out, chosen
+        assert "Traceback" not in ran.out, chosen
 
 
 def test_a_pager_that_is_left_early_is_no_error(full, pager) -> None:
@@ -105,9 +105,10 @@ def test_a_pager_that_is_left_early_is_no_error(full, pager) -> None:
     assert (ran.code, without_escapes(ran.out)) == (0, "housing bubble\n")
 
 
-def test_ctrl_c_belongs_to_the_pager(full, pager) -> None:
+def test_ctrl_c_belongs_to_the_pager(spawn_on_terminal: Callable[..., Ran], pager, filled: Path) -> None:
     script = "trap 'echo stopped searching' INT; kill -INT 0; read first; echo $first"
-    ran = full(PAGER=str(pager("searching", script)))
+    program = pager("searching", script)
+    ran = spawn_on_terminal([*FULL, "--index", str(filled)], env={"PAGER": str(program)}, rows=12)
     assert ran.code == 0
     assert "housing bubble" in ran.out
 
