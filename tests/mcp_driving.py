@@ -17,6 +17,10 @@ from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, TextContent
 
 from research.context.tokens import TokenCounter
+from research.index import Index
+from research.service.mcp.server import build_server
+from research.service.mcp.threads import Threads
+from research.service.mcp.toolbox import Toolbox
 from tests.conftest import MEASURE
 from tests.network_guard import guarded
 
@@ -58,6 +62,13 @@ def driven(server: Any, **options: Any) -> Iterator[Driver]:
         portal.wrap_async_context_manager(Client(server, **options)) as client,
     ):
         yield Driver(portal, client)
+
+
+@contextmanager
+def agent_here(root: Path) -> Iterator[Driver]:
+    """A client of the server of tools in this process."""
+    with Threads(Index(root)) as threads, driven(build_server(Toolbox(threads))) as driver:
+        yield driver
 
 
 def text_of(result: CallToolResult) -> str:

@@ -1,4 +1,4 @@
-"""A real `ctx serve` in a process of its own, for what is measured of one: the bench and the soaks."""
+"""A real server: in a thread of this process, or `ctx serve` in one of its own for the bench and the soaks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from ingest.job import start_job
+from research.index import Index
+from research.service.assembly import assemble
+from research.service.options import ServeOptions
+from research.service.server import IndexServer, listen
+from research.settings import Settings
 
 HOST = "127.0.0.1"
 _START_SECONDS = 60.0
@@ -80,15 +88,16 @@ class Served:
 @contextmanager
 def served(index: Path, folder: Path, *options: str, env: Mapping[str, str] | None = None) -> Iterator[Served]:
     """`ctx serve` on an index, with its token file in a folder; stopped at the end as a service manager would."""
-    port, token_file = free_port(), folder / "token"
-    command = [sys.executable, "-m", "cli.main", "serve", "--index", str(index), "--port", str(port)]
-    command += ["--token-file", str(token_file), "--quiet", *options]
+    token_file, told = folder / "token", folder / "served.json"
+    command = [sys.executable, "-m", "cli.main", "serve", "--index", str(index), "--port", "0", "--json", "--quiet"]
+    command += ["--token-file", str(token_file), *options]
     started = time.perf_counter()
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **(env or {})}
-    ) as process:
+    with (
+        told.open("wb") as out,
+        subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, env={**os.environ, **(env or {})}) as process,
+    ):
         try:
-            _await_ready(process, port)
+            port = _await_ready(process, told)
             wall, cpu = time.perf_counter() - started, cpu_of(process.pid)
             token = token_file.read_text(encoding="ascii").strip()
             yield Served(port, token, process.pid, wall, cpu)
@@ -100,6 +109,25 @@ def served(index: Path, folder: Path, *options: str, env: Mapping[str, str] | No
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
+
+
+@contextmanager
+def served_here(index: Path, folder: Path, settings: Settings | None = None) -> Iterator[Served]:
+    """The same in a thread of this process, which is ready at once."""
+    options = ServeOptions(port=0, token_file=folder / "token")
+    made = assemble(Index(index, settings), options, start_job=start_job)
+    started = threading.Event()
+    with listen(options) as listening:
+        server = IndexServer(made.service, made.app, on_started=started.set)
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            assert started.wait(_START_SECONDS)
+            token = (folder / "token").read_text(encoding="ascii").strip()
+            yield Served(listening.getsockname()[1], token, os.getpid(), 0.0, 0.0)
+        finally:
+            server.stop()
+            thread.join()
 
 
 def free_port() -> int:
@@ -114,18 +142,19 @@ def cpu_of(pid: int) -> float:
     return sum(int(each) for each in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
-def _await_ready(process: subprocess.Popen[bytes], port: int) -> None:
+def _await_ready(process: subprocess.Popen[bytes], told: Path) -> int:
+    """Its port, once it answers there."""
     until = time.monotonic() + _START_SECONDS
     while time.monotonic() < until:
         assert process.poll() is None, f"the server ended with {process.returncode}: {_said(process)}"
-        client = Client(port)
-        try:
-            if client.ask("GET", "/ready").status == 200:
-                return
-        except OSError:
-            pass  # it does not listen yet
-        finally:
-            client.close()
+        if (facts := told.read_bytes()).endswith(b"\n"):
+            port = int(json.loads(facts)["url"].rpartition(":")[2])
+            client = Client(port)
+            try:
+                if client.ask("GET", "/ready").status == 200:
+                    return port
+            finally:
+                client.close()
         time.sleep(0.01)
     raise AssertionError(f"the server is not ready after {_START_SECONDS:g} seconds")
 

@@ -20,7 +20,7 @@ from tests.conftest import built_once
 from tests.loopback import Call, Serving
 from tests.research.governance.test_ways_out import ASKED, leaks, policy_of, shingles_of
 from tests.research.sources.everything import NAME, fill
-from tests.served import Answer, Client, Served, served
+from tests.served import Answer, Client, Served, served_here
 
 HERS = "Eva's secret upload key is under the mat."
 SECOND = "The server closes connections that are idle for a minute."
@@ -97,7 +97,7 @@ def test_with_another_token_nothing_comes_out_but_ones_own(root: Path, tmp_path:
     eva, hers = make_token(IndexPaths(root), "eva", "eva")[0].reveal(), shingles_of(HERS)
     with Index(root) as index:
         [info] = index.documents()
-    with served(root, tmp_path) as server:
+    with served_here(root, tmp_path) as server:
         own = answers(server, server.token, info.doc_id)
         seen = answers(server, eva, info.doc_id)
     assert len([what for what, answer in own if leaks(root, answer.body.decode("latin-1"))]) >= 18, "the owner sees it"

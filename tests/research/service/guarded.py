@@ -152,7 +152,7 @@ def small_app(sessions: Sessions, reached: list[str]) -> Application:
         size = len(await request.body())
 
         async def pieces() -> Any:
-            await asyncio.sleep(1)
+            await asyncio.sleep(0.3)
             yield str(size).encode()
 
         return StreamingResponse(pieces())

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from mcp import MCPError
 
 from research.index import Index
-from research.service.mcp.server import build_server
-from research.service.mcp.threads import Threads
-from research.service.mcp.toolbox import Toolbox
-from tests.mcp_driving import Driver, driven, fields_of
+from tests.mcp_driving import agent_here, fields_of
 from tests.research.service.mcp_index import make_nasty
 
 CALLS = {
@@ -27,12 +22,6 @@ CALLS = {
 }
 
 
-@contextmanager
-def agent_of(root: Path) -> Iterator[Driver]:
-    with Threads(Index(root)) as threads, driven(build_server(Toolbox(threads))) as driver:
-        yield driver
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     make_nasty(tmp_path / "nasty")
@@ -40,7 +29,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_an_index_that_is_removed_and_comes_back(root: Path, tmp_path: Path) -> None:
-    with agent_of(root) as agent:
+    with agent_here(root) as agent:
         for tool, arguments in CALLS.items():
             agent.said(tool, **arguments)
         root.rename(tmp_path / "away")
@@ -57,7 +46,7 @@ def test_an_index_that_is_replaced(root: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(root, tmp_path / "other"))
     with Index(other) as index:
         index.remove("quotes.pdf")
-    with agent_of(root) as agent:
+    with agent_here(root) as agent:
         agent.said("get_page", document="quotes.pdf")
         root.rename(tmp_path / "away")
         other.rename(root)
@@ -67,7 +56,7 @@ def test_an_index_that_is_replaced(root: Path, tmp_path: Path) -> None:
 def test_an_index_that_is_damaged_from_the_start(root: Path) -> None:
     size = os.path.getsize(root / "catalog.sqlite3")  # noqa: PTH202
     (root / "catalog.sqlite3").write_bytes(b"\x00" * size)
-    with agent_of(root) as agent:
+    with agent_here(root) as agent:
         for tool, arguments in CALLS.items():
             text = agent.refused(tool, **arguments)
             assert "ctx doctor" in text
@@ -81,7 +70,7 @@ def test_an_index_that_is_damaged_from_the_start(root: Path) -> None:
 
 def test_a_mistake_of_ours_costs_the_call_alone(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A value of a kind that nobody foresaw stands in the catalog."""
-    with agent_of(root) as agent:
+    with agent_here(root) as agent:
         with Index(root) as index, index.catalog.short_write() as connection:
             connection.execute("UPDATE documents SET filename = x'ff00' WHERE doc_id = ?", (f"{1:016x}",))
         text = agent.refused("list_documents")
@@ -97,7 +86,7 @@ def test_a_mistake_of_ours_costs_the_call_alone(root: Path, caplog: pytest.LogCa
 
 def test_documents_are_listed_page_by_page(tmp_path: Path) -> None:
     make_nasty(tmp_path / "many", copies=12)
-    with agent_of(tmp_path / "many") as agent:
+    with agent_here(tmp_path / "many") as agent:
         first = agent.do("list_resources")
         assert len(first.resources) == 100
         second = agent.do("list_resources", cursor=first.next_cursor)

@@ -10,8 +10,6 @@ from typing import Any
 import httpx
 import jsonschema
 import pytest
-from mcp import StdioServerParameters
-from mcp.client.stdio import stdio_client
 
 from research.errors import UsageError
 from research.governance.access import Principal
@@ -21,8 +19,7 @@ from research.service.experiences import ExperienceDocument, experiences_router
 from research.service.mcp.experience import RECORD_EXPERIENCE, record_experience
 from research.service.mcp.parameters import input_schema, read_arguments
 from research.service.service import Service
-from tests.mcp_driving import driven, fields_of, text_of
-from tests.network_guard import guarded
+from tests.mcp_driving import agent_here, fields_of, text_of
 
 TOLD = {"goal": "Find the leak", "hypothesis": "A file stays open", "action": "Count them", "prediction": "They grow"}
 ENDED = {"outcome": "falsified", "outcome_result": "They did not"}
@@ -119,8 +116,7 @@ def test_the_tool_is_described_and_takes_what_it_says(tmp_path: Path) -> None:
 
 
 def test_an_agent_records_before_there_is_any_document(tmp_path: Path) -> None:
-    first, *rest = (str(word) for word in guarded("-m", "cli.main", "mcp", "--index", str(tmp_path / "index")))
-    with driven(stdio_client(StdioServerParameters(command=first, args=rest))) as agent:
+    with agent_here(tmp_path / "index") as agent:
         begun = agent.call("record_experience", **TOLD)
         id = fields_of(begun)["id"]
         assert f"record_experience with id={id}, outcome" in text_of(begun)
