@@ -3,6 +3,7 @@ code or opens a connection, until the user says so."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -51,7 +52,6 @@ def process(tmp_path: Path) -> Command:
             env={**os.environ, "PYTHONPATH": path, "TRIED": str(tmp_path / "TRIED"), **variables},
             capture_output=True,
             text=True,
-            timeout=300,
             check=False,
         )
         return _checked(Ran(done.returncode, done.stdout, done.stderr), tmp_path / "TRIED", connects=connects)
@@ -76,10 +76,18 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     return run
 
 
-@pytest.fixture
-def evil(tiny_text: Path, tmp_path: Path) -> Path:
-    """A model in a cloned folder, with code of its own that leaves the file PWNED."""
-    folder = Path(shutil.copytree(tiny_text, tmp_path / "repo" / "model"))
+@pytest.fixture(params=["bare", pytest.param("whole", marks=pytest.mark.slow)])
+def evil(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A model in a cloned folder, with code of its own that leaves the file PWNED; whole, or what is looked at first
+    (to make a whole one takes torch)."""
+    folder = tmp_path / "repo" / "model"
+    if request.param == "whole":
+        shutil.copytree(request.getfixturevalue("tiny_text"), folder)
+    else:
+        folder.mkdir(parents=True)
+        module = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+        (folder / "modules.json").write_text(json.dumps([module]))
+        (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
     foreign_module(folder)
     evil_code(folder, "sentence_transformers.py")
     write_pdf(folder.parent / "docs" / "a.pdf", ["Herring prices rose."])
@@ -103,7 +111,7 @@ def test_a_found_ctx_toml_loads_nothing(command: Command, process: Command, evil
     for line in ('text_encoder = "./model"', 'visual = "./model"', 'device = "cuda"', 'index = "../../outside"'):
         (repo / "ctx.toml").write_text(line)
         for args in (["ingest", "docs"], ["ask", "herring"], ["doctor"], ["status"]):
-            ran = (process if line.startswith("text") else command)(*args, cwd=repo)
+            ran = (process if args[0] == "ingest" and line.startswith("text") else command)(*args, cwd=repo)
             assert ran.code == 2
             assert line.partition(" ")[0] in ran.err
             assert str(repo / "ctx.toml") in ran.err
@@ -116,7 +124,7 @@ def test_a_found_ctx_toml_loads_nothing(command: Command, process: Command, evil
     ("written", "way"),
     [
         ("model", "command"),
-        ("./model", "process"),
+        pytest.param("./model", "process", marks=pytest.mark.slow),
         ("{}", "command"),
         ("sentence-transformers:{}", "command"),
         ("evil\x1b[31m/\nmodel", "command"),
@@ -161,23 +169,27 @@ def test_a_backup_that_names_a_model_loads_nothing(command: Command, evil: Path,
 
 def test_a_hub_name_in_an_index_contacts_nobody(command: Command, copied: Path) -> None:
     name_in(copied, "sentence-transformers:evil/model@0123456789ab", "colpali:evil/other")
+    ran = command("ask", "housing bubble", "--json", "--index", str(copied))
+    assert legs_of(ran) == {"lexical": "ok", "dense": "failed", "visual": "failed"}
+
+
+@pytest.mark.slow
+def test_a_hub_name_that_is_allowed_contacts_nobody_either(command: Command, copied: Path) -> None:
+    name_in(copied, "sentence-transformers:evil/model@0123456789ab", "colpali:evil/other")
     asked = ("ask", "housing bubble", "--json", "--index", str(copied))
-    assert legs_of(command(*asked)) == {"lexical": "ok", "dense": "failed", "visual": "failed"}
     allowed = command(*asked, CTX_ALLOWED_ENCODERS="evil/model,colpali:evil/other")
     assert legs_of(allowed) == {"lexical": "ok", "dense": "failed", "visual": "failed"}
     assert allowed.err.count("are not on this machine") == 2
 
 
-@pytest.mark.parametrize(("name", "code"), [("CTX_TEXT_ENCODER", 1), ("CTX_VISUAL", 1)])
-def test_only_an_ingest_asks_the_hub_and_only_for_what_it_was_told(
-    process: Command, tmp_path: Path, name: str, code: int
-) -> None:
+@pytest.mark.parametrize("name", ["CTX_TEXT_ENCODER", pytest.param("CTX_VISUAL", marks=pytest.mark.slow)])
+def test_only_an_ingest_asks_the_hub_and_only_for_what_it_was_told(process: Command, tmp_path: Path, name: str) -> None:
     write_pdf(tmp_path / "docs" / "a.pdf", ["Herring prices rose."])
     ingest = ("ingest", "docs", "--index", "index")
     offline = process(*ingest, HF_HUB_OFFLINE="1", **{name: "some/model"})
-    assert (offline.code, "HF_HUB_OFFLINE forbids fetching them" in offline.err) == (code, True)
+    assert (offline.code, "HF_HUB_OFFLINE forbids fetching them" in offline.err) == (1, True)
     ran = process(*ingest, connects=True, **{name: "some/model"})
-    assert (ran.code, "asking the model hub for them" in ran.err) == (code, True)
+    assert (ran.code, "asking the model hub for them" in ran.err) == (1, True)
 
 
 def test_the_embedded_encoder_needs_no_permission(command: Command, filled: Path, tmp_path: Path) -> None:
@@ -187,6 +199,7 @@ def test_the_embedded_encoder_needs_no_permission(command: Command, filled: Path
     assert not list((tmp_path / "home").rglob("allowed-encoders*"))
 
 
+@pytest.mark.slow
 def test_naming_a_model_to_an_ingest_is_permission(command: Command, tiny_text: Path, tmp_path: Path) -> None:
     """The whole round: fill with a model, ask without naming it, from elsewhere, as somebody else, and back."""
     write_pdf(tmp_path / "docs" / "a.pdf", ["Herring prices rose in the harbour.", "Tomatoes need sun."])
