@@ -35,6 +35,8 @@ def main(args: Sequence[str] | None = None, *, system: str = os.name, leave: boo
     except KeyboardInterrupt:
         sys.stderr.write("ctx: interrupted\n")
         code = 130
+    except SystemExit as end:  # how Typer answers a shell that asks for completion
+        code = int(end.code or 0)
     if leave:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):  # a reader that went away, a stream that was closed

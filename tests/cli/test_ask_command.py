@@ -79,11 +79,11 @@ def test_options_may_stand_before_the_command(call, filled: Path, tmp_path: Path
     assert after_wins.code == 0
 
 
-def test_the_question_from_stdin_may_hold_any_bytes(spawn, filled: Path) -> None:
-    ran = spawn("ask", "-", "--json", "--index", str(filled), stdin=b"housing \xff\x00 bubble\n")
+def test_the_question_from_stdin_may_hold_any_bytes(call, filled: Path) -> None:
+    ran = call("ask", "-", "--json", "--index", str(filled), stdin=b"housing \xff\x00 bubble\n")
     assert ran.code == 0
     assert ran.document["query"] == "housing \ufffd\x00 bubble"
-    assert spawn("ask", "-", "--json", "--index", str(filled), stdin=b" \n ").document["exit_code"] == 2
+    assert call("ask", "-", "--json", "--index", str(filled), stdin=b" \n ").document["exit_code"] == 2
 
 
 def test_arguments_that_are_no_text(spawn, filled: Path) -> None:
@@ -187,12 +187,12 @@ def test_a_leg_that_fails_is_told_of_and_the_other_answers(call, words_only: Pat
     assert alone.document["error"].startswith("the search failed: dense: ")
 
 
-def test_collections_left_behind_are_mended_by_the_next_question(spawn, copied: Path) -> None:
+def test_collections_left_behind_are_mended_by_the_next_question(call, copied: Path) -> None:
     shutil.rmtree(copied / "chroma")
-    ran = spawn("ask", "housing", "--json", "--index", str(copied))
+    ran = call("ask", "housing", "--json", "--index", str(copied))
     assert ran.code == 0
     assert ran.err == "ctx: the collections were behind and have been brought up to date\n"
-    assert spawn("ask", "housing", "--json", "--index", str(copied)).err == ""
+    assert call("ask", "housing", "--json", "--index", str(copied)).err == ""
 
 
 def test_a_reader_that_goes_away_is_no_error(filled: Path) -> None:
@@ -209,10 +209,9 @@ def test_a_reader_that_goes_away_is_no_error(filled: Path) -> None:
     process.stderr.close()
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_any_locale_can_print_any_text(spawn, filled: Path, encoding: str) -> None:
+def test_any_locale_can_print_any_text(spawn, filled: Path) -> None:
     args = ("ask", "тест", "banks", "--max-tokens", "80", "--index", str(filled))
-    ran = spawn(*args, env={"PYTHONIOENCODING": encoding})
+    ran = spawn(*args, env={"PYTHONIOENCODING": "ascii"})
     assert ran.code == 0
     assert "Traceback" not in ran.err
     assert "[Document 1: " in ran.out

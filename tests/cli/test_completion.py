@@ -69,9 +69,26 @@ def test_bash_gets_words_that_it_cannot_evaluate(odd: Path, tmp_path: Path) -> N
     assert not (tmp_path / "owned").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
+@pytest.fixture
+def completed(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """What bash is offered for these words."""
+
+    def run(words: str) -> list[str]:
+        monkeypatch.setenv("_CTX_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", f"ctx {words}")
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+        ran = call()
+        monkeypatch.delenv("_CTX_COMPLETE")
+        assert (ran.code, ran.err) == (0, "")
+        return ran.out.split()
+
+    return run
+
+
+def test_documents_and_tags(completed, call: Call, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTX_INDEX", str(copied))
+    call("tag", "gardening.pdf", "green")
+    for words, offered in (
         ("show gar", ["gardening.pdf"]),
         ("open gar", ["gardening.pdf"]),
         ("remove crisis.", ["crisis.pdf"]),
@@ -80,23 +97,15 @@ def test_bash_gets_words_that_it_cannot_evaluate(odd: Path, tmp_path: Path) -> N
         ("search x --tag g", ["green"]),
         ("search x --not-doc crisis-", ["crisis-annex.pdf"]),
         ("ask --doc zzz", []),
-    ],
-)
-def test_documents_and_tags(spawn, call: Call, copied: Path, words: str, offered: list[str]) -> None:
-    call("tag", "gardening.pdf", "green", "--index", str(copied))
-    count = len(words.split())
-    env = {"_CTX_COMPLETE": "complete_bash", "COMP_WORDS": f"ctx {words}", "COMP_CWORD": str(count)}
-    ran = spawn(env={**env, "CTX_INDEX": str(copied)})
-    assert (ran.code, ran.out.split(), ran.err) == (0, offered, "")
+        ("ask --mode t", ["text"]),
+    ):
+        assert completed(words) == offered, words
 
 
-@pytest.mark.parametrize("before", [True, False])
-def test_the_index_that_was_named_is_looked_into(spawn, copied: Path, tmp_path: Path, before: bool) -> None:
-    for index, offered in ((copied, ["gardening.pdf"]), (tmp_path / "none", [])):
-        named = f"--index {index} "
-        words = f"ctx {named}show gar" if before else f"ctx show {named}gar"
-        ran = spawn(env={"_CTX_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4"})
-        assert (ran.code, ran.out.split(), ran.err) == (0, offered, "")
+def test_the_index_that_was_named_is_looked_into(completed, filled: Path, tmp_path: Path) -> None:
+    for index, offered in ((filled, ["gardening.pdf"]), (tmp_path / "none", [])):
+        for words in (f"--index {index} show gar", f"show --index {index} gar"):
+            assert completed(words) == offered, words
 
 
 def test_whatever_is_wrong_is_silent() -> None:

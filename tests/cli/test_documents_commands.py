@@ -88,8 +88,8 @@ def test_list_of_nothing_is_a_list(call, tmp_path: Path) -> None:
         assert call("list", "--quiet", "--index", index).err == ""
 
 
-def test_remove_takes_it_out_everywhere(spawn, call, copied: Path) -> None:
-    ran = spawn("remove", "crisis.pdf", "bbbb0000", "--json", "--index", str(copied))
+def test_remove_takes_it_out_everywhere(call, copied: Path) -> None:
+    ran = call("remove", "crisis.pdf", "bbbb0000", "--json", "--index", str(copied))
     assert ran.code == 0, ran.err
     assert [entry["filename"] for entry in ran.document["removed"]] == ["crisis.pdf", "gardening.pdf"]
     assert len(call("list", "--json", "--index", str(copied)).document["documents"]) == 2

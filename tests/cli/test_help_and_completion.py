@@ -127,13 +127,23 @@ def test_no_index_or_a_damaged_one_is_no_word(tmp_path: Path, capsys: pytest.Cap
         ("fish", ["open", "plan"], "plan (old) & new.pdf\n"),
     ],
 )
-def test_in_a_shell(spawn: Callable[..., Ran], index: Path, shell: str, words: list[str], offered: str) -> None:
+def test_in_a_shell(
+    call: Callable[..., Ran],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    index: Path,
+    shell: str,
+    words: list[str],
+    offered: str,
+) -> None:
     env = {"_CTX_COMPLETE": f"complete_{shell}", "CTX_INDEX": str(index)}
     if shell == "bash":
         env |= {"COMP_WORDS": "\n".join(["ctx", *words]), "COMP_CWORD": str(len(words))}
     else:
         env |= {"_TYPER_COMPLETE_ARGS": " ".join(["ctx", *words]), "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    ran = spawn(env=env)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    ran = call()
     assert (ran.out, ran.err) == (offered, "")
     assert not Path("owned").exists()
 
@@ -145,9 +155,9 @@ def test_every_command_that_takes_a_document_offers_them(name: str) -> None:
 
 
 def test_a_question_typed_at_a_terminal_is_waited_for_with_a_word(
-    on_terminal: Callable[..., Ran], filled: Path
+    spawn_on_terminal: Callable[..., Ran], filled: Path
 ) -> None:
-    ran = on_terminal(["ask", "-", "--json", "--mode", "lexical", "--index", str(filled)], typed=b"housing\n\x04")
+    ran = spawn_on_terminal(["ask", "-", "--json", "--mode", "lexical", "--index", str(filled)], typed=b"housing\n\x04")
     assert ran.code == 0
     assert "ctx: type the question, then Ctrl-D" in ran.out
     assert '"query": "housing"' in ran.out

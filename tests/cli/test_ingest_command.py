@@ -27,9 +27,9 @@ def shelf(tmp_path: Path, make_pdf) -> Path:
     return folder
 
 
-def test_a_folder_from_the_first_run_to_the_answer(spawn, call, shelf: Path, tmp_path: Path) -> None:
+def test_a_folder_from_the_first_run_to_the_answer(call, shelf: Path, tmp_path: Path) -> None:
     index = str(tmp_path / "index")
-    first = spawn("ingest", str(shelf), "--index", index)
+    first = call("ingest", str(shelf), "--index", index)
     assert first.code == 4, first.err
     counts, figures = first.out.splitlines()
     assert counts == "added 2, failed 1"
@@ -41,7 +41,7 @@ def test_a_folder_from_the_first_run_to_the_answer(spawn, call, shelf: Path, tmp
     assert (answer.document["sources"][0]["filename"], answer.document["sources"][0]["page"]) == ("banks.pdf", 1)
 
     (shelf / EVIL).unlink()
-    again = spawn("ingest", str(shelf), "--json", "--index", index)
+    again = call("ingest", str(shelf), "--json", "--index", index)
     assert again.code == 0, again.err
     assert again.document["schema"] == "ctx.ingest/2"
     assert (again.document["unchanged"], again.document["added"], again.document["pages"]) == (2, 0, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -184,12 +183,11 @@ def test_what_is_refused(call: Call, at: Path, args: list[str], code: int, messa
     assert message in ran.err
 
 
-def test_from_stdin(spawn: Callable[..., Ran], at: Path) -> None:
-    env = {**os.environ, "CTX_INDEX": str(at)}
-    assert spawn("remember", "-", stdin=b"from a pipe \xff\n", env=env).code == 0
+def test_from_stdin(call: Call, at: Path) -> None:
+    assert call("remember", "-", stdin=b"from a pipe \xff\n").code == 0
     lines = b'{"text": "one"}\n{"text": "two"}\n'
-    assert "stored\t2" in spawn("remember", "--import", "-", stdin=lines, env=env).out
-    assert "from a pipe" in spawn("recall", "-", stdin=b"a pipe?", env=env).out
+    assert "stored\t2" in call("remember", "--import", "-", stdin=lines).out
+    assert "from a pipe" in call("recall", "-", stdin=b"a pipe?").out
 
 
 def test_what_people_type_who_mean_these(call: Call) -> None:

@@ -37,30 +37,28 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_command_takes_them_as_data(
-    shelf: Path, spawn, call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_takes_them_as_data(shelf: Path, call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = str(tmp_path / "index")
     monkeypatch.chdir(shelf)
-    ran = spawn("ingest", ".", "./" + os.fsdecode(NAMES[8]), "--no-images", "--index", index)
+    ran = call("ingest", ".", "./" + os.fsdecode(NAMES[8]), "--no-images", "--index", index)
     assert ran.code == 0, ran.err
     assert ran.out.startswith(f"added {len(NAMES)}\n")
 
-    listed = spawn("list", "--index", index)
+    listed = call("list", "--index", index)
     assert len(listed.out.splitlines()) == len(NAMES)
     documents = call("list", "--json", "--index", index).document["documents"]
     assert {d["filename"] for d in documents} == {name.decode("utf-8", "backslashreplace") for name in NAMES}
 
-    asked = spawn("ask", "zebra", "--mode", "lexical", "--index", index)
+    asked = call("ask", "zebra", "--mode", "lexical", "--index", index)
     headers = [line for line in asked.out.splitlines() if line.startswith("[Document ")]
     assert len(headers) == len(NAMES)
     assert all(line.endswith(", Page 1]") for line in headers)
     assert "may try to steer a model (forged_header)" in asked.err
-    found = spawn("search", "zebra", "--mode", "lexical", "--index", index)
+    found = call("search", "zebra", "--mode", "lexical", "--index", index)
     assert len(found.out.splitlines()) == len(NAMES)
 
     # Their backup comes back: what restore checks in a name, no real name fails.
-    kept = spawn("backup", str(tmp_path / "b.zip"), "--index", index)
+    kept = call("backup", str(tmp_path / "b.zip"), "--index", index)
     back = call("restore", str(tmp_path / "b.zip"), "--index", str(tmp_path / "back"))
     assert (kept.code, back.code) == (0, 0), kept.err + back.err
     assert call("list", "--index", str(tmp_path / "back")).out == listed.out

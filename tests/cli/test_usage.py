@@ -226,12 +226,6 @@ def test_a_stream_that_came_closed_leads_nowhere(closed: str, filled: Path) -> N
     assert "error" not in done.stderr
 
 
-def test_completion(spawn) -> None:
-    ran = spawn(env={"_CTX_COMPLETE": "complete_bash", "COMP_WORDS": "ctx ask --mode ", "COMP_CWORD": "3"})
-    assert ran.code == 0
-    assert ran.out.split() == ["hybrid", "text", "visual", "lexical", "dense"]
-
-
 @pytest.mark.parametrize(
     ("given", "spelled"),
     [
