@@ -20,6 +20,7 @@ from tests.research.service.guarded import SECRET_WORDS, Guarded
 from tests.serving import allow_loopback
 
 KIB = 1024
+LENGTH_AND_BODY = re.compile(rb"content-length: (\d+)\r\n.*?\r\n\r\n(.*)", re.DOTALL)
 PATIENT = Limits(body_bytes=64 * KIB, upload_bytes=256 * KIB)  # its times are the usual ones: nothing is late
 
 
@@ -51,9 +52,7 @@ class Serving:
             for piece in pieces:
                 connection.sendall(piece)
             found = b""
-            while not (told := re.search(rb"content-length: (\d+)\r\n.*?\r\n\r\n(.*)", found, re.DOTALL)) or len(
-                told[2]
-            ) < int(told[1]):
+            while not (told := LENGTH_AND_BODY.search(found)) or len(told[2]) < int(told[1]):
                 piece = connection.recv(65536)
                 assert piece, found
                 found += piece

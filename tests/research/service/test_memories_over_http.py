@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from research.service.token_store import make_token
 from research.store.files.paths import IndexPaths
 from tests.conftest import built_once
 from tests.research.conversation.talking import make_talkative
-from tests.served import Served, served
+from tests.served import Served, served_here
 
 HOST = "127.0.0.1:8765"
 BREAKFAST = "Anna eats porridge for breakfast."
@@ -92,25 +93,22 @@ def test_tenants_come_from_tokens(running: Running) -> None:
     assert running.found(running.ben) == ["Ben eats toast for breakfast."]
 
 
-@pytest.mark.parametrize("name", ["tenant_id", "tenant"])
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/context/evaluate", {"query": "breakfast"}),
-        ("/recall", {"query": "breakfast"}),
-        ("/memory/remember", {"text": "something"}),
-        ("/memory/remember/batch", {"memories": [{"text": "something"}]}),
-        ("/context/turn", {"user_message": "breakfast"}),
-    ],
-)
-def test_another_tenant_than_the_tokens_is_refused(running: Running, path: str, body: Any, name: str) -> None:
+def test_another_tenant_than_the_tokens_is_refused(running: Running) -> None:
+    bodies: dict[str, dict[str, Any]] = {
+        "/context/evaluate": {"query": "breakfast"},
+        "/recall": {"query": "breakfast"},
+        "/memory/remember": {"text": "something"},
+        "/memory/remember/batch": {"memories": [{"text": "something"}]},
+        "/context/turn": {"user_message": "breakfast"},
+    }
     running.told(running.anna, text=BREAKFAST)
-    for wrong in ("anna", "Ben", "*", "ben%"):
+    for (path, body), name, wrong in product(bodies.items(), ("tenant_id", "tenant"), ("anna", "Ben", "*", "ben%")):
         answer = running.post(path, {**body, name: wrong}, running.ben)
-        assert (answer.status_code, answer.headers["content-type"]) == (403, "application/problem+json")
-        assert BREAKFAST not in answer.text
+        assert (answer.status_code, answer.headers["content-type"]) == (403, "application/problem+json"), path
+        assert BREAKFAST not in answer.text, path
     assert running.found(running.ben) == []
-    assert running.post(path, body, "guessed").status_code == 401
+    for path, body in bodies.items():
+        assert running.post(path, body, "guessed").status_code == 401, path
 
 
 def test_a_tenant_inside_a_memory_counts_for_nothing(running: Running) -> None:
@@ -140,9 +138,8 @@ def test_payloads_of_the_seeds(running: Running) -> None:
     assert {each["id"] for each in recalled["candidates"]} <= {candidate["id"]}
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
+def test_what_cannot_be_understood_is_said_and_nothing_is_told(running: Running) -> None:
+    for path, body in (
         ("/context/evaluate", {}),
         ("/context/evaluate", {"query": 5}),
         ("/context/evaluate", {"query": "x", "top_k": "many"}),
@@ -155,12 +152,10 @@ def test_payloads_of_the_seeds(running: Running) -> None:
         ("/memory/remember/batch", {"memories": [{"text": "fine"}, {"text": "x", "importance": 9}]}),
         ("/context/turn", {"user_message": "x", "max_prompt_tokens": 0}),
         ("/context/turn", {"user_message": "word " * 900, "max_prompt_tokens": 50}),
-    ],
-)
-def test_what_cannot_be_understood_is_said_and_nothing_is_told(running: Running, path: str, body: Any) -> None:
-    answer = running.post(path, body, running.owner)
-    assert answer.status_code == 422, answer.text
-    assert answer.json()["detail"]
+    ):
+        answer = running.post(path, body, running.owner)
+        assert answer.status_code == 422, (path, str(body)[:100], answer.text)
+        assert answer.json()["detail"], path
     assert list(running.made.service.index.memories()) == []
 
 
@@ -196,7 +191,7 @@ def test_metrics_have_those_of_turns(running: Running) -> None:
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str]]:
-    """A server in a process of its own, and the token of a tenant."""
+    """A server, and the token of a tenant."""
     folder = tmp_path_factory.mktemp("served")
     root = shutil.copytree(built_once(tmp_path_factory, "talkative-index", make_talkative), folder / "index")
     with tokens_in(folder):
@@ -205,7 +200,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str
             from tests.serving import allow_loopback
 
             allow_loopback(patch)
-            with served(root, folder, env={"XDG_STATE_HOME": str(folder / "state")}) as running:
+            with served_here(root, folder) as running:
                 yield running, token
 
 

@@ -310,6 +310,7 @@ def test_not_everybody_may_follow_at_once(runner: Run, monkeypatch: pytest.Monke
     asyncio.run(read())
 
 
+@pytest.mark.slow
 def test_a_real_ingest_is_killed_in_the_middle_and_the_next_goes_on(tmp_path: Path, runner: Run) -> None:
     docs, root = make_corpus(tmp_path / "docs", 16), tmp_path / "index"
     jobs = runner(partial(start_job, root, QUICK))
@@ -343,6 +344,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_an_ingest_dies_with_its_server(tmp_path: Path) -> None:
     docs, root = make_corpus(tmp_path / "docs", 30), tmp_path / "index"
     with subprocess.Popen([sys.executable, "-c", _SERVER, str(docs), str(root)], stdout=subprocess.PIPE) as server:

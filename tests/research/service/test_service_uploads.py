@@ -236,12 +236,9 @@ from research.errors import ProblemError
 from research.service.multipart import Receiver
 from research.service.options import Limits
 from research.store.files.paths import IndexPaths
-sys.path.insert(0, sys.argv[2])
-from test_service_uploads import END, PDF, TYPE, part
 paths = IndexPaths(Path(sys.argv[1]))
-receiver = Receiver(paths, TYPE, Limits())
-receiver.feed(part(PDF, "small.pdf"))
-for piece in (part(PDF + bytes(200_000), "large.pdf"), part(PDF), END):
+receiver = Receiver(paths, sys.argv[2], Limits())
+while piece := sys.stdin.buffer.read(1 << 16):
     receiver.feed(piece)
 try:
     receiver.finish()
@@ -251,15 +248,16 @@ except ProblemError as error:
 
 
 def test_a_full_disk(paths: IndexPaths) -> None:
+    body = part(PDF, "small.pdf") + part(PDF + bytes(200_000), "large.pdf") + part(PDF) + END
     done = subprocess.run(
-        [sys.executable, "-c", _FULL, str(paths.root), str(Path(__file__).parent)],
+        [sys.executable, "-c", _FULL, str(paths.root), TYPE],
+        input=body,
         capture_output=True,
-        text=True,
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
     )
-    assert done.stdout == "507 The disk is full True []\n", done.stderr
+    assert done.stdout == b"507 The disk is full True []\n", done.stderr
 
 
 class Served:
@@ -378,6 +376,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_what_was_accepted_outlasts_a_server_that_is_killed(paths: IndexPaths, tmp_path: Path) -> None:
     pdfs = [write_pdf(tmp_path / f"{number}.pdf", [f"Walrus number {number}"]) for number in range(3)]
     command = [sys.executable, "-c", _KILLED, str(paths.root), str(Path(__file__).parent), *map(str, pdfs)]
