@@ -16,6 +16,7 @@ def measured(data_index: Path) -> list[Measured]:
         return list(measure(index, read_pairs(DATA / "followups.jsonl")))
 
 
+@pytest.mark.slow
 def test_a_follow_up_finds_the_right_page_among_five(measured: list[Measured]) -> None:
     pairs = [each for each in measured if not each.pair.is_change]
     assert len(pairs) >= 40
@@ -26,6 +27,7 @@ def test_a_follow_up_finds_the_right_page_among_five(measured: list[Measured]) -
     assert [each.pair.qid for each in pairs if each.alone <= 5 < each.within] == []
 
 
+@pytest.mark.slow
 def test_a_change_of_the_subject_is_not_bent(measured: list[Measured]) -> None:
     changes = [each for each in measured if each.pair.is_change]
     assert len(changes) >= 20

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pymupdf
+import pytest
 
 from research.contract import SearchEngine
 from research.index import Index
@@ -68,6 +69,7 @@ def ranks(outcome: SearchOutcome, question: Question) -> list[int]:
     return [order.index(page) if page in order else len(order) for page in question.gold]
 
 
+@pytest.mark.slow
 def test_no_right_page_stands_lower_with_the_rewriters_on(data_index: Path) -> None:
     lower, tempted, acted = [], Counter[str](), Counter[str]()
     with ChromaClient(data_index) as client:
@@ -93,6 +95,7 @@ def test_no_right_page_stands_lower_with_the_rewriters_on(data_index: Path) -> N
     assert acted["answer-form"] >= 4, acted
 
 
+@pytest.mark.slow
 def test_no_right_page_stands_lower_with_the_boosters_on(data_index: Path) -> None:
     lower, tempting = [], 0
     with Index(data_index) as on, Index(data_index, Settings(boosters=())) as off:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pymupdf
+import pytest
 
 from research.index import Index
 from research.settings import Settings
@@ -40,16 +41,9 @@ def test_the_right_page_comes_first(data_index: Path) -> None:
     # Not by the documents being easy, and nobody is worse off.
     assert len(without) < 0.6 * len(gold)
     assert not without - right
-
-
-def test_every_language_has_its_share(data_index: Path) -> None:
-    asked = rows("questions.jsonl")
-    with Index(data_index) as index:
-        first = first_pages(index)
     for language in ("en", "de", "fr", "es", "it", "zh", "ja"):
-        own = [row for row in asked if row["language"] == language]
-        right = [row for row in own if list(first[row["qid"]]) in row["gold"]]
-        assert len(right) >= 0.75 * len(own), language
+        own = {row["qid"] for row in rows("questions.jsonl") if row["language"] == language}
+        assert len(own & right) >= 0.75 * len(own), language
 
 
 def test_documents_answer_a_question_for_documents(data_index: Path) -> None:
@@ -76,6 +70,7 @@ def test_the_sets_are_what_their_readme_says() -> None:
     assert sum(path.stat().st_size for path in (PARTS / "pdfs").glob("*.pdf")) < 120_000
 
 
+@pytest.mark.slow
 def test_rebuild_gives_the_same_texts(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(DATA / "make_parts.py"), str(tmp_path)], check=True, capture_output=True)
     stored = sorted((PARTS / "pdfs").glob("*.pdf"))

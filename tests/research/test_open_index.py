@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.soak.open_index import OpenIndex
 
 
+@pytest.mark.slow
 def test_an_open_index_answers_while_others_write(tmp_path: Path) -> None:
     soak = OpenIndex(tmp_path, threads=3, seconds=0.0, generations=2, pause=0.05)
     soak.run()

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -107,11 +108,17 @@ def test_the_public_list_is_what_the_module_gives() -> None:
         _ = research.Nonsense
 
 
+@cache
+def _nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.Call]:
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
+
+
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_imports_point_one_way(package: str) -> None:
     ours = {"cli", "ingest", "research"}
     for path in (ROOT / package).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in _nodes(path):
             if isinstance(node, ast.ImportFrom) and [alias.name for alias in node.names] == ["__version__"]:
                 continue
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -124,10 +131,10 @@ def test_imports_point_one_way(package: str) -> None:
                     assert allowed, f"{path.relative_to(ROOT)} imports {name}"
 
 
+@cache
 def _calls(path: Path) -> list[str]:
     """`os.umask` of `os.umask(0)`, as far as it can be told from the text."""
-    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    return [ast.unparse(node.func) for node in nodes]
+    return [ast.unparse(node.func) for node in _nodes(path) if isinstance(node, ast.Call)]
 
 
 def test_sql_stands_in_the_store_only() -> None:

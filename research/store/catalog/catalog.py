@@ -117,11 +117,11 @@ class Catalog:
             raise
 
     @contextmanager
-    def short_write(self, *, wait: float = _SHORT_BUSY_SECONDS, erase: bool = False) -> Iterator[sqlite3.Connection]:
+    def short_write(self, *, wait: float | None = None, erase: bool = False) -> Iterator[sqlite3.Connection]:
         """A transaction of a few rows, beside whoever holds the index's write lock. Also of a catalog opened for
         reading. Raises `BusyError` if it cannot begin within a second, or another `wait`. `erase`: what is deleted is
         overwritten in the file."""
-        connection = self._open_writable(timeout=wait)
+        connection = self._open_writable(timeout=_SHORT_BUSY_SECONDS if wait is None else wait)
         try:
             if erase:
                 connection.execute("PRAGMA secure_delete = ON")

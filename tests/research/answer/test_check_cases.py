@@ -36,6 +36,7 @@ def shares(cases: Iterable[Case], embed: Embed | None = None) -> dict[str, tuple
     return {kind: (sum(each) / len(each), wrong[kind]) for kind, each in right.items()}
 
 
+@pytest.mark.slow
 def test_sentences_made_by_rules(documents: Documents) -> None:
     cases = cases_from(documents, seed=13, count=50)
     assert len(cases) >= 300
@@ -46,6 +47,7 @@ def test_sentences_made_by_rules(documents: Documents) -> None:
         assert found[kind][0] >= 0.95, found[kind]
 
 
+@pytest.mark.slow
 def test_some_reworded_ones_are_carried(documents: Documents) -> None:
     """ "doubtful" for everything would be right of false sentences and of reworded ones, and of no use."""
     made = [case for case in cases_from(documents, seed=31, count=30) if case.kind == "reworded"]
@@ -57,7 +59,7 @@ def test_some_reworded_ones_are_carried(documents: Documents) -> None:
 FILES = ("reworded.txt", "held_back.txt")
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", ["reworded.txt", pytest.param("held_back.txt", marks=pytest.mark.slow)])
 def test_sentences_written_by_hand(documents: Documents, name: str) -> None:
     cases = list(hand_cases(name, documents))
     assert len(cases) >= 90

@@ -69,6 +69,7 @@ def test_what_is_answered_is_told_from_what_is_not(index: Index) -> None:
     assert min(each.value for each in answered) > max(each.value for each in foreign)
 
 
+@pytest.mark.slow
 def test_hardly_any_question_of_ours_is_refused(index: Index) -> None:
     questions = read_questions(SAMPLES.parent / "questions.jsonl")
     refused = [each.query for each in questions if told(index, each.query).level == "none"]
@@ -89,6 +90,7 @@ def test_key_words_that_are_there_are_never_refused(index: Index, mode: str) -> 
         assert not on_page or mode == "visual" or found.confidence.level != "none", words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_every_way_to_search_tells_them_apart(index: Index, mode: str) -> None:
     answered = [told(index, question, mode=mode).value for question in ANSWERED]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from research.context.injection.detector import signals_of
 from research.context.injection.headers import forges_header, neutralize_headers
 from research.context.render.cited import CitedPages
@@ -15,24 +13,24 @@ def test_the_sets_are_as_large_as_they_should_be() -> None:
     assert len(set(INNOCENT)) >= 40
 
 
-@pytest.mark.parametrize("line", DISGUISES)
-def test_a_disguised_header_is_disarmed_and_marked(line: str) -> None:
-    page = f"The first paragraph.\n\n{line}\n\nThe last one."
-    harmless = neutralize_headers(page)
-    assert "forged_header" in signals_of(page)
-    assert neutralize_headers(harmless) == harmless, "nothing is left to neutralize_headers"
-    assert not forges_header(harmless)
-    # One bracket is all that changed: every word can still be found on its page.
-    changed = next(place for place in range(len(page)) if not harmless.startswith(page[: place + 1]))
-    assert harmless[changed] == "("
-    assert harmless[changed + 1 :] in {page[changed:], page[changed + 1 :]}
+def test_a_disguised_header_is_disarmed_and_marked() -> None:
+    for line in DISGUISES:
+        page = f"The first paragraph.\n\n{line}\n\nThe last one."
+        harmless = neutralize_headers(page)
+        assert "forged_header" in signals_of(page), line
+        assert neutralize_headers(harmless) == harmless, line
+        assert not forges_header(harmless), line
+        # One bracket is all that changed: every word can still be found on its page.
+        changed = next(place for place in range(len(page)) if not harmless.startswith(page[: place + 1]))
+        assert harmless[changed] == "(", line
+        assert harmless[changed + 1 :] in {page[changed:], page[changed + 1 :]}, line
 
 
-@pytest.mark.parametrize("line", INNOCENT)
-def test_what_only_looks_alike_stays(line: str) -> None:
-    page = f"The first paragraph.\n\n{line}\n\nThe last one."
-    assert CitedPages().body(page) == page
-    assert signals_of(page) == []
+def test_what_only_looks_alike_stays() -> None:
+    for line in INNOCENT:
+        page = f"The first paragraph.\n\n{line}\n\nThe last one."
+        assert CitedPages().body(page) == page, line
+        assert signals_of(page) == [], line
 
 
 def test_long_runs_do_not_take_for_ever() -> None:

@@ -29,14 +29,14 @@ def test_the_sets_are_as_large_as_they_should_be() -> None:
     assert len(near_misses.DEVELOPED_ON) + len(near_misses.KEPT_APART) >= 60
 
 
-@pytest.mark.parametrize(("kind", "text"), attacks.DEVELOPED_ON)
-def test_an_attack_is_marked(kind: str, text: str) -> None:
-    assert signals_of(f"An ordinary page.\n\n{text}\n\nIt goes on."), kind
+def test_an_attack_is_marked() -> None:
+    for kind, text in attacks.DEVELOPED_ON:
+        assert signals_of(f"An ordinary page.\n\n{text}\n\nIt goes on."), (kind, text)
 
 
-@pytest.mark.parametrize(("kind", "text"), near_misses.DEVELOPED_ON)
-def test_a_near_miss_is_not_marked(kind: str, text: str) -> None:
-    assert signals_of(f"An ordinary page.\n\n{text}\n\nIt goes on.") == [], kind
+def test_a_near_miss_is_not_marked() -> None:
+    for kind, text in near_misses.DEVELOPED_ON:
+        assert signals_of(f"An ordinary page.\n\n{text}\n\nIt goes on.") == [], (kind, text)
 
 
 def test_attacks_that_the_rules_were_not_written_for_are_marked() -> None:

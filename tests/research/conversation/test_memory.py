@@ -108,7 +108,8 @@ def test_it_is_told_beside_a_run_that_holds_the_write_lock(index: Index) -> None
         assert len(ids(index, "meanwhile")) == 2
 
 
-def test_it_is_busy_only_while_somebody_writes_at_this_moment(index: Index) -> None:
+def test_it_is_busy_only_while_somebody_writes_at_this_moment(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.05)
     index.remember("before")
     with Catalog(index.paths, writable=True) as other, other.transaction():
         with pytest.raises(BusyError):

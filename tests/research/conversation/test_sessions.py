@@ -147,7 +147,10 @@ def test_two_turns_of_one_session_at_once_are_both_kept(index: Index) -> None:
     assert [turn.number for turn in index.session("s")] == [1, 2, 3, 4]
 
 
-def test_an_index_that_is_being_written_answers_all_the_same_and_says_that_the_turn_is_lost(index: Index) -> None:
+def test_an_index_that_is_being_written_answers_all_the_same_and_says_that_the_turn_is_lost(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.05)
     with index.catalog.short_write() as connection:
         connection.execute("UPDATE meta SET value = value")
         context = index.ask(GUARANTEE, session="s")

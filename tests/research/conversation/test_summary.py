@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -253,8 +253,10 @@ def test_what_a_model_may_do_wrong() -> None:
     async def fails(_: object) -> str:
         raise RuntimeError("secret words")
 
+    over = threading.Event()
+
     def hangs(_: object) -> str:
-        time.sleep(0.5)
+        over.wait(50)
         return "too late"
 
     for summarizer, note in (
@@ -264,11 +266,12 @@ def test_what_a_model_may_do_wrong() -> None:
         (lambda _: " ", None),
     ):
         service = Memories()
-        made = builder(service, summarizer=summarizer, summarizer_timeout=0.05)
+        made = builder(service, summarizer=summarizer, summarizer_timeout=0.05 if summarizer is hangs else 50.0)
         context = build(made, turn(history=talk(22)))
         assert _texts(service) == ["user: message 1 | assistant: message 2"]
         [said] = context.debug["notes"]
         assert said == "the model wrote no summary" + (f": {note}" if note else "")
+    over.set()
 
 
 def test_a_configured_model_is_asked_for_a_summary(serving: Serving) -> None:

@@ -191,21 +191,23 @@ def test_a_service_that_refuses_one_turn_is_not_ill() -> None:
 
 def test_while_it_is_tried_by_one_turn_others_do_without() -> None:
     clock, service = Clock(), Memories(memory("In Kiel."))
-    made = builder(service, clock=clock)
+    made = builder(service, clock=clock, retrieval_timeout=50)
     service.failing = True
     for _ in range(3):
         build(made, turn())
     clock.pass_by(15)
     service.failing = False
     asked = len(service.asked)
+    building: list[asyncio.Task[Any]] = []
 
     async def together() -> list[str]:
-        built = await asyncio.gather(*(made.build_for_turn(turn()) for _ in range(6)))
-        return sorted(context.debug["retrieval"]["status"] for context in built)
+        building.extend(asyncio.create_task(made.build_for_turn(turn())) for _ in range(6))
+        return sorted(context.debug["retrieval"]["status"] for context in await asyncio.gather(*building))
 
     async def slowly(payload: Any) -> Any:
         service.asked.append(payload)
-        await asyncio.sleep(0.05)
+        while sum(each.done() for each in building) < 5:
+            await asyncio.sleep(0.001)
         return service.answer
 
     service.context_evaluate = slowly  # type: ignore[method-assign]

@@ -130,6 +130,7 @@ def test_damaged_files_give_one_clear_error(tmp_path: Path) -> None:
         load_session(tmp_path / "model.onnx")
 
 
+@pytest.mark.slow
 def test_a_rebuild_gives_the_same_files(tmp_path: Path) -> None:
     build(tmp_path)
     for path in (*files.SHIPPED, files.CHECKSUMS):

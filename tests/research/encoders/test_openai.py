@@ -281,7 +281,7 @@ def test_a_server_that_hangs_or_drips_costs_its_time_limit(server: Served, reply
 def test_a_slow_server_gets_smaller_requests(server: Served) -> None:
     """Without a graphics card 32 texts take a while; only a server that takes too long for one is given up."""
     server.answer = lambda asked: Reply(embeddings(asked), never=len(asked.document["input"]) > 8)
-    made = encoder(server, patient=True, timeout=0.5)
+    made = encoder(server, patient=True, timeout=1.0)
     texts = [f"text {number}" for number in range(64)]
     assert np.allclose(made.embed(texts), [unit(text) for text in texts], atol=1e-6)
     assert [len(asked.document["input"]) for asked in server.asked] == [1, 32, *[8] * 8]

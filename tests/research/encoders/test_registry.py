@@ -47,6 +47,7 @@ for use in (identify_text_encoder, load_text_encoder):
 """
 
 
+@pytest.mark.slow
 def test_an_old_package_is_refused_and_its_code_never_imported(tiny_text: Path, tmp_path: Path) -> None:
     (tmp_path / "sentence_transformers").mkdir()
     (tmp_path / "sentence_transformers" / "__init__.py").write_text(
@@ -71,6 +72,7 @@ def test_an_old_package_is_refused_and_its_code_never_imported(tiny_text: Path, 
     assert not (tmp_path / "PWNED").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_local_folder_is_loaded(tmp_path: Path) -> None:
     folder = published("model.safetensors").parent
@@ -123,6 +125,7 @@ def test_the_same_folder_has_one_name_however_it_is_written(
         assert identify_text_encoder(written) == name
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_hub_name_is_found_in_the_cache_and_nowhere_else(
     tiny_text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -145,6 +148,7 @@ def test_a_hub_name_is_found_in_the_cache_and_nowhere_else(
         assert caught.value.hint.startswith("hf download ")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_model_of_word_vectors_alone(tmp_path: Path) -> None:
     encoder = load_text_encoder(str(make_tiny_static(tmp_path / "model")))
@@ -155,6 +159,7 @@ def test_a_model_of_word_vectors_alone(tmp_path: Path) -> None:
     assert counter.count_tokens("Boats in the harbour.") == encoder.count_tokens("Boats in the harbour.") > 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_tokens_are_counted_alike_without_the_encoder(tmp_path: Path) -> None:
     encoder = load_text_encoder(str(published("model.safetensors").parent), threads=1)

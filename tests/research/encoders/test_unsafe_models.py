@@ -237,6 +237,7 @@ VISUAL: list[tuple[str, Callable[[Path], None], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "plant", "words"), VISUAL, ids=[f"{n}-{p.__name__}" for n, p, _ in VISUAL])
 def test_a_visual_model_that_asks_for_more_than_numbers_is_refused(
     tiny: Tiny, tmp_path: Path, name: str, plant: Callable[[Path], None], words: str
@@ -249,6 +250,7 @@ def test_a_visual_model_that_asks_for_more_than_numbers_is_refused(
     assert not mark_of(folder).exists()
 
 
+@pytest.mark.slow
 def test_an_adapters_base_is_looked_at_too(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = Path(shutil.copytree(tiny("ColIdefics3"), tmp_path / "model"))
     adapter = Path(shutil.copytree(tiny("ColIdefics3+adapter"), tmp_path / "adapter"))
@@ -265,6 +267,7 @@ def test_an_adapters_base_is_looked_at_too(tiny: Tiny, tmp_path: Path, monkeypat
     assert not mark_of(base).exists()
 
 
+@pytest.mark.slow
 def test_code_beside_a_checkpoint_does_not_run(tiny: Tiny, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(tiny("ColIdefics3"), tmp_path / "model"))
     for name in ("modeling_evil.py", "processing_evil.py", "tokenization_evil.py"):

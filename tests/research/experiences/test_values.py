@@ -121,6 +121,7 @@ def test_what_is_removed_leaves_its_values_at_once(valued: Index) -> None:
     assert again.text != value.text
 
 
+@pytest.mark.slow
 def test_a_rebuild_brings_nothing_back(valued: Index) -> None:
     """Experiences are removed while values are looked for, again and again."""
     over = threading.Event()
@@ -168,6 +169,7 @@ def test_those_that_agree_on_nothing_have_none(experienced: Index, own: Index) -
     assert experienced.values() == []
 
 
+@pytest.mark.slow
 def test_when_it_is_due(empty: Index) -> None:
     empty.settings = Settings(values_after=20)
     empty.import_experiences(recurring()[:9])

@@ -125,6 +125,7 @@ def test_with_all_sources_rich_each_is_within_one_item_of_its_share(seed: int, b
         assert abs(used[name] - share) <= largest + 20, name  # some tokens are the headings'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("types", [ALL, list(CONTEXT_TYPES)])
 def test_within_five_percent_at_20_000_tokens(seed: int, types: list[str]) -> None:
@@ -139,11 +140,10 @@ def test_within_five_percent_at_20_000_tokens(seed: int, types: list[str]) -> No
 @pytest.mark.parametrize("empty", ALL)
 def test_with_one_empty_nothing_is_wasted(empty: str) -> None:
     rest = [name for name in ALL if name != empty]
-    for seed in range(2):
-        context = assembled(rich(seed, count=60, words=(5, 30), without=empty), ALL, limit=60, max_tokens=3000)
-        alone = assembled(rich(seed, count=60, words=(5, 30)), rest, limit=60, max_tokens=3000)
-        assert context.markdown == alone.markdown  # as if it had not been asked for
-        assert context.token_count > 2850
+    context = assembled(rich(1, count=40, words=(5, 30), without=empty), ALL, limit=40, max_tokens=1500)
+    alone = assembled(rich(1, count=40, words=(5, 30)), rest, limit=40, max_tokens=1500)
+    assert context.markdown == alone.markdown  # as if it had not been asked for
+    assert context.token_count > 1400
 
 
 def test_what_poor_sources_leave_goes_to_rich_ones() -> None:

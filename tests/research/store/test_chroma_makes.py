@@ -119,6 +119,7 @@ def test_without_the_core_questions_are_answered_and_nothing_is_rebuilt(sound: P
     assert ("no core for this platform" in message, "chromadb" in remedy) == (True, True)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_published_is_not_tried_by_every_question(sound: Path, tmp_path: Path) -> None:
     root = _copy(sound, tmp_path, stale=True)
     before = _generations(root)
@@ -135,6 +136,7 @@ def test_what_cannot_be_published_is_not_tried_by_every_question(sound: Path, tm
     assert not note.exists()
 
 
+@pytest.mark.slow
 def test_a_core_of_another_signature_leaves_the_work_to_the_client(sound: Path, tmp_path: Path) -> None:
     root = _copy(sound, tmp_path, stale=True)
     [neighbours] = _generations(root).values()
@@ -146,6 +148,7 @@ def test_a_core_of_another_signature_leaves_the_work_to_the_client(sound: Path, 
     assert "public client" in message
 
 
+@pytest.mark.slow
 def test_unknown_tables_are_no_damage(sound: Path, tmp_path: Path) -> None:
     root = _copy(sound, tmp_path)
     database = sqlite3.connect(root / "chroma" / "gen-000001" / "chroma.sqlite3")

@@ -51,6 +51,7 @@ def filled(making: Making) -> Making:
     return making
 
 
+@pytest.mark.slow
 def test_an_open_index_follows_many_publications(filled: Making) -> None:
     """Published by other processes, as it is in life. The folder of the first is long gone at the end."""
     index = ChromaIndex(filled.paths)
@@ -214,7 +215,7 @@ print(json.dumps({"answers": answers, "served": served}))
 """
 
 
-@pytest.mark.parametrize("spare", [0, 3])
+@pytest.mark.parametrize("spare", [0, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_process_without_descriptors_takes_nothing_from_others(filled: Making, tmp_path: Path, spare: int) -> None:
     root = tmp_path / "copy"
     shutil.copytree(filled.paths.root, root)

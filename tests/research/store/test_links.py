@@ -99,7 +99,7 @@ def _plant(link: Path, target: Path) -> None:
     link.symlink_to(target)
 
 
-@pytest.mark.parametrize("dangling", [False, True], ids=["", "dangling"])
+@pytest.mark.parametrize("dangling", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "dangling"])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_command_follows_a_link(place: Path, name: str, dangling: bool) -> None:
     """Each way of writing refuses, and what the link leads to is as it was."""
@@ -120,10 +120,13 @@ def test_no_command_follows_a_link(place: Path, name: str, dangling: bool) -> No
         assert (place / "index" / name).is_symlink()
 
 
-@pytest.mark.parametrize(
-    "name", ["chroma/draft", "chroma/gen-000000", "chroma/{newest}", "chroma/{newest}/chroma.sqlite3", "images/{doc}",
-             "images/fedcba9876543210", "images/{doc}/00001.jpg", "spool/{doc}.jsonl"]
-)  # fmt: skip
+INSIDE = [
+    "chroma/draft", "chroma/gen-000000", "chroma/{newest}", "chroma/{newest}/chroma.sqlite3",
+    "images/fedcba9876543210", "images/{doc}/00001.jpg", "spool/{doc}.jsonl",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["images/{doc}", *(pytest.param(name, marks=pytest.mark.slow) for name in INSIDE)])
 def test_no_link_further_inside_is_followed(place: Path, name: str) -> None:
     index, victim = place / "index", place / "victim"
     newest = max((path.name for path in (index / "chroma").iterdir()), default="")

@@ -156,18 +156,23 @@ restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
 """
 
 
+POINTS = {
+    "upkeep.staging._copy": OLD,
+    "upkeep.staging._extract_images": OLD,
+    "upkeep.staging.publish_staged": OLD,
+    "upkeep.restore._put_in_place": OLD,
+    "vectors.generations.adopt": OLD,
+    "upkeep.restore._is_in_place": NEW,
+    "upkeep.restore._replace_images": NEW,
+    "files.images.sweep": NEW,
+}
+
+
 @pytest.mark.parametrize(
     ("point", "left"),
     [
-        ("upkeep.staging._copy", OLD),
-        ("upkeep.staging._extract_images", OLD),
-        ("upkeep.staging.publish_staged", OLD),
-        ("upkeep.restore._put_in_place", OLD),
-        ("vectors.generations.adopt", OLD),
         ("upkeep.restore._replace_catalog", OLD),
-        ("upkeep.restore._is_in_place", NEW),
-        ("upkeep.restore._replace_images", NEW),
-        ("files.images.sweep", NEW),
+        *(pytest.param(point, left, marks=pytest.mark.slow) for point, left in POINTS.items()),
     ],
 )
 def test_killed_on_the_way(whole: Whole, other: Making, point: str, left: list[str]) -> None:
@@ -205,7 +210,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("most", [10_000, 100_000, 150_000])
+@pytest.mark.parametrize("most", [100_000, *(pytest.param(most, marks=pytest.mark.slow) for most in (10_000, 150_000))])
 def test_a_disk_that_fills_up(whole: Whole, other: Making, most: int) -> None:
     """No file may grow beyond a size: the catalog or the collections cannot be written."""
     before = bytes_of(other.paths.root)

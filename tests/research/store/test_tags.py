@@ -68,7 +68,8 @@ def test_a_reader_writes_tags_beside_whoever_holds_the_lock(making: Making) -> N
             assert tags_of(snapshot, info.doc_id) == ["tax"]
 
 
-def test_a_transaction_that_does_not_end_is_not_waited_for(making: Making) -> None:
+def test_a_transaction_that_does_not_end_is_not_waited_for(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.05)
     info = making.add("a.pdf", ["one"])
     busy = pytest.raises(BusyError, match="is being written")
     with Catalog(making.paths) as reader, making.catalog.transaction(), busy:
@@ -85,6 +86,7 @@ def test_a_failure_inside_writes_nothing(making: Making) -> None:
     add_tags(making.catalog, [info.doc_id], ["tax"])
 
 
+@pytest.mark.slow
 def test_tags_are_accepted_while_an_ingest_runs(making: Making, make_pdf: MakePdf) -> None:
     """Each within a second, or it raises: the busy timeout of a short write is that."""
     info = making.add("a.pdf", ["one"])

@@ -20,45 +20,45 @@ def fits(claim: str, source: str, *scales: float) -> list[Fit]:
     return [fit(quantity, stated, frozenset(scales)) for quantity in read(claim).quantities]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("1,200", "1200"),
-        ("1.2 thousand", "1200"),
-        ("1 200", "1200"),
-        ("1'200", "1200"),
-        ("1.200,50", "1,200.50"),
-        ("€0,35", "€0.35"),
-        ("$3.0 billion", "3,000 million"),
-        ("£80.1m", "80.1 million"),
-        ("18 %", "18 percent"),
-        ("18 per cent", "18%"),
-        ("seven", "7"),
-        ("twelve", "12"),
-        ("seventy-two", "72"),
-        ("five hundred", "500"),
-        ("two hundred and five", "205"),
-        ("two thousand", "2,000"),
-        ("seven and a half", "7.5"),
-        ("an hour and a half", "1.5 hours"),
-        ("zwölf", "12"),
-        ("3 May 2024", "May 3, 2024"),
-        ("3 May 2024", "2024-05-03"),
-        ("3rd of May 2024", "03/05/2024"),
-        ("3. Mai 2024", "3.5.2024"),
-        ("le 3 mai 2024", "3 May 2024"),
-        ("3 May", "May 3"),
-        ("May 2024", "3 May 2024"),
-        ("2024", "3 May 2024"),
-        ("8 am", "08:00"),
-        ("4:30 pm", "16:30"),
-        ("6 pm", "six in the evening"),
-        ("(48,857)", "48,857"),
-        ("1.3万", "13,000"),
-    ],
-)
-def test_the_same_number_in_two_notations(one: str, other: str) -> None:
-    assert fits(one, other) == [Fit.SAME]
+NOTATIONS = [
+    ("1,200", "1200"),
+    ("1.2 thousand", "1200"),
+    ("1 200", "1200"),
+    ("1'200", "1200"),
+    ("1.200,50", "1,200.50"),
+    ("€0,35", "€0.35"),
+    ("$3.0 billion", "3,000 million"),
+    ("£80.1m", "80.1 million"),
+    ("18 %", "18 percent"),
+    ("18 per cent", "18%"),
+    ("seven", "7"),
+    ("twelve", "12"),
+    ("seventy-two", "72"),
+    ("five hundred", "500"),
+    ("two hundred and five", "205"),
+    ("two thousand", "2,000"),
+    ("seven and a half", "7.5"),
+    ("an hour and a half", "1.5 hours"),
+    ("zwölf", "12"),
+    ("3 May 2024", "May 3, 2024"),
+    ("3 May 2024", "2024-05-03"),
+    ("3rd of May 2024", "03/05/2024"),
+    ("3. Mai 2024", "3.5.2024"),
+    ("le 3 mai 2024", "3 May 2024"),
+    ("3 May", "May 3"),
+    ("May 2024", "3 May 2024"),
+    ("2024", "3 May 2024"),
+    ("8 am", "08:00"),
+    ("4:30 pm", "16:30"),
+    ("6 pm", "six in the evening"),
+    ("(48,857)", "48,857"),
+    ("1.3万", "13,000"),
+]
+
+
+def test_the_same_number_in_two_notations() -> None:
+    for one, other in NOTATIONS:
+        assert fits(one, other) == [Fit.SAME], (one, other)
 
 
 @pytest.mark.parametrize(

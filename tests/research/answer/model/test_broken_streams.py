@@ -194,7 +194,9 @@ def test_a_server_that_takes_for_ever(serving: Serving) -> None:
     assert error.message == f"{server.host} was not through after 0.5 s"
 
 
-def test_a_server_that_hangs_in_an_error_has_said_enough(serving: Serving) -> None:
+def test_a_server_that_hangs_in_an_error_has_said_enough(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("research.answer.model.exchange._ERROR_SECONDS", 0.3)
+
     def respond(call: Call) -> None:
         call.handler.send_response(405)
         call.handler.end_headers()

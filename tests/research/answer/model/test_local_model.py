@@ -50,6 +50,7 @@ def test_it_stops_at_the_tokens_it_is_given(local_model: LocalModel) -> None:
     assert reply.usage.completion_tokens == 4
 
 
+@pytest.mark.slow
 def test_it_says_when_a_prompt_is_too_long(local_model: LocalModel) -> None:
     with pytest.raises(ContextTooLongError) as caught:
         local_model.complete((Message("user", "word " * 3000),))
@@ -82,6 +83,7 @@ def test_nobody_else_on_the_machine_may_use_it(local_model: LocalModel) -> None:
     assert local_model.key.reveal().encode() not in command, "where ps shows it"
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_mid_answer_leaves_what_was_written(local_model: LocalModel) -> None:
     pieces: list[str] = []
     first = local_model.server() and local_model.pid
@@ -112,6 +114,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_it_does_not_outlive_us_however_we_end() -> None:
     with subprocess.Popen([sys.executable, "-c", _HOLDER], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None

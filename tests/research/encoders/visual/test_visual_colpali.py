@@ -21,6 +21,8 @@ from research.errors import CtxError, EncoderUnavailable, UsageError
 from tests.conftest import Tiny
 from tests.research.encoders.visual import tiny as making
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = ("How many weeks of parental leave?", "A table of revenue by region")
 TILED = ("ColIdefics3", "ColModernVBert", "ColIdefics3+adapter", "ColModernVBert+adapter")
 NAMES = (*TILED, "ColQwen2", "ColPali")

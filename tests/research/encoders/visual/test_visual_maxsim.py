@@ -116,7 +116,6 @@ for name in sys.argv[1:]:
     sys.modules[name] = None
 from research.errors import CtxError
 from research.encoders.visual.registry import colpali_ready, load_visual_encoder
-from tests.pace import draws
 assert not colpali_ready()
 try:
     load_visual_encoder("colpali")
