@@ -42,14 +42,14 @@ def documents(ran: Ran) -> list[dict[str, Any]]:
 
 
 def test_each_line_is_answered_as_a_call_of_its_own_would(batch: Call, call: Call, filled: Path) -> None:
-    questions = ["housing bubble", "Which tests did regulators use?", "tomatoes", "xylophone", "zebra"] * 3
-    ran = batch(*questions)
+    questions = ["housing bubble", "Which tests did regulators use?", "xylophone", "zebra"]
+    ran = batch(*questions, *questions)
     assert (ran.code, ran.err) == (0, "")
     found = documents(ran)
-    assert [document["line"] for document in found] == list(range(1, 16))
-    for question, document in zip(questions, found, strict=True):
-        alone = call("ask", question, "--json", "--index", str(filled)).document
-        assert {**document, "timings": {}} == {**alone, "timings": {}, "id": None, "line": document["line"]}
+    assert [document["line"] for document in found] == list(range(1, 9))
+    alone = [call("ask", question, "--json", "--index", str(filled)).document for question in questions]
+    for document, own in zip(found, [*alone, *alone], strict=True):
+        assert {**document, "timings": {}} == {**own, "timings": {}, "id": None, "line": document["line"]}
 
 
 def test_what_is_wrong_with_a_line_costs_only_that_line(batch: Call) -> None:
@@ -220,7 +220,7 @@ def test_an_answer_comes_before_the_next_question_and_sees_what_was_added(copied
         assert added.code == 0
         after = ask(process, '{"question": "walrus tusks", "id": 2}')
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate()
     assert "walrus.pdf" not in [source["filename"] for source in before["sources"]]
     assert after["sources"][0]["filename"] == "walrus.pdf"
     assert (after["id"], after["line"]) == (2, 2)
@@ -228,6 +228,7 @@ def test_an_answer_comes_before_the_next_question_and_sees_what_was_added(copied
     assert err == b"ctx: error: interrupted; lines answered, each whole: 2\n"
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_a_pipe_gives_nothing(filled: Path, tmp_path: Path) -> None:
     fifo = tmp_path / "questions"
     os.mkfifo(fifo)
@@ -237,7 +238,7 @@ def test_ctrl_c_while_a_pipe_gives_nothing(filled: Path, tmp_path: Path) -> None
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["line"] == 1
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate()
     assert process.returncode == 130
 
 
@@ -250,5 +251,5 @@ def test_a_reader_that_goes_away_ends_it(filled: Path, tmp_path: Path) -> None:
         assert process.stderr is not None
         assert json.loads(process.stdout.readline())["line"] == 1
         process.stdout.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait() == 0
         assert process.stderr.read() == b""

@@ -98,6 +98,7 @@ def vectors_in(index: Path) -> tuple[str, set[int]]:
     return str(name), lengths
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("docs")
 def test_the_whole_round_with_a_real_server(command: Command, llama: str, tmp_path: Path) -> None:
     """Filled, asked, re-opened, moved to the embedded encoder and back; and the key stands nowhere."""
@@ -223,7 +224,7 @@ def test_a_server_that_stops_in_the_middle_loses_nothing(
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
-        (Reply(never=True), "did not answer within 1 s"),
+        pytest.param(Reply(never=True), "did not answer within 1 s", marks=pytest.mark.slow),
         (Reply(b"<html>gateway</html>"), "answers with a web page, not with JSON"),
         (Reply({"data": []}), "gives 0 vectors for 2 texts"),
         (Reply({"error": "no such key"}, 401), "HTTP 401: no such key"),

@@ -83,7 +83,7 @@ def test_its_tools_are_described_for_whoever_knows_nothing_else(agent: Driver) -
             assert tool.input_schema["properties"]["max_tokens"]["minimum"] == 300
 
 
-@pytest.mark.parametrize("max_tokens", [300, 500, 800, 1500, 4000])
+@pytest.mark.parametrize("max_tokens", [300, 500, 4000])
 @pytest.mark.parametrize("question", [LEAVE, "What does the code E02 mean?", "night cooling of libraries"])
 def test_ask_holds_its_budget_on_the_wire(agent: Driver, question: str, max_tokens: int) -> None:
     for text_in in ("content", "structured"):
@@ -202,6 +202,7 @@ def test_a_call_that_is_cancelled_is_let_go(agent: Driver) -> None:
     assert "18 weeks" in agent.said("ask", question=LEAVE)
 
 
+@pytest.mark.slow
 def test_older_clients_and_those_that_show_fields_alone(agent: Driver, sample_index: Path, tmp_path: Path) -> None:
     """The handshake of before 2026, by a client that shows its model nothing but structured content; beside another
     that asks the same index. The log tells of calls, and not of their words."""
@@ -332,7 +333,7 @@ def test_stdout_is_the_protocols_alone(sample_index: Path) -> None:
         raw(process, request(1, "tools/call", name="list_documents", arguments={}), request(2, "nonsense/method"))
         assert process.stdout is not None
         answers = [json.loads(process.stdout.readline()) for _ in range(3)]
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate()
         assert process.returncode == 0
     assert out == b""
     assert sorted(answer["id"] for answer in answers) == [0, 1, 2]
@@ -341,33 +342,33 @@ def test_stdout_is_the_protocols_alone(sample_index: Path) -> None:
         assert stray in err
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_ends_it_in_good_order(sample_index: Path, number: signal.Signals) -> None:
     with started(*command("--index", str(sample_index))) as process:
         raw(process, HELLO)
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["id"] == 0
         process.send_signal(number)
-        assert process.wait(timeout=60) == 0
+        assert process.wait() == 0
         assert process.stderr is not None
         assert process.stderr.read() == b""
 
 
-def test_a_client_that_goes_away_ends_it(sample_index: Path) -> None:
+@pytest.mark.parametrize("closes_both", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_client_that_goes_away_ends_it(sample_index: Path, closes_both: bool) -> None:
     """It closes both pipes, or only the one it reads from, with a call on its way."""
-    for closes_both in (True, False):
-        with started(*command("--index", str(sample_index))) as process:
-            assert process.stdout is not None
-            assert process.stdin is not None
-            raw(process, HELLO)
-            process.stdout.readline()
-            process.stdout.close()
-            raw(process, request(1, "tools/call", name="ask", arguments={"question": LEAVE}))
-            if closes_both:
-                process.stdin.close()
-            assert process.wait(timeout=60) == 0
-            assert process.stderr is not None
-            assert process.stderr.read() == b""
+    with started(*command("--index", str(sample_index))) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        raw(process, HELLO)
+        process.stdout.readline()
+        process.stdout.close()
+        raw(process, request(1, "tools/call", name="ask", arguments={"question": LEAVE}))
+        if closes_both:
+            process.stdin.close()
+        assert process.wait() == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, filled: Path) -> None:

@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import stat
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,19 +19,15 @@ from tests.in_process import Ran, run_in_process
 
 HOSTILE = ["-rf.pdf", "new\nline.pdf", 'it\'s "x" $(touch owned) `id`;&.pdf', "{page}{link}.pdf", "100 % #page=9.pdf"]
 
-# Tells what it was called with, one argument a line, null in between.
-RECORD = """#!{python}
-import os, sys
-with open(os.environ["RECORD"], "w") as out:
-    out.write("\\0".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]))
+# Tells what it was called with, with a null after each word.
+RECORD = """#!/bin/sh
+printf '%s\\0' "${0##*/}" "$@" > "$RECORD"
 """
 
-
-STAYS = """#!{python}
-import pathlib, time
-while not pathlib.Path({close!r}).exists():
-    time.sleep(0.05)
-pathlib.Path({closed!r}).touch()
+# Stays until the first pipe is opened, and tells it by the second.
+STAYS = """#!/bin/sh
+read word < {close}
+echo closed > {closed}
 """
 
 
@@ -50,7 +44,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Programs on PATH that record how they are called; nothing else is there."""
+    """Programs on PATH that record how they are called; nothing else is there. They may take their time to end."""
+    monkeypatch.setattr("cli.viewer._AT_ONCE", 60.0)
     folder = tmp_path / "programs"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -60,7 +55,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., P
 
     def make(*names: str, script: str = RECORD) -> Path:
         for name in names:
-            (folder / name).write_text(script.replace("{python}", sys.executable))
+            (folder / name).write_text(script)
             (folder / name).chmod(stat.S_IRWXU)
         return folder
 
@@ -70,7 +65,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., P
 @pytest.fixture
 def recorded(tmp_path: Path) -> Callable[[], list[str]]:
     def read() -> list[str]:
-        return (tmp_path / "record").read_text().split("\0")
+        return (tmp_path / "record").read_text().split("\0")[:-1]
 
     return read
 
@@ -160,17 +155,18 @@ def test_a_viewer_that_fails_at_once_is_told(open_it, programs, shelf) -> None:
     assert ran.document["error"].endswith("okular ended with exit code 4")
 
 
-def test_a_viewer_that_stays_is_left_alone(open_it, programs, tmp_path: Path) -> None:
+def test_a_viewer_that_stays_is_left_alone(open_it, programs, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("cli.viewer._AT_ONCE", 0.1)
     close, closed = tmp_path / "close", tmp_path / "closed"
-    programs("okular", script=STAYS.format(python=sys.executable, close=str(close), closed=str(closed)))
+    os.mkfifo(close)
+    os.mkfifo(closed)
+    programs("okular", script=STAYS.format(close=close, closed=closed))
     ran = open_it("walrus.pdf", "--json")
     assert ran.code == 0
     assert ran.document["opened"] is True
     assert ran.document["page"] == 1
-    assert not closed.exists(), "ctx does not wait for it to end"
-    close.touch()
-    while not closed.exists():
-        time.sleep(0.05)
+    close.write_text("now\n")
+    assert closed.read_text() == "closed\n", "ctx did not wait for it to end, nor end it"
 
 
 def test_the_desktops_own_program_is_preferred_if_it_takes_a_page(programs) -> None:

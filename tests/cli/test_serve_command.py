@@ -23,7 +23,6 @@ from jsonschema import Draft202012Validator
 
 from cli.schemas import load
 from tests.in_process import Ran
-from tests.serving import free_port
 
 pytestmark = pytest.mark.usefixtures("loopback")
 
@@ -43,7 +42,7 @@ class Served:
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        return self.process.wait(timeout=20)
+        return self.process.wait()
 
 
 @contextmanager
@@ -95,48 +94,37 @@ def test_the_link_opens_a_session_once(shared: Served) -> None:
         assert another.get("/api/status").status_code == 401
 
 
-def test_it_answers_by_what_was_ingested_meanwhile(copied: Path, make_pdf: Callable[..., Path], tmp_path: Path) -> None:
+def test_it_answers_by_what_was_ingested_meanwhile_until_a_signal(
+    copied: Path, make_pdf: Callable[..., Path], call: Callable[..., Ran]
+) -> None:
     pdf = make_pdf("zebra.pdf", ["The quagga was a zebra of the Cape."])
-    with started("--index", str(copied), "--port", "0") as served, served.client() as client:
-        assert client.get("/api/search", params={"q": "quagga"}).json()["confidence"]["level"] == "none"
-        command = [sys.executable, "-m", "cli.main", "ingest", str(pdf), "--index", str(copied), "--quiet"]
-        subprocess.run(command, check=True, timeout=60)
-        found = client.get("/api/search", params={"q": "quagga"}).json()
-        assert found["results"][0]["filename"] == "zebra.pdf"
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_in_good_order(filled: Path, number: int) -> None:
-    with started("--index", str(filled), "--port", "0") as served:
+    with started("--index", str(copied), "--port", "0") as served:
         with served.client() as client:
-            client.get("/api/search", params={"q": "housing"})  # its connection stays open
-            assert served.stop(number) == 0
+            assert client.get("/api/search", params={"q": "quagga"}).json()["confidence"]["level"] == "none"
+            assert call("ingest", str(pdf), "--no-images", "--index", str(copied)).code == 0
+            found = client.get("/api/search", params={"q": "quagga"}).json()
+            assert found["results"][0]["filename"] == "zebra.pdf"
+            assert served.stop() == 0, "though a connection is open"
         assert served.process.stderr is not None
         assert "Traceback" not in served.process.stderr.read()
 
 
-def test_a_socket_file_is_its_owners_and_goes_with_the_server(filled: Path, tmp_path: Path) -> None:
-    path = tmp_path / "s.sock"
-    with started("--index", str(filled), "--socket", str(path)) as served:
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        transport = httpx.HTTPTransport(uds=str(path))
-        served.url = "http://localhost"
-        with served.client(transport=transport) as client:
-            assert client.get("/api/documents").json()["total"] == 4
-        assert served.stop() == 0
-    assert not path.exists()
-
-
-def test_a_socket_that_was_left_behind_is_replaced_and_another_file_is_not(
+def test_a_socket_file_is_its_owners_and_goes_with_the_server(
     filled: Path, tmp_path: Path, call: Callable[..., Ran]
 ) -> None:
+    """One that was left behind is replaced, one in use and another file are not."""
     path = tmp_path / "s.sock"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
-    with started("--index", str(filled), "--socket", str(path)):
+    with started("--index", str(filled), "--socket", str(path)) as served:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
         busy = call("serve", "--index", str(filled), "--socket", str(path))
         assert (busy.code, "listens on" in busy.err) == (1, True)
-    path.unlink(missing_ok=True)
+        served.url = "http://localhost"
+        with served.client(transport=httpx.HTTPTransport(uds=str(path))) as client:
+            assert client.get("/api/documents").json()["total"] == 4
+        assert served.stop() == 0
+    assert not path.exists()
     path.write_text("a letter")
     refused = call("serve", "--index", str(filled), "--socket", str(path))
     assert refused.code == 2
@@ -144,15 +132,16 @@ def test_a_socket_that_was_left_behind_is_replaced_and_another_file_is_not(
 
 
 def test_without_a_token_it_says_what_that_means(filled: Path) -> None:
-    port = free_port()
-    command = [sys.executable, "-m", "cli.main", "serve", "--no-token", "--port", str(port), "--index", str(filled)]
+    command = [sys.executable, "-m", "cli.main", "serve", "--no-token", "--port", "0", "--index", str(filled)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == f"http://127.0.0.1:{port}\n"
-        assert httpx.get(f"http://127.0.0.1:{port}/api/documents").status_code == 200
-        assert httpx.get(f"http://127.0.0.1:{port}/api/documents", headers={"Host": "a.example"}).status_code == 403
+        url = process.stdout.readline().rstrip("\n")
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", url)
+        assert httpx.get(f"{url}/api/documents").status_code == 200
+        assert httpx.get(f"{url}/api/documents", headers={"Host": "a.example"}).status_code == 403
         process.send_signal(signal.SIGINT)
-        assert "every user and program of this machine" in process.communicate(timeout=20)[1]
+        assert "every user and program of this machine" in process.communicate()[1]
+        assert process.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -187,6 +176,10 @@ def test_no_index_yet(tmp_path: Path, call: Callable[..., Ran]) -> None:
     nothing = call("serve", "--index", str(tmp_path / "none"), "--port", "0")
     assert nothing.code == 3
     assert "--allow-ingest" in nothing.err
+
+
+@pytest.mark.slow
+def test_an_index_that_is_yet_to_be_made(tmp_path: Path) -> None:
     with (
         started("--index", str(tmp_path / "none"), "--port", "0", "--allow-ingest") as served,
         served.client() as client,
@@ -202,7 +195,7 @@ def test_a_thousand_connections_that_send_nothing(shared: Served) -> None:
     try:
         with ExitStack() as held, shared.client() as client:
             for _ in range(1000):
-                held.enter_context(socket.create_connection((host, int(port)), timeout=5))
+                held.enter_context(socket.create_connection((host, int(port)), timeout=30))
             for _ in range(5):
                 assert client.get("/api/search", params={"q": "housing"}).status_code == 200
     finally:
@@ -250,13 +243,11 @@ def test_a_client_that_goes_away_in_the_middle(shared: Served) -> None:
     ).encode()
     for data in (head, head + body[:5], head + body):
         for _ in range(5):
-            with socket.create_connection((host, int(port)), timeout=5) as connection:
+            with socket.create_connection((host, int(port)), timeout=30) as connection:
                 connection.sendall(data)
     with shared.client() as client:
         assert client.post("/api/research/ask", json={"query": "housing"}).status_code == 200
-        deadline = time.monotonic() + 20
         while "ctx_questions_in_work 0.0" not in client.get("/metrics").text:
-            assert time.monotonic() < deadline
             time.sleep(0.05)
 
 

@@ -219,10 +219,10 @@ def test_ctrl_c_before_there_is_a_command(call, monkeypatch) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 def test_a_stream_that_came_closed_leads_nowhere(closed: str, filled: Path) -> None:
-    command = shlex.join([sys.executable, "-m", "cli.main", "ask", "housing bubble", "--index", str(filled)])
+    command = shlex.join([sys.executable, "-m", "cli.main", "show", "crisis.pdf", "1", "--index", str(filled)])
     done = subprocess.run(["sh", "-c", f"{command} {closed}"], capture_output=True, text=True, check=False)
     assert done.returncode == 0
-    assert done.stdout.startswith("[Document 1: ") is (">&-" not in closed.replace("2>&-", ""))
+    assert done.stdout.startswith("# The crisis") is (">&-" not in closed.replace("2>&-", ""))
     assert "error" not in done.stderr
 
 
