@@ -21,12 +21,14 @@ def watched(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, loopback: 
     made.close()
 
 
-def test_what_may_not_be_seen_is_nowhere(watched: Watched) -> None:
+@pytest.mark.parametrize("number", [16, pytest.param(60, marks=pytest.mark.slow)])
+def test_what_may_not_be_seen_is_nowhere(watched: Watched, number: int) -> None:
     """`make soak` looks at a thousand."""
-    look_at_many(watched, draws(60))
+    look_at_many(watched, draws(number))
     assert watched.seen > 10 * watched.examples, "whatever may be seen is found in what is looked at"
 
 
+@pytest.mark.slow
 def test_what_lies_beside_a_page_tells_nothing_of_it(watched: Watched) -> None:
     """A sentence that runs on to it, the section that begins on it, a heading that later pages stand under."""
     for example in beside(watched.corpus, "salaries"):

@@ -1,4 +1,8 @@
-"""Names and addresses by Presidio: found in running text, numbered, quiet, and without a network."""
+"""Names and addresses by Presidio: found in running text, numbered, quiet, and without a network.
+
+To load spaCy and torch takes seconds, so what needs them is slow; that without them nothing goes through unredacted
+is not.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,7 @@ def presidio() -> PresidioRedactor:
     return redactor
 
 
+@pytest.mark.slow
 def test_people_their_addresses_and_numbers(presidio: PresidioRedactor, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     names = Placeholders()
@@ -51,6 +56,7 @@ def test_people_their_addresses_and_numbers(presidio: PresidioRedactor, caplog: 
         assert word not in caplog.text, "not even at DEBUG"
 
 
+@pytest.mark.slow
 def test_names_are_found_and_real_sentences_stay(presidio: PresidioRedactor) -> None:
     sentences = list(made(1, 150, ("person",)))
     left = [each.text for each in sentences if each.left(presidio.redact(each.text))]
@@ -61,6 +67,7 @@ def test_names_are_found_and_real_sentences_stay(presidio: PresidioRedactor) -> 
     assert len(touched) <= 0.08 * len(clean), touched
 
 
+@pytest.mark.slow
 def test_choices_and_long_texts(presidio: PresidioRedactor, monkeypatch: pytest.MonkeyPatch) -> None:
     allowing = PresidioRedactor(allow=["Maria Lopez", "*@example.com"])
     allowing._analyzer, allowing._given = presidio._analyzer, presidio._given
@@ -74,6 +81,7 @@ def test_choices_and_long_texts(presidio: PresidioRedactor, monkeypatch: pytest.
     assert long.count("<PERSON_1>") == long.count("<PERSON_2>") == 40
 
 
+@pytest.mark.slow
 def test_it_needs_no_network() -> None:
     """Once its packages are imported, the kernel ends it at the first socket: no list of domains is fetched, no model,
     nothing is reported. With their import urllib3 tries whether this machine has IPv6, on its own loopback."""

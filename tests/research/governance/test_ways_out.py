@@ -203,9 +203,9 @@ def shingles_of(text: str) -> set[str]:
     ("policy", "classification"),
     [
         (EXAMPLE.read_text(), "Restricted"),
-        ('permit (principal == User::"eva", action, resource);', "Internal"),
         ("permit (principal, action", "Internal"),  # does not parse
-        ("", "Internal"),
+        pytest.param('permit (principal == User::"eva", action, resource);', "Internal", marks=pytest.mark.slow),
+        pytest.param("", "Internal", marks=pytest.mark.slow),
     ],
 )
 def test_what_is_denied_is_nowhere(opened: Callable[..., Index], root: Path, policy: str, classification: str) -> None:
@@ -266,13 +266,11 @@ def test_where_much_is_denied_the_rest_is_still_found(tmp_path: Path) -> None:
     from tests.conftest import write_pdf
 
     folder = tmp_path / "docs"
-    for number in range(25):
-        write_pdf(
-            folder / "secret" / f"s{number}.pdf", [f"Walrus feeding walrus feeding report {number} of the walrus."]
-        )
+    secret = [f"Walrus feeding walrus feeding report {number} of the walrus." for number in range(25)]
+    write_pdf(folder / "secret" / "reports.pdf", secret)
     write_pdf(folder / "open.pdf", ["Feeding of animals. The walrus eats herring at noon."])
     paths = IndexPaths(tmp_path / "index")
-    ingest(paths, [folder], settings=Settings(), observer=SilentObserver())
+    ingest(paths, [folder], settings=Settings(ocr="off", images=False), observer=SilentObserver())
     policy = 'permit (principal, action, resource) unless { resource.path like "*/secret/*" };'
     with Index(paths.root, Settings(policy=policy_of(tmp_path, policy))) as index:
         found = index.ask("walrus feeding", num_results=3, max_sources=3)

@@ -177,8 +177,6 @@ def test_a_package_is_served_from_the_cache_for_its_time_and_rebuilt_after_it(cl
     assert served(index, again)
     clock.now += timedelta(days=400)
     assert not served(index, again), "a clock that jumps over its time"
-    clock.now -= timedelta(days=800)
-    assert not served(index, index.package(package.context_package_id)) or True
 
 
 def test_a_clock_that_jumps_back_serves_nothing_of_the_future(clocked: tuple[Index, Clock]) -> None:

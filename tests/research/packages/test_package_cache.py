@@ -164,9 +164,10 @@ def test_what_is_no_package_is_not_kept(cache: PackageCache, clock: Clock) -> No
 
 
 def test_a_catalog_that_is_written_costs_a_build_and_no_error(
-    cache: PackageCache, catalog: Catalog, clock: Clock
+    cache: PackageCache, catalog: Catalog, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.put("p1", _cached(clock))
+    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.0)
     catalog.connection.execute("BEGIN IMMEDIATE")
     try:
         assert not cache.put("p2", _cached(clock))
@@ -276,9 +277,10 @@ def test_a_full_redis(catalog: Catalog, clock: Clock, loopback: None) -> None:
 
 @pytest.mark.parametrize("speech", [None, b"HTTP/1.1 400 Bad Request\r\n\r\n", b"$99999999999\r\n", b"\xff" * 64])
 def test_another_program_at_its_address(
-    catalog: Catalog, clock: Clock, tmp_path: Path, loopback: None, speech: bytes | None
+    catalog: Catalog, clock: Clock, loopback: None, monkeypatch: pytest.MonkeyPatch, speech: bytes | None
 ) -> None:
     """One that says nothing, or nonsense, is waited for briefly, once."""
+    monkeypatch.setattr("research.packages.redis_link._SECONDS", 0.05)
     with closing(RedisServer()) as place, socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(place.socket))
         listening.listen()
@@ -317,6 +319,7 @@ class _Listener(threading.Thread):
             each.close()
 
 
+@pytest.mark.slow
 def test_redis_killed_in_the_middle_of_five_hundred(catalog: Catalog, clock: Clock, loopback: None) -> None:
     """All are answered, none wrong, with threads beside each other; and it is used again once it is back."""
     wrong: list[object] = []
