@@ -10,8 +10,9 @@ import json
 import os
 import selectors
 import subprocess
+import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ingest.exit_reasons import ExitReason, document_timeout, exit_reason, page_timeout
@@ -63,14 +64,16 @@ class _Process:
 class Pool:
     """A few reading processes, started once and kept. Use as a context manager; leaving it ends them."""
 
-    def __init__(self, size: int, limits: Mapping[Task, Limits] = LIMITS) -> None:
+    def __init__(
+        self, size: int, limits: Mapping[Task, Limits] = LIMITS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._size = max(1, size)
         self._limits = limits
         # A limit shorter than a tick is looked at in time, too.
         self._tick = min(_TICK, *(min(each.start, each.page, each.document) for each in limits.values()))
         self._processes: list[_Process] = []
         self._selector = selectors.DefaultSelector()
-        self._clock = Stopwatch()
+        self._clock = Stopwatch(clock)
 
     def __enter__(self) -> Pool:
         return self
@@ -177,14 +180,14 @@ class Pool:
             if job is None:
                 continue
             limits = self._limits[job.task]
+            seconds = limits.page if process.started else limits.start
             if now - process.job_since > limits.document:
                 self._kill(process)
                 why = document_timeout(limits.document)
                 yield _logged(DocumentFailed(job, why.code, why.reason))
-            elif now - process.page_since > (limits.page if process.started else limits.start):
+            elif now - process.page_since > seconds:
                 self._kill(process)
-                why = page_timeout(limits.page if process.started else limits.start, started=process.started)
-                yield from self._retry_or_give_up(job, page, why, waiting)
+                yield from self._retry_or_give_up(job, page, page_timeout(seconds, started=process.started), waiting)
 
     def _retry_or_give_up(
         self, job: Job, page: int, why: ExitReason, waiting: deque[Job]

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from ingest.code.definitions import Definition, Parsed
 
@@ -42,7 +43,7 @@ def recover(source: bytes, parsed: Parsed, language: str, parse: Callable[[bytes
     """The same with what was lost behind errors."""
     starts = [match.start() for match in _STARTS[language].finditer(source)]
     claimed = {at for each in parsed.definitions for at in (each.start, each.own_start)}
-    ends = dict(zip(starts, [*starts[1:], len(source)], strict=True))
+    ends = dict(pairwise([*starts, len(source)]))
     lost = [at for at in starts if at not in claimed][:_MOST]
     more = [_moved(found, source, at) for at in lost for found in parse(source[at : ends[at]], language).definitions]
     begun = sorted({each.start for each in more} | claimed.intersection(starts))

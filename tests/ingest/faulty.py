@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import research
-from ingest import pool
-from ingest.jobs import Task
+from ingest.pool import LIMITS
 from tests.in_process import Ran, run_in_process
 
 ROOT = Path(__file__).parent.parent.parent
@@ -38,6 +39,7 @@ def trap(stage, page):
     elif what.startswith("crash"):
         os.kill(os.getpid(), signal.SIGSEGV)
     elif what.startswith("hang"):
+        (folder / "hanging").write_text(str(os.getpid()))
         time.sleep(600)
     elif what.startswith("exit"):
         os._exit(3)
@@ -53,8 +55,6 @@ _PLANTED = {
     "images.py": ("    picture = raster(", '    trap("images", number)\n'),
     "ocr/run.py": ("            return read_page(", '            trap("ocr", number)\n'),
 }
-# Seconds that a page has. A process starts in less, and so does the first page, also where others keep the cores busy.
-PAGE_SECONDS: dict[Task, float] = {"read": 2.0, "render": 2.0, "ocr": 3.0}
 # A tesseract that reads the same line on every page. What is tested is how a process ends, not how well it reads; and
 # rapidocr takes seconds to load.
 _LINE = "The heron stands in the reeds."
@@ -69,6 +69,22 @@ esac
 cat > /dev/null
 printf '{_WORDS}'
 """
+
+
+class Patience:
+    """Limits of the pool: a page has a minute, and 0.3 seconds once its process is known to hang."""
+
+    start, document = 60.0, 600.0
+
+    def __init__(self, hanging: Path) -> None:
+        self._hanging, self._seen = hanging, ""
+
+    @property
+    def page(self) -> float:
+        """A process that hangs is seen twice: by the second time the pool has heard which page it is on."""
+        process = self._hanging.read_text() if self._hanging.exists() else ""
+        seen, self._seen = self._seen, process
+        return 0.3 if process and process == seen and Path(f"/proc/{process}").exists() else 60.0
 
 
 class FaultyCtx:
@@ -94,12 +110,22 @@ class FaultyCtx:
 
     def run(self, *args: str) -> Ran:
         variables = {"PATH": f"{self._home / 'bin'}:{os.environ['PATH']}", "TRAPS": str(self._traps)}
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, one_core():
             patch.setattr(research, "__file__", str(self._home / "research" / "__init__.py"))  # start_helper's sources
-            for task, seconds in PAGE_SECONDS.items():
-                usual = pool.LIMITS[task]
-                patch.setitem(pool.LIMITS, task, pool.Limits(usual.start, seconds, usual.document))  # type: ignore[arg-type]
+            for task in LIMITS:
+                patch.setitem(LIMITS, task, Patience(self._traps / "hanging"))  # type: ignore[arg-type]
             return run_in_process(*args, "--index", str(self._index), env=variables)
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Only one process reads, so that no other is working while one hangs."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def make_faulty(home: Path) -> Path:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import re
+import os
 import zipfile
 from pathlib import Path
 
+import pytest
+
+from ingest.report import FileOutcome, SilentObserver
+from ingest.run import ingest
+from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
 from research.store.vectors import verify
+from tests.in_process import Ran, run_in_process
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
 from tests.soak.crowding import Crowd
-from tests.soak.running import STAGES, finish, run, start, wait_until
 
 
+@pytest.mark.slow
 def test_two_ingests_and_four_questions_at_once(tmp_path: Path) -> None:
     folders = [make_corpus(tmp_path / f"docs-{n}", 12, seed=n) for n in (1, 2)]
     crowd = Crowd(tmp_path / "index", seconds=0.0)
@@ -30,17 +35,22 @@ def test_two_ingests_and_four_questions_at_once(tmp_path: Path) -> None:
 
 
 def test_during_an_ingest_a_second_is_told_of_it_and_a_backup_is_taken(tmp_path: Path) -> None:
-    docs = make_corpus(tmp_path / "docs", 30)
-    root, file = tmp_path / "index", tmp_path / "backup.zip"
-    first = start("ingest", str(docs), root=root)
-    assert wait_until(lambda: STAGES["first document"](root), first)
-    code, _, err = run("ingest", str(docs), root=root)
-    assert code == 1
-    assert re.search(rf"process {first.pid} is writing this index", err)
-    assert "--wait" in err
-    code, out, err = run("backup", str(file), "--json", root=root)
-    assert code == 0, err
+    docs, paths, file = make_corpus(tmp_path / "docs", 3), IndexPaths(tmp_path / "index"), tmp_path / "backup.zip"
+    at = ("--index", str(paths.root))
+    said: list[Ran] = []
+
+    class Meanwhile(SilentObserver):
+        def on_file(self, outcome: FileOutcome) -> None:
+            if not said:
+                said.append(run_in_process("ingest", str(docs), *at))
+                said.append(run_in_process("backup", str(file), "--json", *at))
+
+    ingest(paths, [docs], settings=Settings(images=False), observer=Meanwhile())
+    second, backup = said
+    assert second.code == 1
+    assert f"process {os.getpid()} is writing this index" in second.err
+    assert "--wait" in second.err
+    assert backup.code == 0, backup.err
     with zipfile.ZipFile(file) as archive:
         archive.extract("catalog.sqlite3", tmp_path / "snapshot")
-    assert 1 <= json.loads(out)["documents"] == assert_whole(tmp_path / "snapshot")
-    assert finish(first)[0] == 0
+    assert backup.document["documents"] == assert_whole(tmp_path / "snapshot") == 1

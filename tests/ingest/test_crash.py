@@ -1,6 +1,6 @@
 """A real `ctx ingest`, killed at random and at chosen moments, ends as if nothing had happened.
 
-`make soak` does the same fifty times, with OCR.
+`make soak` does the same fifty times, with OCR; the quick witness is in test_interruption.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import pytest
 from tests.soak.corpus import QUESTIONS, make_corpus
 from tests.soak.crashing import CrashTest
 from tests.soak.running import STAGES
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 from faulty import FaultyCtx, make_faulty
 
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.documents import all_documents
 from research.store.catalog.pages import document_markdown
 from research.store.files.paths import IndexPaths
 from tests.conftest import write_pdf
@@ -72,9 +73,9 @@ def assert_whole(ctx: FaultyCtx, index: Path) -> None:
 def assert_complete(index: Path) -> None:
     with Catalog(IndexPaths(index)) as catalog:
         rows = catalog.connection.execute("SELECT doc_id, page, error, image, needs_ocr FROM pages").fetchall()
-        texts = {text for (doc_id,) in {(row[0],) for row in rows} for _, text in document_markdown(catalog, doc_id)}
+        found = {text for doc_id in {row[0] for row in rows} for _, text in document_markdown(catalog, doc_id)}
     assert [tuple(row[2:]) for row in rows] == [("", 1, 0)] * 5
-    assert all(any(word in text for text in texts) for word in ("walrus", "penguin", "reeds", "otter", "alone"))
+    assert all(any(word in text for text in found) for word in ("walrus", "penguin", "reeds", "otter", "alone"))
     assert run_in_process("status", "--json", "--index", str(index)).document["given_up"] == []
 
 
@@ -86,6 +87,7 @@ def told(code: str) -> list[tuple[str, int, str, str]]:
     return [("animals.pdf", 2, "read", code), ("animals.pdf", 3, "ocr", code), ("animals.pdf", 4, "images", code)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["kill once", "hang once"])  # `make soak` has the other ways to die
 def test_processes_that_die_once_cost_nothing(ctx: FaultyCtx, docs: Path, index: Path, how: str) -> None:
     ctx.set(**dict.fromkeys(PLACES, how))
@@ -94,6 +96,27 @@ def test_processes_that_die_once_cost_nothing(ctx: FaultyCtx, docs: Path, index:
     assert_complete(index)
 
 
+def test_a_page_that_was_killed_is_named_and_tried_again(ctx: FaultyCtx, docs: Path, index: Path) -> None:
+    ctx.set(read_2="kill")
+    said = ingest(ctx, docs, *TEXT_ALONE)
+    assert (said.code, failures(said), ctx.met()) == (4, told("killed")[:1], 2)
+    assert f"ctx: given up: {docs}/animals.pdf, page 2: the reading process was killed (SIGKILL)\n" in said.err
+    assert texts(index) == [TEXTS[0], "", "", TEXTS[3]]
+    ctx.clear()
+    ctx.set(read_2="kill once")
+    mended = ingest(ctx, docs, *TEXT_ALONE)
+    assert (mended.code, failures(mended), ctx.met()) == (0, [], 1), "one death costs nothing"
+    assert texts(index) == [*TEXTS[:2], "", TEXTS[3]]
+
+
+def texts(index: Path) -> list[str]:
+    """The pages of animals.pdf as the index has them."""
+    with Catalog(IndexPaths(index)) as catalog:
+        [document] = [document for document in all_documents(catalog) if document.filename == "animals.pdf"]
+        return [text for _, text in document_markdown(catalog, document.doc_id)]
+
+
+@pytest.mark.slow
 def test_pages_that_were_killed_are_named_and_tried_again(ctx: FaultyCtx, docs: Path, index: Path) -> None:
     ctx.set(**dict.fromkeys(PLACES, "kill"))
     said = ingest(ctx, docs)
@@ -123,6 +146,7 @@ def test_pages_that_were_killed_are_named_and_tried_again(ctx: FaultyCtx, docs: 
     assert ingest(ctx, docs).document["unchanged"] == 2
 
 
+@pytest.mark.slow
 def test_a_page_that_crashes_is_tried_in_two_runs_and_then_waits(ctx: FaultyCtx, docs: Path) -> None:
     ctx.set(read_2="crash")
     for tries in (2, 4):
@@ -137,6 +161,7 @@ def test_a_page_that_crashes_is_tried_in_two_runs_and_then_waits(ctx: FaultyCtx,
     )
 
 
+@pytest.mark.slow
 def test_mistakes_of_ours_are_told_as_ours(ctx: FaultyCtx, docs: Path, index: Path) -> None:
     ctx.set(**dict.fromkeys(PLACES, "bug"))
     said = ingest(ctx, docs)
@@ -174,6 +199,7 @@ def test_a_mistake_of_ours_on_the_only_page_fails_the_file_as_ours(ctx: FaultyCt
     assert "this is a bug in ctx, please report it" in said.err
 
 
+@pytest.mark.slow
 def test_a_document_that_cannot_be_rendered_is_told_and_not_tried_in_every_run(ctx: FaultyCtx, docs: Path) -> None:
     """Whatever the reason: here it takes more memory than a document may."""
     ctx.set(images_4="memory")
@@ -190,6 +216,7 @@ def test_a_document_that_cannot_be_rendered_is_told_and_not_tried_in_every_run(c
     assert (retried.code, failures(retried, "waiting_pages")) == (0, []), retried.err
 
 
+@pytest.mark.slow
 def test_pages_that_ocr_fails_on_are_told_with_how_many_it_read(ctx: FaultyCtx, tmp_path: Path) -> None:
     path = scan(tmp_path / "letter.pdf", ["The harbour fee is 42 euros.", "Boats over ten metres pay double."])
     ctx.set(ocr_2="bug")
@@ -201,6 +228,7 @@ def test_pages_that_ocr_fails_on_are_told_with_how_many_it_read(ctx: FaultyCtx, 
     assert ingest(ctx, path, "--no-images", "--retry").document["files"][0]["warnings"] == []
 
 
+@pytest.mark.slow
 def test_a_mistake_of_ours_on_many_pages_costs_only_those(ctx: FaultyCtx, tmp_path: Path) -> None:
     path = write_pdf(tmp_path / "long.pdf", [f"Page {n}" for n in range(1, 9)])
     ctx.set(**{f"read_{page}": "bug" for page in range(2, 8)})
@@ -208,6 +236,7 @@ def test_a_mistake_of_ours_on_many_pages_costs_only_those(ctx: FaultyCtx, tmp_pa
     assert (said.code, said.document["added"], len(said.document["failed_pages"])) == (4, 1, 6)
 
 
+@pytest.mark.slow
 def test_four_pages_that_die_cost_the_document_until_the_next_run(ctx: FaultyCtx, tmp_path: Path, index: Path) -> None:
     path = write_pdf(tmp_path / "long.pdf", [f"Page {n}" for n in range(1, 9)])
     ctx.set(**{f"read_{page}": "kill" for page in range(2, 6)})
@@ -217,6 +246,7 @@ def test_four_pages_that_die_cost_the_document_until_the_next_run(ctx: FaultyCtx
     assert ingest(ctx, path, *TEXT_ALONE).code == 0
 
 
+@pytest.mark.slow
 def test_a_copy_keeps_its_name_when_the_document_is_read_again(ctx: FaultyCtx, docs: Path, index: Path) -> None:
     copy = docs.with_name("elsewhere") / "copy.pdf"
     copy.parent.mkdir()

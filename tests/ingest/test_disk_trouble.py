@@ -57,6 +57,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path) -> None:
         assert not generations.state_of(catalog).behind
 
 
+@pytest.mark.slow
 def test_collections_that_find_no_space_are_built_later(make_pdf: MakePdf, tmp_path: Path) -> None:
     docs, paths = tmp_path / "docs", IndexPaths(tmp_path / "index")
     make_pdf("a.pdf", ["The walrus has tusks."], docs)
@@ -72,6 +73,7 @@ def test_collections_that_find_no_space_are_built_later(make_pdf: MakePdf, tmp_p
         assert not generations.state_of(catalog).behind
 
 
+@pytest.mark.slow
 def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
     """A page of noise, whose image is larger than what fits: the failure is the disk's, and the ledger keeps it."""
     path, paths = tmp_path / "noise.pdf", IndexPaths(tmp_path / "index")
@@ -92,7 +94,7 @@ def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
         assert catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 1
 
 
-@pytest.mark.parametrize("point", ["finished", "reading"])
+@pytest.mark.parametrize("point", [pytest.param("finished", marks=pytest.mark.slow), "reading"])
 def test_an_index_folder_that_is_removed_meanwhile(tmp_path: Path, point: str) -> None:
     docs, paths = make_corpus(tmp_path / "docs", 12), IndexPaths(tmp_path / "index")
 
@@ -110,20 +112,8 @@ def test_an_index_folder_that_is_removed_meanwhile(tmp_path: Path, point: str) -
     assert "again" in caught.value.hint
 
 
-@pytest.fixture
-def quick_tesseract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tesseract that finds nothing in any image, at once."""
-    program = tmp_path / "bin" / "tesseract"
-    program.parent.mkdir()
-    program.write_text(
-        '#!/bin/sh\ncase "$1" in\n--version) echo "tesseract 5.9.9";;\n--list-langs) printf "List\\neng\\n";;\n'
-        "*) cat > /dev/null;;\nesac\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-
-
-def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, quick_tesseract: None) -> None:
+@pytest.mark.slow
+def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, blind_tesseract: None) -> None:
     docs, paths = make_corpus(tmp_path / "docs", 2, scans=2), IndexPaths(tmp_path / "index")
     first, second = sorted(docs.rglob("*.pdf"))
     kept = first.read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 from bounded import ingest
 
 SAMPLES = Path(__file__).parent.parent.parent / "data" / "samples"
@@ -40,6 +41,7 @@ def make_damaged(folder: Path, count: int, seed: int) -> None:
         (folder / f"{number:03d}.pdf").write_bytes(mutated(chance.choice(sources[:3]), chance))
 
 
+@pytest.mark.slow
 def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()

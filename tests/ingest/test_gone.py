@@ -98,6 +98,7 @@ def test_an_empty_folder_is_not_pruned_for_a_drive_may_be_unmounted(make_pdf: Ma
         assert [document.filename for document in summary.removed] == ["far.pdf"]
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_gone_or_became_a_file_is_pruned(make_pdf: MakePdf, tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     make_pdf("here.pdf", ["The walrus has tusks"], docs)
@@ -112,6 +113,7 @@ def test_a_folder_that_is_gone_or_became_a_file_is_pruned(make_pdf: MakePdf, tmp
         assert [document.filename for document in run(index, docs, prune=True).removed] == ["a.pdf", "b.pdf"]
 
 
+@pytest.mark.slow
 def test_what_a_dangling_link_led_to_is_kept(make_pdf: MakePdf, tmp_path: Path) -> None:
     docs, drive = tmp_path / "docs", tmp_path / "drive"
     make_pdf("here.pdf", ["The walrus has tusks"], docs)
@@ -131,6 +133,7 @@ def test_what_a_dangling_link_led_to_is_kept(make_pdf: MakePdf, tmp_path: Path) 
         assert [d.filename for d in ingest(index, docs, follow_links=True, prune=True).removed] == ["far.pdf"]
 
 
+@pytest.mark.slow
 def test_names_that_are_no_text_are_found_again(make_pdf: MakePdf, tmp_path: Path) -> None:
     docs = tmp_path / os.fsdecode(b"d\xe9pot")
     path = docs / os.fsdecode(b"\xe9t\xe9.pdf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from faulty import FaultyCtx
 
 from research.store.catalog.catalog import Catalog
@@ -23,6 +24,7 @@ from tests.ingest.test_deaths import (  # noqa: F401  fixtures among them
 )
 
 
+@pytest.mark.slow
 def test_pages_that_hung_twice_wait_for_retry(ctx: FaultyCtx, docs: Path, index: Path) -> None:  # noqa: F811
     ctx.set(**dict.fromkeys(PLACES, "hang"))
     said = ingest(ctx, docs)
@@ -42,6 +44,7 @@ def test_pages_that_hung_twice_wait_for_retry(ctx: FaultyCtx, docs: Path, index:
     assert_whole(ctx, index)
 
 
+@pytest.mark.slow
 def test_what_waits_goes_on_waiting_while_another_page_is_tried_again(ctx: FaultyCtx, docs: Path, index: Path) -> None:  # noqa: F811
     ctx.set(read_1="kill", read_2="hang", ocr_3="hang")
     said = ingest(ctx, docs / "animals.pdf")
@@ -60,9 +63,10 @@ def test_what_waits_goes_on_waiting_while_another_page_is_tried_again(ctx: Fault
     ]
     with Catalog(IndexPaths(index)) as catalog:
         errors = [row[0] for row in catalog.connection.execute("SELECT error FROM pages ORDER BY page")]
-    assert errors == ["", "the page was skipped", "OCR failed: a page took more than 3 seconds", ""]
+    assert errors == ["", "the page was skipped", "OCR failed: a page took more than 0.3 seconds", ""]
 
 
+@pytest.mark.slow
 def test_a_file_that_hangs_as_a_whole_costs_its_time_once(ctx: FaultyCtx, docs: Path, index: Path) -> None:  # noqa: F811
     path = docs / "single.pdf"
     ctx.set(read_1="hang")

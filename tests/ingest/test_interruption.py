@@ -121,13 +121,18 @@ class _Stop(SilentObserver):
 @pytest.mark.parametrize(
     ("point", "question_between"),
     [
-        ("planned", False),
-        ("reading", True),
         ("finished", True),
-        ("embedding", False),
-        ("embedded", True),
-        ("publishing", False),
-        ("publishing", True),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in (
+                ("planned", False),
+                ("reading", True),
+                ("embedding", False),
+                ("embedded", True),
+                ("publishing", False),
+                ("publishing", True),
+            )
+        ),
     ],
 )
 def test_the_next_run_goes_on_where_one_was_interrupted(
@@ -168,7 +173,10 @@ ingest(IndexPaths(Path(sys.argv[2])), [Path(sys.argv[1])], settings=Settings(ima
 """
 
 
-@pytest.mark.parametrize("point", ["on_page", "on_file", "on_embed", "on_publish"])
+_OTHER_POINTS = (pytest.param(point, marks=pytest.mark.slow) for point in ("on_page", "on_file", "on_publish"))
+
+
+@pytest.mark.parametrize("point", ["on_embed", *_OTHER_POINTS])
 def test_the_next_run_goes_on_where_one_was_killed(
     docs: Path, tmp_path: Path, undisturbed: Content, point: str
 ) -> None:

@@ -1,6 +1,6 @@
 """A reader killed at any moment costs nothing that the same run, or the next one, does not mend.
 
-`make soak` does the same a hundred times, with images and OCR.
+`make soak` does the same a hundred times, with images and OCR; the quick witnesses are in test_pool and test_deaths.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import pytest
 
 from tests.conftest import write_pdf
 from tests.soak.killing_workers import kill_readers
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,7 @@ def test_a_script_fills_an_index_and_asks_it(make_pdf: MakePdf, tmp_path: Path) 
         ingest.ingest(paths, tmp_path / "nothing")
 
 
+@pytest.mark.slow
 def test_the_settings_of_an_open_index_are_the_runs(make_pdf: MakePdf, tmp_path: Path) -> None:
     heard: list[tuple[int, int]] = []
 

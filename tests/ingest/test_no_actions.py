@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import bombs
+import pytest
 from bounded import ingest
 from PIL import Image
+
+from tests.in_process import run_in_process
 
 SECRET = "the secret of the house"
 
@@ -57,7 +57,8 @@ def _hostile(port: int, secret: Path, picture: Path) -> bytes:
     )
 
 
-def test_nothing_is_fetched_run_or_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ocr", ["off", pytest.param("force", marks=pytest.mark.slow)])
+def test_nothing_is_fetched_run_or_read(tmp_path: Path, ocr: str) -> None:
     secret, picture = tmp_path / "secret.txt", tmp_path / "secret.jpg"
     secret.write_text(SECRET)
     Image.new("RGB", (400, 400), (255, 0, 0)).save(picture)
@@ -68,7 +69,7 @@ def test_nothing_is_fetched_run_or_read(tmp_path: Path) -> None:
         listener.listen()
         listener.setblocking(False)
         (folder / "zebra.pdf").write_bytes(_hostile(listener.getsockname()[1], secret, picture))
-        result = ingest(folder, index, "--ocr", "force")
+        result = ingest(folder, index, "--ocr", ocr)
         try:
             listener.accept()
         except BlockingIOError:
@@ -77,8 +78,7 @@ def test_nothing_is_fetched_run_or_read(tmp_path: Path) -> None:
             reached = True
     assert not reached, "a document made us connect"
     assert result.outcomes() == {"zebra": ("added", "")}, result.said
-    command = [sys.executable, "-m", "cli.main", "show", "zebra.pdf", "1", "--json", "--index", str(index)]
-    page = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+    page = run_in_process("show", "zebra.pdf", "1", "--json", "--index", str(index)).document
     assert "zebras" in page["markdown_content"]
     assert "secret" not in page["markdown_content"]
     with Image.open(page["image_path"]) as drawn:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from bounded import ingest
 
 import research
@@ -29,6 +30,7 @@ def _open_to_others(index: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_everything_a_run_leaves_is_private(make_pdf, tmp_path: Path) -> None:
     """In a folder that everybody may enter, by a user whose files everybody may read."""
     docs, index = tmp_path / "docs", tmp_path / "index"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pymupdf
@@ -21,7 +22,8 @@ from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf
 
-AUTO = Settings(ocr="auto", ocr_engine="rapidocr")
+RAPID = Settings(ocr="auto", ocr_engine="rapidocr")
+OCR = Settings(ocr="auto", ocr_engine="tesseract", images=False)  # by one that the test sets
 
 
 @pytest.fixture
@@ -58,6 +60,7 @@ def test_every_page_has_an_image_and_a_thumbnail(make_pdf: MakePdf, index: Index
     assert Path(str(first.image_path)).is_relative_to(index.images)
 
 
+@pytest.mark.slow
 def test_images_go_with_their_document(make_pdf: MakePdf, tmp_path: Path, index: IndexPaths) -> None:
     docs = tmp_path / "docs"
     make_pdf("a.pdf", ["The walrus has tusks."], docs)
@@ -84,6 +87,7 @@ def test_without_images(make_pdf: MakePdf, index: IndexPaths) -> None:
         assert unfinished(client.catalog) == {}
 
 
+@pytest.mark.slow
 def test_a_scan_waits_for_ocr_and_is_then_found_by_its_words(tmp_path: Path, index: IndexPaths) -> None:
     path = scan(tmp_path / "letter.pdf", ["The harbour fee is 42 euros.", "Boats over ten metres pay double."])
     summary = run(path, index, Settings(ocr="off"))
@@ -92,7 +96,7 @@ def test_a_scan_waits_for_ocr_and_is_then_found_by_its_words(tmp_path: Path, ind
     with Catalog(index) as catalog:
         assert count_for_ocr(catalog) == 2
 
-    summary = run(path, index, AUTO)
+    summary = run(path, index, RAPID)
     assert (summary.ocr_pages, summary.ocr_failures, summary.count("unchanged")) == (2, [], 1)
     with ChromaClient(index.root) as client:
         best = SearchEngine(client).run("harbour fee", 1).found[0]
@@ -106,41 +110,47 @@ def test_a_scan_waits_for_ocr_and_is_then_found_by_its_words(tmp_path: Path, ind
         assert client.text_collection.count() == 2
 
 
-def test_chunks_are_counted_as_the_catalog_has_them(tmp_path: Path, index: IndexPaths) -> None:
+@pytest.mark.slow
+def test_chunks_are_counted_as_the_catalog_has_them(tmp_path: Path, index: IndexPaths, reading_tesseract: str) -> None:
     """OCR replaces the few words of a page's text layer, which had their vector already."""
     path = scan(tmp_path / "letter.pdf", ["The harbour fee is 42 euros."])
     with pymupdf.open(path) as document:
         document[0].insert_text((5, 155), "Copy 7", fontsize=5)
         document.saveIncr()
-    summary = run(path, index, AUTO)
+    summary = run(path, index, OCR)
     assert (summary.ocr_pages, summary.files[0].warnings) == (1, ())
     with Catalog(index) as catalog:
         assert summary.chunks == vectors.count_chunks(catalog) == 1
         assert vectors.last_sequence(catalog) == 2, "embedded twice, and counted once"
 
 
-def test_ocr_goes_on_where_it_was_interrupted(tmp_path: Path, index: IndexPaths) -> None:
+def test_ocr_goes_on_where_it_was_interrupted(tmp_path: Path, index: IndexPaths, reading_tesseract: str) -> None:
     class Stop(SilentObserver):
         def on_ocr(self, done: int, total: int) -> None:
             if done == 1:
                 raise KeyboardInterrupt
 
     path = scan(tmp_path / "a.pdf", ["The first page of three", "The second page of three", "The third page of three"])
-    summary = run(path, index, AUTO, Stop())
+    summary = run(path, index, OCR, Stop())
     assert (summary.interrupted, summary.ocr_pages, summary.files[0].warnings) == (True, 1, ())
-    summary = run(path, index, AUTO)
+    summary = run(path, index, OCR)
     assert (summary.interrupted, summary.ocr_pages) == (False, 2)
     with ChromaClient(index.root) as client:
-        assert {found.page.page for found in SearchEngine(client).run("page of three", 9).found} == {1, 2, 3}
+        assert {found.page.page for found in SearchEngine(client).run(reading_tesseract, 9).found} == {1, 2, 3}
 
 
-def test_pages_with_text_and_blank_pages_are_left_alone(make_pdf: MakePdf, index: IndexPaths) -> None:
+def test_pages_with_text_and_blank_pages_are_left_alone(
+    make_pdf: MakePdf, index: IndexPaths, reading_tesseract: str
+) -> None:
     path = make_pdf("a.pdf", ["Part One", "", "The walrus has tusks and whiskers, and sleeps in the sea."])
-    summary = run(path, index, AUTO)
+    summary = run(path, index, OCR)
     assert (summary.ocr_pages, summary.chunks) == (0, 2)
 
 
-def test_a_picture_nothing_can_be_read_in_is_not_tried_for_ever(tmp_path: Path, index: IndexPaths) -> None:
+@pytest.mark.slow
+def test_a_picture_nothing_can_be_read_in_is_not_tried_for_ever(
+    tmp_path: Path, index: IndexPaths, blind_tesseract: None
+) -> None:
     path = tmp_path / "grey.pdf"
     with pymupdf.open() as document:
         pixels = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, 60, 60), 0)
@@ -148,7 +158,7 @@ def test_a_picture_nothing_can_be_read_in_is_not_tried_for_ever(tmp_path: Path, 
         page = document.new_page(width=200, height=200)
         page.insert_image(page.rect, pixmap=pixels)
         document.save(path)
-    run(path, index, AUTO)
+    run(path, index, OCR)
     with Catalog(index) as catalog:
         assert count_for_ocr(catalog) == 0
         assert unfinished(catalog) == {}
@@ -166,10 +176,11 @@ def test_a_missing_engine_is_one_clear_error(
         assert count_for_ocr(catalog) == 1, "the text side is unharmed and OCR still due"
 
 
-def test_force_reads_pages_that_have_text(make_pdf: MakePdf, index: IndexPaths) -> None:
+@pytest.mark.slow
+def test_force_reads_pages_that_have_text(make_pdf: MakePdf, index: IndexPaths, reading_tesseract: str) -> None:
     path = make_pdf("a.pdf", ["The walrus has tusks and whiskers."])
-    summary = run(path, index, Settings(ocr="force", ocr_engine="rapidocr"))
+    summary = run(path, index, replace(OCR, ocr="force"))
     assert summary.ocr_pages == 1
     with ChromaClient(index.root) as client:
-        [found] = SearchEngine(client).run("walrus whiskers", 1).found
-        assert found.page.ocr_engine.startswith("rapidocr")
+        [found] = SearchEngine(client).run(reading_tesseract, 1).found
+        assert found.page.ocr_engine == "tesseract 5.9.9"

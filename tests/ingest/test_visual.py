@@ -27,6 +27,7 @@ from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf, Tiny, write_pdf
 from tests.ingest.test_stages import scan
 
+pytestmark = pytest.mark.slow
 QUESTION = "How many weeks of parental leave?"
 PLAIN = Settings(ocr="off")
 RAPID = Settings(ocr_engine="rapidocr", images=False)

@@ -14,15 +14,6 @@ from ingest.jobs import Job
 from ingest.worker import Worker
 from tests.conftest import MakePdf
 
-TESSERACT = r"""#!/bin/sh
-case "$1" in
---version) echo "tesseract 5.9.9"; exit 0;;
---list-langs) printf 'List\neng\n'; exit 0;;
-esac
-cat > /dev/null
-printf '5\t1\t1\t1\t1\t1\t60\t60\t80\t30\t95\tHarbour\n5\t1\t1\t1\t1\t2\t160\t60\t80\t30\t95\tmaster\n'
-"""
-
 
 def told(job: Job) -> list[dict[str, Any]]:
     """What a process says of a job, without its news of each page."""
@@ -40,12 +31,7 @@ def test_pages_are_rendered(make_pdf: MakePdf, tmp_path: Path) -> None:
     assert len(list((tmp_path / "images").iterdir())) == 4, "an image and a thumbnail each"
 
 
-def test_pages_are_read_by_ocr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "bin" / "tesseract"
-    program.parent.mkdir()
-    program.write_text(TESSERACT)
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+def test_pages_are_read_by_ocr(tmp_path: Path, reading_tesseract: str) -> None:
     with pymupdf.open() as written, pymupdf.open() as scanned:
         page = written.new_page(width=420, height=160)
         page.insert_text((30, 60), "Harbour master", fontsize=24)
@@ -55,7 +41,7 @@ def test_pages_are_read_by_ocr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     job = Job("ocr", tmp_path / "scan.pdf", "d", tmp_path / "spool", pages=(2,), engine="tesseract")
     read, done = told(job)
     assert (read["event"], done["event"]) == ("ocr", "ocr_done")
-    assert "Harbour master" in read["line"]
+    assert reading_tesseract in read["line"]
 
 
 @pytest.mark.parametrize(

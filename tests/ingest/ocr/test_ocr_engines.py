@@ -40,6 +40,7 @@ def test_reads_words_with_boxes_and_confidence(engine: OcrEngine) -> None:
         assert 0.7 < line.confidence <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degrees", [-2.0, 1.0, 2.0])
 def test_reads_skewed_and_grainy_scans(engine: OcrEngine, degrees: float) -> None:
     lines = engine.read(noisy(skewed(draw(WIDTH, HEIGHT, WORDS), degrees)))
@@ -48,11 +49,13 @@ def test_reads_skewed_and_grainy_scans(engine: OcrEngine, degrees: float) -> Non
     assert "fortyshipswerelost" in text
 
 
+@pytest.mark.slow
 def test_the_skew_of_a_line_is_told(engine: OcrEngine) -> None:
     line = find(engine.read(skewed(draw(WIDTH, HEIGHT, WORDS), -2.0)), "harbour closed")
     assert line.slope == pytest.approx(0.035, abs=0.012)  # the tangent of two degrees, downwards
 
 
+@pytest.mark.slow
 def test_two_columns_are_read_one_after_the_other(engine: OcrEngine) -> None:
     left = ["Ships that leave the old", "harbour in winter carry", "salt and timber to the", "islands in the north."]
     right = [
@@ -92,11 +95,13 @@ def test_nothing_to_read_gives_no_lines(engine: OcrEngine, image: Image.Image) -
     assert engine.read(image) == []
 
 
+@pytest.mark.slow
 def test_an_image_too_large_is_scaled_down(engine: OcrEngine) -> None:
     image = draw(200, 50, [(20, 30, "Lighthouse keeper")]).resize((6000, 1500))
     assert plain(engine.read(image)[0].text) == "lighthousekeeper"
 
 
+@pytest.mark.slow
 def test_nothing_is_printed_and_nothing_fetched(engine: OcrEngine) -> None:
     """In a fresh process, where a socket is an error."""
     code = (

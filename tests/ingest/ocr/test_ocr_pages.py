@@ -74,6 +74,7 @@ def test_lines_become_paragraphs_and_words_whole(engine: OcrEngine) -> None:
     assert y1 == pytest.approx(84 / 150, abs=0.04)
 
 
+@pytest.mark.slow
 def test_a_table_keeps_its_rows_on_a_skewed_scan(engine: OcrEngine) -> None:
     exports = [
         ("Timber", "4,711", "5,208"),
@@ -93,6 +94,7 @@ def test_a_table_keeps_its_rows_on_a_skewed_scan(engine: OcrEngine) -> None:
     assert result.page.num_tables == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_a_page_scanned_on_its_side_is_turned(engine: OcrEngine, degrees: int) -> None:
     words = [(30.0, 40.0 + 17 * i, f"Ship number {i} carried timber, wool and salt to the islands") for i in range(6)]
@@ -194,6 +196,7 @@ def test_a_picture_on_a_text_page_gets_its_text_where_it_stands(engine: OcrEngin
     )
 
 
+@pytest.mark.slow
 def test_text_over_a_picture_is_not_added_again(engine: OcrEngine, tmp_path: Path) -> None:
     path = tmp_path / "over.pdf"
     page = page_with_picture(path, caption="Figure seven, from the archive")

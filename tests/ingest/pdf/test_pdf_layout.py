@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pymupdf
+import pytest
 from pdf_tools import PROSE, add_lines, wrapped
 
 from ingest.pdf import open_pdf
@@ -222,6 +223,7 @@ def test_scattered_and_sideways_text_is_kept(read: Read) -> None:
     assert second.markdown.count("x") == 2200
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_pages(tmp_path: Path) -> None:
     import tracemalloc
 
