@@ -219,16 +219,15 @@ def test_a_failing_tesseract_tells_its_reason(fake_tesseract: FakeTesseract) -> 
 
 
 def test_a_hanging_tesseract_is_ended_with_all_it_started(fake_tesseract: FakeTesseract, tmp_path: Path) -> None:
-    fake_tesseract.write(f'sleep 60 & echo $! > "{tmp_path}/child"; wait')
-    engine = TesseractEngine(seconds=0.5)
-    with pytest.raises(OcrError, match=r"more than 0\.5 seconds"):
-        engine.read(draw(200, 50, [(20, 30, "Lighthouse keeper")]))
-    child = int((tmp_path / "child").read_text())
-    for _ in range(50):
-        if not _alive(child):
-            return
-        time.sleep(0.05)
-    raise AssertionError("the sleeping child is still there")
+    child = tmp_path / "child"
+    fake_tesseract.write(f'sleep 600 & echo $! > "{child}"; wait')
+    for seconds in (0.3, 3, 30):
+        with pytest.raises(OcrError, match=f"more than {seconds} seconds"):
+            TesseractEngine(seconds=seconds).read(draw(200, 50, [(20, 30, "Lighthouse keeper")]))
+        if child.exists() and child.read_text():  # a busy machine may not have come so far
+            break
+    while _alive(int(child.read_text())):
+        time.sleep(0.01)
 
 
 def _alive(process: int) -> bool:
