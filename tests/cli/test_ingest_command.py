@@ -129,8 +129,9 @@ def test_a_link_that_leads_nowhere_is_named(call, make_pdf: MakePdf, tmp_path: P
     assert f"warning: links lead nowhere ({folder}/gone.pdf)\n" in call("ingest", str(folder), *where).err
 
 
-@pytest.mark.parametrize("options", [["--wait"], ["--wait", "60"]])
-def test_a_second_ingest_waits_for_the_first(call, make_pdf: MakePdf, tmp_path: Path, options: list[str]) -> None:
+def test_a_second_ingest_waits_for_the_first(
+    call, make_pdf: MakePdf, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     paths, document = IndexPaths(tmp_path / "index"), make_pdf("a.pdf", ["Boats in the harbour."])
     paths.create()
     held = threading.Event()
@@ -138,12 +139,14 @@ def test_a_second_ingest_waits_for_the_first(call, make_pdf: MakePdf, tmp_path: 
     def hold() -> None:
         with write_lock(paths):
             held.set()
-            time.sleep(0.3)
+            while "not acquired" not in caplog.text:  # until the other has come
+                time.sleep(0.01)
 
+    caplog.set_level("DEBUG", "filelock")
     holder = threading.Thread(target=hold)
     holder.start()
     held.wait()
-    ran = call("ingest", str(document), *options, "--json", "--index", str(paths.root))
+    ran = call("ingest", str(document), "--wait", "--json", "--index", str(paths.root))
     holder.join()
     assert (ran.code, ran.document["added"]) == (0, 1)
 

@@ -79,7 +79,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 @pytest.fixture(params=["bare", pytest.param("whole", marks=pytest.mark.slow)])
 def evil(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A model in a cloned folder, with code of its own that leaves the file PWNED; whole, or what is looked at first
-    (to make a whole one takes torch)."""
+    (to make a whole one takes torch, and looks for a network: it comes before `command`)."""
     folder = tmp_path / "repo" / "model"
     if request.param == "whole":
         shutil.copytree(request.getfixturevalue("tiny_text"), folder)
@@ -106,7 +106,7 @@ def legs_of(ran: Ran) -> dict[str, str]:
     return {leg["name"]: leg["status"] for leg in ran.document["coverage"]["legs"]}
 
 
-def test_a_found_ctx_toml_loads_nothing(command: Command, process: Command, evil: Path) -> None:
+def test_a_found_ctx_toml_loads_nothing(evil: Path, command: Command, process: Command) -> None:
     repo = evil.parent
     for line in ('text_encoder = "./model"', 'visual = "./model"', 'device = "cuda"', 'index = "../../outside"'):
         (repo / "ctx.toml").write_text(line)
@@ -155,7 +155,7 @@ def test_an_index_that_names_a_model_loads_nothing(
     assert not (evil.parent / "PWNED").exists()
 
 
-def test_a_backup_that_names_a_model_loads_nothing(command: Command, evil: Path, copied: Path) -> None:
+def test_a_backup_that_names_a_model_loads_nothing(evil: Path, command: Command, copied: Path) -> None:
     name_in(copied, f"sentence-transformers:{evil}", f"colpali:{evil}")
     assert command("backup", "b.zip", "--index", str(copied), cwd=evil.parent).code == 0
     restored = str(evil.parent / "restored")
