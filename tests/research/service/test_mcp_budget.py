@@ -22,6 +22,8 @@ from research.service.mcp.budget import (
     TextIn,
     cut_error,
     escaped_counter,
+    filled,
+    longest,
     shown,
 )
 from research.service.mcp.faults import Words
@@ -75,6 +77,21 @@ def check(reply: Reply, max_tokens: int, text_in: TextIn) -> None:
     result = result_of(reply, text_in)
     assert shown(reply, text_in).to_json() == result.model_dump_json(by_alias=True), "what is counted is what is sent"
     assert wire_tokens(result) <= max_tokens
+
+
+@pytest.mark.parametrize("text_in", TEXT_IN)
+def test_a_budget_is_kept_to_the_token(text_in: TextIn) -> None:
+    """By all budgets one after the other: text of which every word is a token would show one that is too long."""
+
+    def words(count: int) -> Reply:
+        return Reply(" word" * count, {"truncated": count < 60})
+
+    least = Budget(0, text_in).cost(words(0))
+    for most in range(least, least + 50):
+        for reply in (longest(words, 60, Budget(most, text_in)), filled(words, 25, Budget(most, text_in), tries=9)):
+            check(reply, most, text_in)
+            assert reply.truncated
+    assert longest(words, 60, Budget(least + 40, text_in)).text, "the budget is used"
 
 
 @RELAXED
