@@ -34,6 +34,7 @@ def test_a_change_of_the_subject_is_not_bent(measured: list[Measured]) -> None:
     assert [each.pair.qid for each in changes if each.within > each.alone] == []
 
 
+@pytest.mark.slow
 def test_every_page_that_is_named_is_there(data_index: Path) -> None:
     with Index(data_index) as index:
         pages = {info.filename: info.num_pages for info in index.documents()}

@@ -31,6 +31,7 @@ def first_pages(index: Index) -> dict[str, tuple[str, int]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_right_page_comes_first(data_index: Path) -> None:
     gold = {row["qid"]: {(name, page) for name, page in row["gold"]} for row in rows("questions.jsonl")}
     with Index(data_index) as on, Index(data_index, Settings(boosters=())) as off:
@@ -46,6 +47,7 @@ def test_the_right_page_comes_first(data_index: Path) -> None:
         assert len(own & right) >= 0.75 * len(own), language
 
 
+@pytest.mark.slow
 def test_documents_answer_a_question_for_documents(data_index: Path) -> None:
     with Index(data_index) as index:
         for row in rows("collection.jsonl"):

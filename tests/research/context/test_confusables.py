@@ -20,10 +20,11 @@ def test_it_says_where_it_comes_from() -> None:
 
 
 def test_what_unicode_calls_confusable_with_a_letter_reads_as_one() -> None:
+    published = build.published()
     alike = {
         other: letter
         for letter in ascii_letters
-        for other in build.published()[letter]
+        for other in published[letter]
         if len(other) == 1 and not other.isascii()
     }
     wrong = {other: fold(other) for other, letter in alike.items() if fold(other) != letter.lower()}

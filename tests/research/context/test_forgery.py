@@ -137,6 +137,7 @@ def test_a_file_name_stays_inside_its_header(name: str, shown: str) -> None:
     assert HEADER.findall(whole)[0][2] == "4"
 
 
+@pytest.mark.slow
 def test_long_text_takes_long_and_not_for_ever() -> None:
     """Brackets and blanks without end: a pattern that goes back over them would not come back at all."""
     for run in ("[", "[ ", "[Document ", "&#91;", "[Document l", "] ", "[d"):

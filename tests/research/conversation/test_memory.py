@@ -301,7 +301,8 @@ def test_maintenance_embeds_what_waits(index: Index) -> None:
     assert index.status().memories == 71
 
 
-def test_many_threads_tell_and_ask(index: Index) -> None:
+def test_many_threads_tell_and_ask(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 50.0)
     index.remember("the beginning")
     failures: list[BaseException] = []
 

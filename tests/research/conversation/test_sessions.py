@@ -137,7 +137,8 @@ def test_a_file_that_changes_keeps_its_citations_and_loses_its_quotes(index: Ind
     assert not [source for source in index.session("s")[0].sources if source.filename == MANUAL]
 
 
-def test_two_turns_of_one_session_at_once_are_both_kept(index: Index) -> None:
+def test_two_turns_of_one_session_at_once_are_both_kept(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 50.0)
     index.ask("warm up")
     threads = [threading.Thread(target=index.ask, args=(GUARANTEE,), kwargs={"session": "s"}) for _ in range(4)]
     for thread in threads:

@@ -35,6 +35,7 @@ def vectors(encoder: MiniLMEncoder) -> NDArray[np.float32]:
     return encoder.embed(PASSAGES)
 
 
+@pytest.mark.slow
 def test_vectors_are_close_to_fp32(vectors: NDArray[np.float32], tmp_path: Path) -> None:
     exact = reference_vectors(TEXT, tmp_path / "exact.npy")
     cosines = (vectors * exact).sum(axis=1)

@@ -52,6 +52,7 @@ def unit(text: str, **how: Any) -> Any:
     return made / np.linalg.norm(made)
 
 
+@pytest.mark.slow
 def test_a_real_server_gives_vectors(llama: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CTX_API_KEY", KEY)
     made = load_text_encoder(f"openai:smollm2@{llama}")

@@ -91,6 +91,7 @@ def test_a_context_says_so_too(filled: Path) -> None:
         assert index.ask("When does the ferry leave?").answered_by == "pages"
 
 
+@pytest.mark.slow
 def test_a_thousand_better_pages_leave_room_for_a_mention(
     catalog: Catalog, encoder: TextEncoder, tmp_path: Path
 ) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -220,9 +218,7 @@ def _catalog(statement: str) -> Callable[[Path], None]:
         (_flip, "damaged"),
         (lambda file: file.write_bytes(b"no zip"), "no backup"),
         (lambda file: file.unlink(), "there is no file"),
-        (_catalog("CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM documents; END"), "not one of ctx"),
         (_catalog("DROP TABLE chunks"), "not one of ctx"),
-        (_catalog("PRAGMA foreign_keys = OFF; DELETE FROM documents"), "damaged"),
         (_catalog("PRAGMA user_version = 99"), "newer ctx"),
     ],
 )
@@ -250,30 +246,6 @@ def test_a_backup_of_a_newer_ctx_is_refused(file: Path, tmp_path: Path) -> None:
         opened.writestr(MANIFEST, newer)
     with pytest.raises(NewerIndexError, match="schema 99"):
         restore(IndexPaths(tmp_path / "fresh"), file)
-
-
-# The restore is killed when the catalog of the backup is ready, or right after the images are in.
-_KILLED = """
-import os, signal, sys
-from pathlib import Path
-from research.store.upkeep import restore
-from research.store.files.paths import IndexPaths
-setattr(restore, sys.argv[3], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-restore.restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
-"""
-
-
-@pytest.mark.parametrize("point", ["_adopt_images", "_replace_catalog"])
-def test_a_restore_that_is_killed_leaves_the_old_index(filled: Making, file: Path, point: str) -> None:
-    filled.add("new.pdf", ["auk"])
-    filled.catalog.close()
-    killed = subprocess.run(
-        [sys.executable, "-c", _KILLED, str(filled.paths.root), str(file), point], check=False, env={**os.environ}
-    )
-    assert killed.returncode == -9
-    assert names(filled.paths.root) == ["new.pdf", "orca.pdf", "walrus.pdf"]
-    if point == "_replace_catalog":
-        assert restore(filled.paths, file, force=True).documents == 2
 
 
 def _link_file(image: Path, secret: Path) -> None:

@@ -128,18 +128,19 @@ def _garbage_manifest(generation: Path) -> None:
     (generation / "generation.json").write_text("{")
 
 
+DAMAGES = (
+    _overwrite_headers,
+    _delete_folder,
+    _delete_neighbour_files,
+    _garbage_database,
+    _empty_database,
+    _torn_database,
+    _garbage_manifest,
+)
+
+
 @pytest.mark.parametrize(
-    "damage",
-    [
-        _truncate_vectors,
-        _overwrite_headers,
-        _delete_folder,
-        _delete_neighbour_files,
-        _garbage_database,
-        _empty_database,
-        _torn_database,
-        _garbage_manifest,
-    ],
+    "damage", [_truncate_vectors, *(pytest.param(damage, marks=pytest.mark.slow) for damage in DAMAGES)]
 )
 def test_damage_is_survived_seen_and_mended(
     sound: Path, expected: list[Any], tmp_path: Path, damage: Callable[[Path], None]
@@ -158,6 +159,7 @@ def test_damage_is_survived_seen_and_mended(
     assert answer["after"]["sequence"] == answer["before"]["sequence"] == 12, "nothing was embedded again"
 
 
+@pytest.mark.slow
 def test_damage_that_no_check_sees_is_found_by_the_first_question(
     sound: Path, expected: list[Any], tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def test_a_folder_with_other_files_is_refused_and_untouched(make_pdf: MakePdf, t
     assert {name: data for name, data in _files(project).items() if not name.startswith(".ctx/")} == before
 
 
+@pytest.mark.slow
 def test_only_names_of_ours_are_removed_from_an_index(make_pdf: MakePdf, tmp_path: Path, ctx: Ctx) -> None:
     index = tmp_path / "index"
     make_pdf("a.pdf", ["The first page"], tmp_path / "docs")

@@ -91,6 +91,7 @@ def test_it_is_sound_after_it_was_brought_up_to_date(old: Path) -> None:
     assert _contents(old) == before
 
 
+@pytest.mark.slow
 def test_its_documents_get_lasting_ids(old: Path, tmp_path: Path) -> None:
     """And keep them, with the id that 0.1.0 gave them, when their file changes."""
     with Index.open(old) as index:
@@ -112,6 +113,7 @@ def test_its_documents_get_lasting_ids(old: Path, tmp_path: Path) -> None:
         assert index.tags(first.doc_id) == ["old"]
 
 
+@pytest.mark.slow
 def test_ingesting_its_files_changes_nothing(old: Path, tmp_path: Path) -> None:
     for _, filename, *_ in RECORDED["documents"]:
         (tmp_path / "docs").mkdir(exist_ok=True)

@@ -163,6 +163,7 @@ def test_reindex_needs_an_index(making: Making) -> None:
         reindex(IndexPaths(making.paths.root / "none"))
 
 
+@pytest.mark.slow
 def test_damage_that_ends_the_process_is_answered_by_starting_over(filled: Making) -> None:
     """Torn neighbour files that look untouched: the publishing process dies of them, and another builds anew."""
     generation = writer.publish(filled.catalog)

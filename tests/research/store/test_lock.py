@@ -106,6 +106,7 @@ def test_the_lock_itself_tells_whether_somebody_writes(tmp_path: Path) -> None:
     assert not is_locked(paths)
 
 
+@pytest.mark.slow
 def test_a_look_at_the_lock_keeps_no_writer_out(tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path / "index")
     paths.create()

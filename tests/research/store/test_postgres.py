@@ -81,6 +81,7 @@ def catalogs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Any]]:
         theirs.close()
 
 
+@pytest.mark.slow
 def test_they_agree_on_everything(catalogs: list[Any]) -> None:
     for step in (
         _read,

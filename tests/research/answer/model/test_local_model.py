@@ -28,6 +28,7 @@ from tests.soak.running import assert_ended, descendants
 SHORT = (Message("user", "Say hello."),)
 
 
+@pytest.mark.slow
 def test_an_answer_streams_from_a_real_model(local_model: LocalModel) -> None:
     pieces: list[str] = []
     leave = context(source("Staff get 18 weeks of parental leave."), query="How many weeks of parental leave?")
