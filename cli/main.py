@@ -42,9 +42,9 @@ def main(args: Sequence[str] | None = None, *, system: str = os.name, leave: boo
             with suppress(OSError, ValueError):  # a reader that went away, a stream that was closed
                 stream.flush()
         os._exit(code)
-    from cli.options import close_held
-
-    close_held()
+    options = sys.modules.get("cli.options")
+    if options is not None:  # --version needs none
+        options.close_held()
     return code
 
 

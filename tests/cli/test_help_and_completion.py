@@ -47,7 +47,7 @@ def test_help_alone_is_the_help_of_all(call: Callable[..., Ran]) -> None:
     assert "did you mean: ctx search" in unknown.err
 
 
-@pytest.mark.parametrize("args", [["-V"], ["--version"], ["version"], ["-V", "ask"]])
+@pytest.mark.parametrize("args", [["-V"], ["--version"], ["version"], ["-V", "ask"], ["--quiet", "-V"]])
 def test_the_version(call: Callable[..., Ran], args: list[str]) -> None:
     ran = call(*args)
     assert (ran.code, ran.out) == (0, f"ctx {__version__}\n")

@@ -56,14 +56,15 @@ def index(changed: Path, tmp_path: Path) -> str:
 def test_commands_that_read(call: Call, index: str, ids: tuple[str, str], tmp_path: Path) -> None:
     old, new = ids
     for name in (old, f"file-{old}", old[:7], f"page:{old}#2", new, f"page:{new}#2"):
+        shown = call("show", name, "2", "--json", "--index", index).document
+        assert (shown["doc_id"], AFTER in shown["markdown_content"]) == (new, True)
+        assert call("tag", name, "--json", "--index", index).document["documents"][0]["tags"] == ["sea"]
+    for name in (old[:7], f"page:{old}#2"):
         asked = call("ask", "walrus ice", "--doc", name, "--json", "--index", index)
         assert {source["doc_id"] for source in asked.document["sources"]} == {new}
         assert {source["file_id"] for source in asked.document["sources"]} == {f"file-{old}"}
         without = call("search", "walrus ice", "--not-doc", name, "--json", "--index", index)
         assert {result["filename"] for result in without.document["results"]} == {"seal.pdf"}
-        shown = call("show", name, "2", "--json", "--index", index).document
-        assert (shown["doc_id"], AFTER in shown["markdown_content"]) == (new, True)
-        assert call("tag", name, "--json", "--index", index).document["documents"][0]["tags"] == ["sea"]
     for name, page in ((old, 1), (f"page:{old}#2", 2), (f"file-{old}", 1)):
         opened = call("open", name, "--print", "--json", "--index", index).document
         assert (opened["doc_id"], opened["page"], opened["ref"]) == (new, page, f"page:{new}#{page}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.in_process import Ran
@@ -25,6 +26,7 @@ def test_without_a_server_the_index_is_counted(call: Call, filled: Path, loopbac
     assert (nobody.code, nobody.out) == (1, "")
 
 
+@pytest.mark.slow
 def test_a_running_server_is_asked_with_its_token(call: Call, copied: Path, loopback: None, tmp_path: Path) -> None:
     with served(copied, tmp_path) as server:
         url = f"http://127.0.0.1:{server.port}"

@@ -252,6 +252,7 @@ def test_status_and_doctor_name_the_model(
     assert "ok\tmodel\tthe local model is installed" in call("doctor").out
 
 
+@pytest.mark.slow
 def test_a_real_model_answers_over_http(ask: Ask, local_model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
     server = local_model.server()
     assert server.key is not None
