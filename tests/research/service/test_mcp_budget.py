@@ -48,7 +48,6 @@ BUDGETS = st.one_of(st.integers(LEAST_TOKENS, 1200), st.integers(LEAST_TOKENS, 8
 PLACES = st.sampled_from(TEXT_IN)
 RELAXED = draws(
     40,
-    derandomize=True,
     phases=[Phase.generate],  # each example is a question or more; a smaller one is not worth a hundred
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

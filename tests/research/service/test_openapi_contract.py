@@ -100,7 +100,7 @@ def test_no_operation_fails(served: Served, mode: GenerationMode) -> None:
 
 
 def _try_out(operation: Any, mode: GenerationMode, served: Served, statuses: Counter[int]) -> None:
-    @draws(EXAMPLES, database=None, derandomize=True, suppress_health_check=[*HealthCheck])
+    @draws(EXAMPLES, suppress_health_check=[*HealthCheck])
     @given(case=operation.as_strategy(generation_mode=mode), known=st.booleans(), page=st.integers(1, served.pages))
     def tried(case: Any, known: bool, page: int) -> None:
         if known:  # so that there is something to find
