@@ -75,6 +75,7 @@ def test_samples_are_the_six_named_files_and_small() -> None:
     assert sum(path.stat().st_size for path in files) < 3_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_rebuild_gives_the_same_file(rebuilt: Path, name: str) -> None:
     stored, fresh = SAMPLES / name, rebuilt / name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from small_index import add, embed
+from small_index import add, embed, open_catalog
 
 from research.encoders.base import TextEncoder
 from research.index import Index
@@ -26,12 +26,14 @@ DOCUMENTS = {
 }
 
 
-@pytest.fixture
-def filled(catalog: Catalog, encoder: TextEncoder, tmp_path: Path) -> Path:
-    add(catalog, DOCUMENTS, {"/d/harbour-rules.pdf": "Rules of the harbour"})
-    embed(catalog, encoder)
-    writer.publish(catalog)
-    return tmp_path / "index"
+@pytest.fixture(scope="module")
+def filled(encoder: TextEncoder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("filled") / "index"
+    with open_catalog(root) as catalog:
+        add(catalog, DOCUMENTS, {"/d/harbour-rules.pdf": "Rules of the harbour"})
+        embed(catalog, encoder)
+        writer.publish(catalog)
+    return root
 
 
 def search(root: Path, question: str, *, boosters: tuple[str, ...] | None = None, **options: object) -> SearchResults:

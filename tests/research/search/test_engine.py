@@ -26,7 +26,7 @@ QUESTIONS = [
     json.loads(line)
     for line in (Path(__file__).parents[3] / "data" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-ODD = ['"', "NEAR(", "a AND NOT", "*", "🎉🎉", "-x:y", "'; DROP TABLE pages; --", "\x00", "x " * 5000, "猫", "ไทย", "%"]
+ODD = ['"', "NEAR(", "a AND NOT", "*", "🎉🎉", "-x:y", "'; DROP TABLE pages; --", "\x00", "x " * 2000, "猫", "ไทย", "%"]
 
 
 def test_results_keep_the_contract(samples: ChromaClient) -> None:
@@ -51,11 +51,12 @@ def test_most_sample_questions_are_answered_among_five(samples: ChromaClient) ->
     assert good >= 0.8 * len(asked)
 
 
-@pytest.mark.parametrize("question", ODD)
 @pytest.mark.parametrize("mode", ["hybrid", "visual"])
-def test_no_question_breaks_it(samples: ChromaClient, question: str, mode: str) -> None:
-    outcome = SearchEngine(samples).run(question, 5, mode)
-    assert all(leg.status == "ok" for leg in outcome.coverage.legs)
+def test_no_question_breaks_it(samples: ChromaClient, mode: str) -> None:
+    engine = SearchEngine(samples)
+    for question in ODD:
+        outcome = engine.run(question, 5, mode)
+        assert all(leg.status == "ok" for leg in outcome.coverage.legs), question
 
 
 def test_blank_questions_and_no_results_asked(samples: ChromaClient) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
-from small_index import add, embed
+from small_index import add, embed, open_catalog
 
 from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
-from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.vectors import writer
 
@@ -24,12 +23,15 @@ BEES = [
 SHIPS = [f"Ships of the harbour, part {n}: masts, sails and hulls." for n in range(1, 7)]
 
 
-@pytest.fixture
-def engine(catalog: Catalog, encoder: TextEncoder, tmp_path: Path) -> SearchEngine:
-    add(catalog, {"/x/bees.pdf": BEES, "/x/ships.pdf": SHIPS})
-    embed(catalog, encoder)
-    writer.publish(catalog)
-    return SearchEngine(ChromaClient(tmp_path / "index"), encoder=encoder)
+@pytest.fixture(scope="module")
+def engine(encoder: TextEncoder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchEngine]:
+    root = tmp_path_factory.mktemp("referred") / "index"
+    with open_catalog(root) as catalog:
+        add(catalog, {"/x/bees.pdf": BEES, "/x/ships.pdf": SHIPS})
+        embed(catalog, encoder)
+        writer.publish(catalog)
+    with ChromaClient(root) as client:
+        yield SearchEngine(client, encoder=encoder)
 
 
 def first(engine: SearchEngine, question: str, mode: str = "hybrid") -> tuple[str, int]:

@@ -75,6 +75,12 @@ def server(loopback: None) -> Iterator[Served]:
         yield served
 
 
+@pytest.fixture(scope="module")
+def plain(index: Path) -> SearchResults:
+    """What is found without a reranker."""
+    return search(index)
+
+
 def search(
     index: Path, reranker: str = "", question: str = QUESTION, *, most: int = 50, **settings: Any
 ) -> SearchResults:
@@ -91,8 +97,8 @@ def order(found: SearchResults) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_order_follows_the_scores_of_a_cross_encoder(index: Path, tiny_cross: Path) -> None:
-    plain, found = search(index), search(index, str(tiny_cross))
+def test_the_order_follows_the_scores_of_a_cross_encoder(index: Path, plain: SearchResults, tiny_cross: Path) -> None:
+    found = search(index, str(tiny_cross))
     assert len(plain.results) >= 40
     assert all("reranker" not in result.legs for result in plain.results)
     looked_at, rest = found.results[:DEPTH], found.results[DEPTH:]
@@ -177,10 +183,10 @@ BROKEN: dict[str, tuple[Callable[[Asked], Reply], str]] = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_one_that_fails_is_left_off_and_told(index: Path, server: Served, what: str) -> None:
+def test_one_that_fails_is_left_off_and_told(index: Path, plain: SearchResults, server: Served, what: str) -> None:
     server.answer, told = BROKEN[what]
     seconds = 1 if what == "hangs" else 50
-    plain, found = search(index), search(index, f"{server.url}/rerank", request_timeout=seconds)
+    found = search(index, f"{server.url}/rerank", request_timeout=seconds)
     assert shown(found) == shown(plain)
     [note] = found.coverage.notes
     assert note.startswith("the reranker failed (")
@@ -188,7 +194,7 @@ def test_one_that_fails_is_left_off_and_told(index: Path, server: Served, what: 
     assert note.endswith("; the pages stand in their order without it")
     assert all(leg.status == "ok" for leg in found.coverage.legs)
     with pytest.raises(CtxError, match=r"HTTP|did not answer|web page|form|scores|number"):
-        describe(f"{server.url}/rerank", timeout=seconds)
+        describe(f"{server.url}/rerank", timeout=0.3 if what == "hangs" else 50)
 
 
 def test_pages_that_the_question_names_stay_where_they_are(index: Path, server: Served) -> None:

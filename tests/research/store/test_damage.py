@@ -235,6 +235,7 @@ print(json.dumps({"expected": expected, "found": found}))
 """
 
 
+@pytest.mark.slow
 def test_a_folder_that_chroma_cannot_write_is_searched_all_the_same(sound: Path, tmp_path: Path) -> None:
     """Chroma opens its files for writing even to read them; the catalog's vectors step in."""
     copy = tmp_path / "index"

@@ -73,6 +73,7 @@ def test_only_leftovers_of_our_own_are_cleared(making: Making, folder: Path) -> 
     assert sorted(path.relative_to(folder) for path in folder.rglob("*") if path.name != "b.zip") == before
 
 
+@pytest.mark.slow
 def test_backups_at_the_same_time_into_one_folder(making: Making, folder: Path) -> None:
     command = "import sys; from pathlib import Path; from research.store.upkeep.backup import backup;"
     command += "from research.store.files.paths import IndexPaths;"
