@@ -20,7 +20,8 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 LINES = [line[2:] for kind, body in BLOCKS if kind == "console" for line in body.splitlines() if line.startswith("$ ")]
-SHELL = [line for line in LINES if not line.startswith("make ")]
+SHELL = [part for line in LINES if not line.startswith("make ") for part in line.split(" && ")]
+PIPES = [line for line in SHELL if "|" in line]
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +40,11 @@ def run(command: list[str], place: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("line", SHELL)
+@pytest.mark.parametrize(
+    "line", [pytest.param(line, marks=pytest.mark.slow if line in PIPES[1:] else ()) for line in SHELL]
+)
 def test_shell_examples_run(line: str, place: Path) -> None:
-    if line.startswith("ctx ") and not re.search(r"[|&<>;$]", line):  # nothing in it is for a shell
+    if line not in PIPES:
         ran = run_in_process(*shlex.split(line)[1:], cwd=place)
     else:
         done = run(["bash", "-o", "pipefail", "-c", line], place)

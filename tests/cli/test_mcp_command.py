@@ -225,6 +225,7 @@ def test_older_clients_and_those_that_show_fields_alone(agent: Driver, sample_in
     assert "nobody.pdf" not in text
 
 
+@pytest.mark.slow
 def test_from_an_empty_index_to_an_answer(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     write_pdf(docs / "zebra.pdf", ["A zebra sleeps for nine hours, standing up.", "It eats grass."])
@@ -268,6 +269,9 @@ def test_from_an_empty_index_to_an_answer(tmp_path: Path) -> None:
 
         shutil.rmtree(index)
         assert "the index holds no documents yet" in agent.refused("ask", question="zebra")
+        fields = fields_of(agent.call("ingest", paths=[str(docs / "zebra.pdf")]))
+        assert fields["added"] == 1
+        assert "nine hours" in agent.said("ask", question="How long does a zebra sleep?")
 
 
 NOISY = """
