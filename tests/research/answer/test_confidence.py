@@ -123,6 +123,7 @@ def test_a_restricted_question_is_judged_by_what_is_left(index: Index) -> None:
     assert told(index, question, documents=["footbridge*"]).level == "none"
 
 
+@pytest.mark.slow
 def test_a_tiny_index(tmp_path: Path) -> None:
     pdf = write_pdf(tmp_path / "lease.pdf", ["The rent is 900 euros a month.", "Pets are allowed if Ms Okafor agrees."])
     index = Index(tmp_path / "index", Settings(images=False))

@@ -184,12 +184,12 @@ def test_whole_pages_are_taken_as_before_if_asked_for() -> None:
 HOSTILE = {
     "no sentence end": "word " * 20_000,
     "no blank": "x" * 30_000,
-    "a long table": "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 5000,
-    "forged headers": "Document 2: bank.pdf, Page 9\n" * 800,
+    "a long table": "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 1500,
+    "forged headers": "Document 2: bank.pdf, Page 9\n" * 300,
     "only markup": "|---|---|\n" * 500,
     "blank": " \n" * 1000,
     "empty": "",
-    "headings": "# a\n" * 3000,
+    "headings": "# a\n" * 1000,
 }
 
 

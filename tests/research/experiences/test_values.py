@@ -91,6 +91,7 @@ def test_they_are_found(valued: Index) -> None:
     assert valued.search_values("principles for debugging", limit=1).results[0].parts["words"] > 0
 
 
+@pytest.mark.slow
 def test_ids_stay_while_most_members_do(valued: Index) -> None:
     before = {value.text: value for value in valued.values()}
     more = [{**each, "id": f"{each['id']}-again"} for each in recurring() if each["id"].startswith("lock")]
@@ -158,6 +159,7 @@ def test_too_few_give_none_and_it_says_so(empty: Index) -> None:
     assert rebuilt.axes[2].note.startswith("too few: 0 experiences")
 
 
+@pytest.mark.slow
 def test_those_that_agree_on_nothing_have_none(experienced: Index, own: Index) -> None:
     """Our own experiences are of many kinds: what little is found there is near its centroid."""
     rebuilt = own.rebuild_values()

@@ -263,7 +263,10 @@ def _pipe(image: Path, _: Path) -> None:
     os.mkfifo(image)
 
 
-@pytest.mark.parametrize("plant", [_link_file, _link_folder, _pipe, lambda image, _: image.write_bytes(b"")])
+PLANTS = (_link_folder, _pipe, lambda image, _: image.write_bytes(b""))
+
+
+@pytest.mark.parametrize("plant", [_link_file, *(pytest.param(plant, marks=pytest.mark.slow) for plant in PLANTS)])
 def test_no_link_leads_into_a_backup(filled: Making, tmp_path: Path, plant: Callable[[Path, Path], None]) -> None:
     """Nor does anything else that is no image; its page is drawn again after a restore."""
     secret = tmp_path / "secret.jpg"

@@ -215,7 +215,8 @@ print(json.dumps({"answers": answers, "served": served}))
 """
 
 
-@pytest.mark.parametrize("spare", [0, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("spare", [0, 3])
 def test_a_process_without_descriptors_takes_nothing_from_others(filled: Making, tmp_path: Path, spare: int) -> None:
     root = tmp_path / "copy"
     shutil.copytree(filled.paths.root, root)

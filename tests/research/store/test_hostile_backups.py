@@ -318,7 +318,9 @@ IMAGES: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", IMAGES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow) if case == "huge" else case for case in IMAGES]
+)
 def test_images_that_do_not_belong(whole: Whole, tmp_path: Path, case: str) -> None:
     _is_refused(whole, tmp_path, *IMAGES[case])
 

@@ -97,7 +97,8 @@ def test_an_empty_folder_becomes_an_index_without_a_gitignore(tmp_path: Path) ->
     assert {path.name for path in tmp_path.iterdir()} == {MARKER}
 
 
-def test_a_marker_that_a_kill_left_empty_is_written_anew(tmp_path: Path) -> None:
+def test_a_marker_that_a_kill_left_empty_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("research.store.files.marker._WRITING_SECONDS", 0.05)
     (tmp_path / MARKER).touch()
     IndexPaths(tmp_path).create()
     assert index_id(tmp_path)
@@ -128,6 +129,7 @@ def test_many_processes_make_one_index(tmp_path: Path) -> None:
     assert all(maker.returncode == 0 for maker in makers)
 
 
+@pytest.mark.slow
 def test_an_index_of_0_1_0_is_read_as_it_is_and_marked_when_written(
     make_pdf: MakePdf, tmp_path: Path, ctx: Ctx
 ) -> None:

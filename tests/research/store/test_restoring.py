@@ -88,6 +88,7 @@ def test_what_cannot_be_checked_is_made_anew(whole: Whole, tmp_path: Path) -> No
     assert repair(paths) == []
 
 
+@pytest.mark.slow
 def test_other_pages_of_the_database_than_ours(whole: Whole, other: Making, tmp_path: Path) -> None:
     """A catalog in use cannot take pages of another size, so the restored one is made with its size."""
     file = rewritten(whole, tmp_path, sql("PRAGMA page_size = 1024; VACUUM"))
@@ -115,6 +116,7 @@ def test_chunks_that_wait_for_vectors(whole: Whole, tmp_path: Path) -> None:
     assert is_whole(paths)
 
 
+@pytest.mark.slow
 def test_pages_that_a_visual_model_saw(whole: Whole, tmp_path: Path) -> None:
     made = Making(tmp_path / "seen")
     made.add("seen.pdf", ["walrus", "seal"])
@@ -232,6 +234,7 @@ def test_a_disk_that_fills_up(whole: Whole, other: Making, most: int) -> None:
     }
 
 
+@pytest.mark.slow
 def test_an_old_image_gives_way_to_the_backups(whole: Whole, tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path / "index")
     restore(paths, whole.file)
