@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.app import COMMANDS, load_command
+from cli.app import load_command
 from cli.completion import complete_document, complete_tag
 from research import __version__
 from tests.conftest import write_pdf
@@ -29,15 +29,6 @@ NAMES = [
     "red\x1b[31m.pdf",
 ]
 OFFERED = ["plain too.pdf", "plain.pdf", "plan (old) & new.pdf", "年度報告.pdf"]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_of_a_command_is_its_help(call: Callable[..., Ran], name: str) -> None:
-    ran = call("help", name)
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out == call(name, "--help").out
-    assert "<list[" not in ran.out
-    assert "{" not in ran.out.splitlines()[0]
 
 
 def test_help_alone_is_the_help_of_all(call: Callable[..., Ran]) -> None:
