@@ -141,6 +141,7 @@ def test_a_premortem_of_nothing(call: Call, at: tuple[str, str], tmp_path: Path)
     assert call("premortem", "debugging", "--strategy", "hope", *at).code == 2
 
 
+@pytest.mark.slow
 def test_the_hook_that_the_readme_shows_tells_it_once_a_session(of_everything: Path, tmp_path: Path) -> None:
     [script] = re.findall(r"```sh\n(#!/bin/sh\n.*?)```", README, re.DOTALL)
     environment = {

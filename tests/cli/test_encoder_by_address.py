@@ -316,6 +316,7 @@ def test_passages_longer_than_the_server_takes_are_told(command: Command, server
     assert f"passages longer than openai:m@{server.url}/v1 takes: 1;" in filled.err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("docs")
 def test_the_window_of_another_index_is_not_exceeded(command: Command, server: Served, tmp_path: Path) -> None:
     """Chunks cut for an address also fit the embedded encoder, whatever script they are in."""

@@ -343,7 +343,8 @@ def test_stdout_is_the_protocols_alone(sample_index: Path) -> None:
         assert stray in err
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_in_good_order(sample_index: Path, number: signal.Signals) -> None:
     with started(*command("--index", str(sample_index))) as process:
         raw(process, HELLO)

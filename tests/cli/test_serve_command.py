@@ -132,6 +132,7 @@ def test_a_socket_file_is_its_owners_and_goes_with_the_server(
     assert path.read_text() == "a letter"
 
 
+@pytest.mark.slow
 def test_without_a_token_it_says_what_that_means(filled: Path) -> None:
     command = [sys.executable, "-m", "cli.main", "serve", "--no-token", "--port", "0", "--index", str(filled)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

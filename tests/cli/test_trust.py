@@ -182,7 +182,8 @@ def test_a_hub_name_that_is_allowed_contacts_nobody_either(command: Command, cop
     assert allowed.err.count("are not on this machine") == 2
 
 
-@pytest.mark.parametrize("name", ["CTX_TEXT_ENCODER", pytest.param("CTX_VISUAL", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["CTX_TEXT_ENCODER", "CTX_VISUAL"])
 def test_only_an_ingest_asks_the_hub_and_only_for_what_it_was_told(process: Command, tmp_path: Path, name: str) -> None:
     write_pdf(tmp_path / "docs" / "a.pdf", ["Herring prices rose."])
     ingest = ("ingest", "docs", "--index", "index")
