@@ -8,8 +8,7 @@ export PYTHONNOUSERSITE := 1
 unexport PYTHONPATH
 # Two processes of tests on two cores: libraries that start threads of their own only get in their way.
 TESTED = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
-# One more than there are cores: some tests wait for a time-out.
-PROCESSES := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PROCESSES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST = -m pytest -n $(PROCESSES)
 
 .PHONY: demo test test-all bench soak samples encoder tables clean

@@ -199,6 +199,7 @@ def agent(of_everything: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield driver
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text_in", ["content", "structured"])
 @pytest.mark.parametrize("most", [300, 600, 2000])
 def test_ask_and_search_code_hold_their_budget_on_the_wire(agent: Driver, most: int, text_in: str) -> None:

@@ -60,6 +60,7 @@ def in_bash(index: Path, folder: Path, *words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_bash_gets_words_that_it_cannot_evaluate(odd: Path, tmp_path: Path) -> None:
     assert in_bash(odd, tmp_path, "show", "cri") == ["crisis-annex.pdf", "crisis.pdf"]
     offered = in_bash(odd, tmp_path, "ask", "--doc", "")

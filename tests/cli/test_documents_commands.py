@@ -124,6 +124,7 @@ def _names(call, index: Path) -> set[str]:
     return {d["doc_id"][:4] for d in call("list", "--json", "--index", str(index)).document["documents"]}
 
 
+@pytest.mark.slow
 def test_a_pattern_that_means_several_wants_a_yes(call, copied: Path) -> None:
     for pattern in ("*", "crisis*", "[c]risis*.pdf"):
         ran = call("remove", pattern, "--json", "--index", str(copied))

@@ -146,6 +146,7 @@ def test_without_vectors_the_words_are_measured_and_that_is_said(call, words_onl
     assert call("eval", str(questions), "--mode", "dense", "--index", str(words_only)).code == 1
 
 
+@pytest.mark.slow
 def test_a_copy_counts_under_its_own_name(call, make_pdf, tmp_path: Path) -> None:
     original = make_pdf("docs/original.pdf", ["An essay on lighthouses and their keepers."])
     shutil.copy(original, original.with_name("copy.pdf"))

@@ -111,6 +111,7 @@ def test_closing_twice_and_several_open_ones(run: Call) -> None:
     assert run("experience", "close", *ENDED, "--quiet").out.strip() == first
 
 
+@pytest.mark.slow
 def test_in_and_out_as_json_lines(run: Call, tmp_path: Path) -> None:
     lines = DATA.read_text().splitlines()
     some = [line for line in lines if json.loads(line)["id"] in ("auth-default", "cache-profile")]
@@ -170,6 +171,7 @@ def test_text_of_others_is_harmless_on_a_terminal(run: Call) -> None:
     assert run("experience", "list", "--json").document["experiences"][0]["goal"] == EVIL
 
 
+@pytest.mark.slow
 def test_values(run: Call, tmp_path: Path) -> None:
     few = run("experience", "values")
     assert (few.code, few.out) == (0, "")

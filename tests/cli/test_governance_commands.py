@@ -63,6 +63,7 @@ def test_a_rule_may_stand_before_anything_is_ingested(call: Call, tmp_path: Path
     assert call("classify", "path:~/hr", *at).out == f"Restricted\tpath:{Path.home()}/hr\t\n"
 
 
+@pytest.mark.slow
 def test_marks_are_proposals_until_somebody_accepts_them(
     call: Call, tmp_path: Path, make_pdf: Callable[..., Path]
 ) -> None:
@@ -80,6 +81,7 @@ def test_marks_are_proposals_until_somebody_accepts_them(
     assert call("classify", "--json", *at).document["labels"][0]["origin"] == "mark"
 
 
+@pytest.mark.slow
 def test_a_policy_is_checked_and_tried(call: Call, at: tuple[str, str], copied: Path, policy: Path) -> None:
     with Index(copied) as index:
         [crisis] = index.documents("crisis.pdf")

@@ -84,6 +84,7 @@ def context(index: Path, *, above: bool = False) -> object:
     return inner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("above", [False, True])
 def test_names_that_a_shell_could_misread_are_not_offered(index: Path, above: bool) -> None:
     here = context(index, above=above)
@@ -174,6 +175,7 @@ def test_an_address_is_no_file_and_stays_as_typed(call: Callable[..., Ran], addr
     assert ran.err == f"ctx: error: {address} is an address; ctx reads files\nhint: {hint}\n"
 
 
+@pytest.mark.slow
 def test_a_folder_may_be_called_like_an_address(call: Callable[..., Ran], tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_pdf(Path("https://host/a.pdf"), ["The walrus has tusks"])

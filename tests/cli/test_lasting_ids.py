@@ -53,6 +53,7 @@ def index(changed: Path, tmp_path: Path) -> str:
     return str(shutil.copytree(changed / "index", tmp_path / "copied-index"))
 
 
+@pytest.mark.slow
 def test_commands_that_read(call: Call, index: str, ids: tuple[str, str], tmp_path: Path) -> None:
     old, new = ids
     for name in (old, f"file-{old}", old[:7], f"page:{old}#2", new, f"page:{new}#2"):

@@ -37,6 +37,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_command_takes_them_as_data(shelf: Path, call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = str(tmp_path / "index")
     monkeypatch.chdir(shelf)

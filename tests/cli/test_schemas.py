@@ -142,6 +142,7 @@ def test_answers(told: Check, filled: Path, question: str) -> None:
         told(command, question, "--index", str(filled), code=None)
 
 
+@pytest.mark.slow
 def test_answers_of_other_shapes(told: Check, filled: Path, words_only: Path) -> None:
     at = ("--index", str(filled))
     cut = told("ask", "housing bubble banks", "--max-tokens", "80", *at)
@@ -219,6 +220,7 @@ def test_an_empty_index_and_none(told: Check, tmp_path: Path) -> None:
         told("show", "crisis.pdf", "1", *at, code=3, kind="error")
 
 
+@pytest.mark.slow
 def test_what_is_written(told: Check, copied: Path, tmp_path: Path, make_pdf: Callable[..., Path]) -> None:
     at = ("--index", str(copied))
     docs = make_pdf("a.pdf", ["The walrus has tusks"], tmp_path / "docs").parent

@@ -95,6 +95,7 @@ def test_the_link_opens_a_session_once(shared: Served) -> None:
         assert another.get("/api/status").status_code == 401
 
 
+@pytest.mark.slow
 def test_it_answers_by_what_was_ingested_meanwhile_until_a_signal(
     copied: Path, make_pdf: Callable[..., Path], call: Callable[..., Ran]
 ) -> None:
@@ -110,6 +111,7 @@ def test_it_answers_by_what_was_ingested_meanwhile_until_a_signal(
         assert "Traceback" not in served.process.stderr.read()
 
 
+@pytest.mark.slow
 def test_a_socket_file_is_its_owners_and_goes_with_the_server(
     filled: Path, tmp_path: Path, call: Callable[..., Ran]
 ) -> None:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import pytest
+
 from tests.conftest import MEASURE
 from tests.in_process import Ran
 from tests.network_guard import guarded
@@ -100,6 +102,7 @@ def test_a_folder_is_followed_until_ctrl_c(make_pdf: MakePdf, tmp_path: Path) ->
     assert err.endswith(b"ctx: stopped watching\n")
 
 
+@pytest.mark.slow
 def test_what_goes_is_removed_but_not_with_a_drive(make_pdf: MakePdf, tmp_path: Path, call) -> None:
     """Whoever watched a folder knows that it was emptied; an empty folder in its place is a drive that is unmounted."""
     walrus = make_pdf("walrus.pdf", ["The walrus has tusks"], tmp_path / "made")
@@ -122,6 +125,7 @@ def test_what_goes_is_removed_but_not_with_a_drive(make_pdf: MakePdf, tmp_path: 
     assert call("list", "--index", str(tmp_path / "index")).out.count("walrus.pdf") == 1
 
 
+@pytest.mark.slow
 def test_with_keep_nothing_goes(make_pdf: MakePdf, tmp_path: Path) -> None:
     docs = make_pdf("walrus.pdf", ["The walrus has tusks"], tmp_path / "docs").parent
     with watching(docs, "--keep", "--poll", cwd=tmp_path) as watched:

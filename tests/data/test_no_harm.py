@@ -123,6 +123,7 @@ def test_the_set_is_what_its_readme_says() -> None:
     assert sum(path.stat().st_size for path in (NO_HARM / "pdfs").glob("*.pdf")) < 100_000
 
 
+@pytest.mark.slow
 def test_rebuild_gives_the_same_texts(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(DATA / "make_no_harm.py"), str(tmp_path)], check=True, capture_output=True)
     stored = sorted((NO_HARM / "pdfs").glob("*.pdf"))

@@ -41,6 +41,7 @@ def run_limited(docs: Path, root: Path, most_bytes: int) -> subprocess.Completed
     )
 
 
+@pytest.mark.slow
 def test_a_disk_that_takes_no_more(tmp_path: Path) -> None:
     docs, root = make_corpus(tmp_path / "docs", 20), tmp_path / "index"
     full = run_limited(docs, root, 150_000)

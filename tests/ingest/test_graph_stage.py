@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ingest.code.run import ingest_code
 from ingest.commits.run import ingest_commits
 from ingest.run import ingest
@@ -14,6 +16,7 @@ from tests.conftest import write_pdf
 from tests.ingest.commits.git_making import Made
 
 
+@pytest.mark.slow
 def test_every_kind_of_run_leaves_the_graph_up_to_date(tmp_path: Path) -> None:
     write_pdf(tmp_path / "docs" / "rents.pdf", ["Rents rose, as Table 5 shows.", "Nothing here.", "Table 5: Streets"])
     made = Made(tmp_path / "repo")

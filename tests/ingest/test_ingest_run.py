@@ -118,6 +118,7 @@ def test_the_life_of_a_file(make_pdf: MakePdf, docs: Path, index: IndexPaths) ->
         assert paths_of(catalog, known["twin.pdf"]) == [str(docs / "twin.pdf")]
 
 
+@pytest.mark.slow
 def test_two_copies_in_one_run_are_one_document(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
     make_pdf("a.pdf", ["Walrus"], docs)
     shutil.copy(docs / "a.pdf", docs / "b.pdf")
@@ -345,6 +346,7 @@ def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, 
         ingest(index, [docs], settings=Settings(), observer=SilentObserver())
 
 
+@pytest.mark.slow
 def test_a_document_beyond_its_time_is_tried_in_two_runs_and_then_waits(
     make_pdf: MakePdf, docs: Path, index: IndexPaths
 ) -> None:

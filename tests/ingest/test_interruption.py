@@ -188,6 +188,7 @@ def test_the_next_run_goes_on_where_one_was_killed(
     assert _content(index) == undisturbed
 
 
+@pytest.mark.slow
 def test_vectors_already_written_are_not_made_again(docs: Path, tmp_path: Path) -> None:
     index = IndexPaths(tmp_path / "index")
     summary = ingest(index, [docs], settings=TEXT, observer=_Stop("embedded"))

@@ -63,6 +63,7 @@ def test_it_tells_of_every_file_and_stage_and_sums_up(make_pdf: MakePdf, tmp_pat
     assert {path.stat().st_mode & 0o077 for path in root.rglob("*")} == {0}, "all that it made is private"
 
 
+@pytest.mark.slow
 def test_a_signal_ends_it_in_good_order_and_the_next_goes_on(tmp_path: Path, endless_tesseract: Path) -> None:
     docs, root = make_corpus(tmp_path / "docs", 2, scans=1), tmp_path / "index"
     with start_job(root, Settings(images=False, ocr_engine="tesseract"), [docs]) as process:

@@ -34,6 +34,7 @@ def test_the_public_list_is_what_the_module_gives() -> None:
         _ = ingest.nonsense
 
 
+@pytest.mark.slow
 def test_a_script_fills_an_index_and_asks_it(make_pdf: MakePdf, tmp_path: Path) -> None:
     docs = make_pdf("walrus.pdf", ["The walrus has tusks."], tmp_path / "docs").parent
     (docs / "broken.pdf").write_text("no PDF")

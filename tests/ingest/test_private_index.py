@@ -49,6 +49,7 @@ def test_everything_a_run_leaves_is_private(make_pdf, tmp_path: Path) -> None:
     assert stat.S_IMODE(index.stat().st_mode) == 0o755, "a folder that was there keeps what its owner gave it"
 
 
+@pytest.mark.slow
 def test_a_library_users_process_is_left_as_it_is(make_pdf, tmp_path: Path) -> None:
     """Files are private by their own rights: what other threads make meanwhile is none of our business."""
     docs, index, restored = tmp_path / "docs", IndexPaths(tmp_path / "index"), IndexPaths(tmp_path / "restored")

@@ -124,6 +124,7 @@ def test_chunks_are_counted_as_the_catalog_has_them(tmp_path: Path, index: Index
         assert vectors.last_sequence(catalog) == 2, "embedded twice, and counted once"
 
 
+@pytest.mark.slow
 def test_ocr_goes_on_where_it_was_interrupted(tmp_path: Path, index: IndexPaths, reading_tesseract: str) -> None:
     class Stop(SilentObserver):
         def on_ocr(self, done: int, total: int) -> None:

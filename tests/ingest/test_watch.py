@@ -48,6 +48,7 @@ def test_a_change_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, po
     assert next(steps) is None
 
 
+@pytest.mark.slow
 def test_a_run_does_not_call_for_the_next(make_pdf: MakePdf, tmp_path: Path) -> None:
     """Whatever is written into an index inside the folder that is watched."""
     docs = make_pdf("a.pdf", ["The walrus has tusks"], tmp_path / "docs").parent

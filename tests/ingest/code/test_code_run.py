@@ -143,6 +143,7 @@ def test_bad_files_cost_themselves(tree: Path, index: Index) -> None:
     assert [(file.code, Path(file.path).name) for file in summary.failed] == unreadable
 
 
+@pytest.mark.slow
 def test_a_file_that_hangs_the_parser_is_given_up_once(tree: Path, index: Index) -> None:
     ingest_code(index, tree)
     (tree / "hang.py").write_text("(\n" * 200_000)
@@ -180,6 +181,7 @@ def test_what_a_stopped_run_left_is_embedded_by_the_next(
     assert len(set(owners)) == 4
 
 
+@pytest.mark.slow
 def test_two_definitions_of_one_name_are_two_pieces(tree: Path, index: Index) -> None:
     (tree / "dates.py").write_text("if a:\n    def f(): return 1\nelse:\n    def f(): return 2\n")
     ingest_code(index, tree / "dates.py")
@@ -192,6 +194,7 @@ def test_two_definitions_of_one_name_are_two_pieces(tree: Path, index: Index) ->
         assert source.get(reader, "code:nowhere.py#f") is None
 
 
+@pytest.mark.slow
 def test_removing_a_folder(tree: Path, index: Index) -> None:
     ingest_code(index, tree)
     assert remove_paths(index, [tree / "dates.py", tree / "nowhere"]) == [

@@ -205,6 +205,7 @@ def test_no_index_is_made_for_nothing(index: IndexPaths, tmp_path: Path) -> None
     assert not index.exists
 
 
+@pytest.mark.slow
 def test_a_repository_that_is_gone_keeps_its_commits_until_told(index: IndexPaths, made: Made) -> None:
     take(index, made.folder)
     shutil.rmtree(made.folder)

@@ -58,6 +58,7 @@ def blocks(*lines: tuple[Box, str]) -> list[Block]:
     return blocks_of(Told(*lines).lines, (1000, 1000))
 
 
+@pytest.mark.slow
 def test_lines_become_paragraphs_and_words_whole(engine: OcrEngine) -> None:
     result = read_page(Page(3, ""), WHOLE, shown(draw(360, 150, LETTER)), engine)
     assert result.engine == engine.name

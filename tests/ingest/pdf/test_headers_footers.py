@@ -145,6 +145,7 @@ def test_troublesome_characters_in_a_real_file(read: Read) -> None:
     assert {page.error for page in read(draw)} == {""}
 
 
+@pytest.mark.slow
 def test_the_whole_command_reads_it(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from string import ascii_letters
 
+import pytest
+
 from research.context.injection import build
 from research.context.injection.folding import TABLE, fold
 
 
+@pytest.mark.slow
 def test_the_shipped_table_is_built_from_unicodes_data() -> None:
     assert TABLE.read_text(encoding="utf-8") == build.rendered()
 

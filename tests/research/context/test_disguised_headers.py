@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from research.context.injection.detector import signals_of
 from research.context.injection.headers import forges_header, neutralize_headers
 from research.context.render.cited import CitedPages
@@ -33,6 +35,7 @@ def test_what_only_looks_alike_stays() -> None:
         assert signals_of(page) == [], line
 
 
+@pytest.mark.slow
 def test_long_runs_do_not_take_for_ever() -> None:
     """Patterns that go back over what they have read would not come back from these."""
     runs = ("D o c ", "Document ", "Document 2: a.pdf ", "[Document 2: ", "&#68;", "<b>", "d" + " " * 500, "[ ", "Dо")

@@ -49,6 +49,7 @@ def themes(value: Value) -> set[str]:
     return {member.partition("-")[0] for member in value.members}
 
 
+@pytest.mark.slow
 def test_each_theme_is_a_value_in_the_words_of_a_member(valued: Index) -> None:
     values = valued.values(axis="root_cause")
     assert sorted(theme for value in values for theme in themes(value)) == sorted(THEMES), "one theme in each"
@@ -104,6 +105,7 @@ def test_ids_stay_while_most_members_do(valued: Index) -> None:
     assert not valued.rebuild_values(force=False).done, "nothing is new"
 
 
+@pytest.mark.slow
 def test_what_is_removed_leaves_its_values_at_once(valued: Index) -> None:
     def cache() -> Value | None:
         return next((each for each in valued.values(axis="root_cause") if themes(each) == {"cache"}), None)

@@ -219,6 +219,7 @@ def test_what_is_denied_is_nowhere(opened: Callable[..., Index], root: Path, pol
     assert index.audit().verify().ok
 
 
+@pytest.mark.slow
 def test_what_is_confidential_is_masked_or_a_reference(opened: Callable[..., Index], root: Path) -> None:
     with Index(root) as whole:
         whole.remember(f"Ask {MAIL} about uploads before you send a part again.", id="mail")
@@ -259,6 +260,7 @@ def pages_of(index: Index, doc_id: str) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_where_much_is_denied_the_rest_is_still_found(tmp_path: Path) -> None:
     from ingest.report import SilentObserver
     from ingest.run import ingest

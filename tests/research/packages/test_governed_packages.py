@@ -100,6 +100,7 @@ def test_what_cannot_be_audited_is_not_released(index: Index, monkeypatch: pytes
     assert index.packages() == []
 
 
+@pytest.mark.slow
 def test_a_sentence_that_runs_on_to_a_page_that_is_denied_ends_on_its_own(
     governed: Callable[[str], Index], tmp_path: Path
 ) -> None:
@@ -327,6 +328,7 @@ def test_builds_and_changes_at_once_never_serve_what_is_gone(index: Index) -> No
     assert problems == []
 
 
+@pytest.mark.slow
 def test_an_index_that_was_copied_keeps_its_records(index: Index, tmp_path: Path) -> None:
     package = index.build_package(asked())
     index.backup(tmp_path / "b.zip")

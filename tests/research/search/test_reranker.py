@@ -136,6 +136,7 @@ def test_an_address_is_as_good(index: Path, tiny_cross: Path, server: Served, mo
         assert passage in PAGES
 
 
+@pytest.mark.slow
 def test_what_is_found_before_the_limit_is_cut_is_reordered(index: Path, server: Served) -> None:
     """The best of thirty, though three are asked for; in every mode."""
     name = f"{server.url}/rerank"

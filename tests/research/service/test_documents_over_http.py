@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import httpx
+import pytest
 
 from ingest.run import ingest
 from research.service.service import Service
@@ -161,6 +162,7 @@ def test_a_file_is_served_whole_or_in_part_and_only_as_it_was_ingested(tmp_path:
     run(work, root)
 
 
+@pytest.mark.slow
 def test_descriptors_are_let_go(sample_index: Path) -> None:
     async def work(client: httpx.AsyncClient, service: Service) -> None:
         url = (await first(client, "handbook-2025"))["file_url"]

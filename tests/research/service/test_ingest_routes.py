@@ -136,6 +136,7 @@ def test_an_upload_becomes_a_document_that_answers(tmp_path: Path) -> None:
     run(work, root)
 
 
+@pytest.mark.slow
 def test_a_folder_below_a_root(tmp_path: Path) -> None:
     root, allowed = tmp_path / "index", tmp_path / "allowed"
     write_pdf(allowed / "papers" / "seal.pdf", ["The seal has none."])

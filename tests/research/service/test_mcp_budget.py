@@ -106,6 +106,7 @@ def test_ask_never_exceeds_its_budget(
         assert Budget(max_tokens, text_in).room(reply) < max(150, max_tokens // 8), "the budget is used"
 
 
+@pytest.mark.slow
 @RELAXED
 @given(question=st.text(min_size=1, max_size=60).filter(str.strip), max_tokens=BUDGETS)
 def test_ask_takes_any_question(samples: Index, question: str, max_tokens: int) -> None:
@@ -113,6 +114,7 @@ def test_ask_takes_any_question(samples: Index, question: str, max_tokens: int) 
     check(ask(samples, question, max_tokens=max_tokens), max_tokens, "content")
 
 
+@pytest.mark.slow
 @RELAXED
 @given(kind=st.sampled_from(list(KINDS)), max_tokens=BUDGETS, text_in=PLACES)
 def test_ask_of_text_that_costs_more_inside_json(nasty: Index, kind: str, max_tokens: int, text_in: TextIn) -> None:

@@ -35,7 +35,7 @@ from research.service.problems import MEDIA_TYPE
 from tests.pace import draws
 
 HOST, PORT = "127.0.0.1", 8765
-EXAMPLES = 20  # of each operation and kind; a question takes tens of milliseconds
+EXAMPLES = 12  # of each operation and kind; a question takes tens of milliseconds
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 BEFORE_ANY_OPERATION = {403, 405, 408, 414, 431}  # the guard's: said of every request, and so of none in the document
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import jsonschema
+import pytest
 
 from research.index import Index
 from research.service.options import Limits, ServeOptions
@@ -136,6 +137,7 @@ def test_odd_questions_are_answered(sample_index: Path) -> None:
     run(work, sample_index)
 
 
+@pytest.mark.slow
 def test_more_questions_than_may_wait_are_told_to_come_again(sample_index: Path) -> None:
     limits = Limits(questions=1, waiting=2)
 
@@ -151,6 +153,7 @@ def test_more_questions_than_may_wait_are_told_to_come_again(sample_index: Path)
     run(work, sample_index, options=ServeOptions(limits=limits))
 
 
+@pytest.mark.slow
 def test_a_question_that_takes_too_long_is_let_go_and_keeps_its_place_until_it_ends(sample_index: Path) -> None:
     async def work(client: httpx.AsyncClient, service: Service) -> None:
         late = await client.post("/api/research/ask", json={"query": LEAVE})

@@ -85,6 +85,7 @@ def test_only_the_owner_may(tmp_path: Path) -> None:
     assert not (tmp_path / "index").exists()
 
 
+@pytest.mark.slow
 def test_values_follow_in_the_background(tmp_path: Path) -> None:
     with Index(tmp_path / "index") as index:
         for number in range(10):

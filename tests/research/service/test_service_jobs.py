@@ -96,6 +96,7 @@ def followed(jobs: JobRunner, job: Job) -> list[tuple[str, dict[str, Any]]]:
     return asyncio.run(read())
 
 
+@pytest.mark.slow
 def test_a_real_ingest_from_the_line_to_its_end(make_pdf: MakePdf, tmp_path: Path, runner: Run) -> None:
     pdf = make_pdf("a.pdf", ["The walrus has tusks."], tmp_path / "0123456789abcdef")
     jobs = runner(partial(start_job, tmp_path / "index", QUICK))

@@ -298,6 +298,7 @@ def real_pdf(folder: Path, text: str) -> bytes:
     return write_pdf(folder / "sent.pdf", [text]).read_bytes()
 
 
+@pytest.mark.slow
 def test_uploads_become_documents_and_what_fails_is_told(served: Served, tmp_path: Path) -> None:
     paths = served.paths
     walrus = real_pdf(tmp_path, "The walrus has tusks.")
@@ -350,6 +351,7 @@ def never(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], stdout=subprocess.PIPE)
 
 
+@pytest.mark.slow
 def test_what_was_accepted_outlasts_a_server_that_is_stopped(paths: IndexPaths, tmp_path: Path) -> None:
     before = Served(paths, never)
     before.send(("a.pdf", real_pdf(tmp_path, "The walrus has tusks.")))
@@ -420,6 +422,7 @@ def test_stopping_in_good_order_counts_for_nothing(paths: IndexPaths) -> None:
         served.stop()
 
 
+@pytest.mark.slow
 def test_a_cancelled_upload_is_gone_unless_it_is_in_the_index_or_in_another_job(
     paths: IndexPaths, tmp_path: Path
 ) -> None:

@@ -278,6 +278,7 @@ def test_no_link_leads_into_a_backup(filled: Making, tmp_path: Path, plant: Call
     assert restore(IndexPaths(tmp_path / "fresh"), tmp_path / "b.zip").images == 0
 
 
+@pytest.mark.slow
 def test_what_could_not_be_restored_is_not_backed_up(filled: Making, tmp_path: Path) -> None:
     """Told while the index is there to be mended, not when the backup is needed."""
     nan = b"\xff\x7f" * 8

@@ -175,6 +175,7 @@ def test_damage_that_no_check_sees_is_found_by_the_first_question(
     assert not answer["after"]["behind"]
 
 
+@pytest.mark.slow
 def test_the_generation_before_steps_in_for_a_torn_one(tmp_path: Path) -> None:
     made = Making(tmp_path / "index")
     made.add("a.pdf", [f"walrus {page}" for page in range(5)])

@@ -121,6 +121,7 @@ def test_an_index_made_anew_in_the_same_place_is_followed(filled: Making) -> Non
     index.close()
 
 
+@pytest.mark.slow
 def test_the_contract_s_collections_follow_too(filled: Making) -> None:
     with ChromaClient(filled.paths.root) as client:
         held = client.text_collection

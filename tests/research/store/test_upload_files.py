@@ -164,6 +164,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(paths: IndexPaths) -> None:
     assert list(paths.uploads.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_is_removed_from_the_index_is_gone_and_files_elsewhere_are_not(paths: IndexPaths, tmp_path: Path) -> None:
     mine = write_pdf(tmp_path / "docs" / "mine.pdf", ["The walrus has tusks."])
     theirs = write_pdf(tmp_path / "sent.pdf", ["The seal has none."])
