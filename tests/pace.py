@@ -7,6 +7,7 @@ draws at random, keeps what it finds, and measures coverage.
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,9 @@ def draws(number: int, **more: Any) -> settings:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As a shell has it for what runs in its background; the commands that tests start would hear no Ctrl-C either.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput") and hasattr(os, "sched_setaffinity"):
         # One core for each process of the tests and all it starts: what takes as many threads or readers as there are
         # cores would otherwise do so in each of them at once.
