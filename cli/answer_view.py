@@ -7,7 +7,7 @@ passages of the first sources, two lines each and a third where there is room.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cli.answer_notes import Note
@@ -156,11 +156,14 @@ def said(context: ResearchContext, screen: Screen, room: int, mark: Marker) -> l
 
 
 def quote_lines(quote: Quote, width: int, count: int, mark: Marker) -> list[Text]:
-    """The sentence as it stands on its page, and its citation. Of a long one the end is left out; of a long table row
-    what comes before, for the value stands at the end."""
+    """The sentence as it stands on its page with what follows it, and its citation; or the row, under the header of its
+    table. Of a long sentence the end is left out; of a long row what comes before, for the value stands at the end."""
     citation = f" [{quote.citation}]"
-    found = blocks(quote.text)
-    is_table = any(block.kind == "table" for block in found)
+    found = blocks(quote.text[quote.marked[0] :])
+    is_table = bool(found) and found[0].kind == "table"
+    if is_table:
+        row = quote.text[slice(*quote.marked)] or quote.text
+        found = blocks(replace(quote, text=row).in_table if count > 1 else row)
     before, after = ("", "") if is_table else ("“", "”")
     lines = passage_lines(found, width - len(f"{before}{ELLIPSIS}{after}{citation}"), mark) or [plain("")]
     missing = len(lines) > count

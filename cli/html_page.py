@@ -129,7 +129,7 @@ def _quotes(context: ResearchContext, mark: Marker) -> Iterator[str]:
     for quote in context.quotes:
         source = sources[quote.citation]
         where = f"{one_line(source.filename)}, page {page_name(source.page, source.page_label)}"
-        yield f"<blockquote>{html_blocks(quote.text, mark)}"
+        yield f"<blockquote>{html_blocks(quote.in_table, mark)}"
         yield f'<a class="cite" href="#s{quote.citation}">[{quote.citation}] {html_text(where)}</a></blockquote>'
     yield "</section>"
 

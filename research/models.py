@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 if TYPE_CHECKING:
     from research.records import DocumentInfo
+    from research.units import Structure, Unit
 
 T = TypeVar("T")
 
@@ -152,7 +153,14 @@ class Quote:
     start: int  # its characters in the page's markdown
     end: int
     box: tuple[float, float, float, float] | None = None
-    header: str = ""  # of the table that a row stands in, if it is not part of the text
+    header: str = ""  # title and header of the table that a row stands in, as far as they are not part of the text
+    marked: tuple[int, int] = (0, 0)  # where in the text the sentence or row stands that seems to answer
+
+    @property
+    def in_table(self) -> str:
+        """The text under the last line of its table's header, where it begins with a row."""
+        header = self.header.rpartition("\n")[2]
+        return f"{header}\n{self.text}" if " | " in header and " | " in self.text.partition("\n")[0] else self.text
 
 
 CONFIDENCE_LEVELS = {"none": 0.0, "low": 0.08, "medium": 0.5, "high": 0.8}
@@ -193,6 +201,16 @@ class Item:
     signals: tuple[str, ...] = ()  # what makes its text suspicious: words of research.context.injection
     cut: bool = False  # parts of the text are left out, to fit the budget; […] stands where
     pages: tuple[int, ...] = ()  # physical pages of the text, where it runs on to the next
+    structure: Structure | None = field(default=None, compare=False, repr=False)  # of the whole text, if it is known
+
+    @property
+    def units(self) -> list[Unit]:
+        """The sentences, rows and so on of its text; those that are stored, if it is still the text they are of."""
+        if self.structure is not None and self.structure.text == self.text:
+            return self.structure.units
+        from research.units import split
+
+        return split(self.text)
 
     @property
     def regions(self) -> list[MatchedRegion]:

@@ -1,6 +1,6 @@
 """A written answer as sentences, each with its citations: what a model wrote is markdown, in any style of citing.
 
-The units of a page (`research.context.units`) are those of an answer too. A citation after the full stop belongs to the
+The units of a page (`research.units`) are those of an answer too. A citation after the full stop belongs to the
 sentence before it, one at the beginning of a line to what follows. Put together, the sentences are the answer; only
 blanks between them are left out.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from research.answer.citations import Citation, citations_in
-from research.context.units import split
+from research.units import split
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 from research.context.page_breaks import continuation, neutralize_page_marks
 from research.context.pipeline import CUT_MARK, LEAST_BODY_TOKENS, Fitted, Renderer
 from research.context.tokens import RunningCount, TokenCounter
-from research.context.units import Unit, split
 from research.models import Item
+from research.units import Unit
 
 _MARK_TOKENS = 3  # a mark and the line break or blank that it brings
 _LONGEST_TOKEN = 64  # characters; a text so many times longer than the room is not counted to learn that it is too long
@@ -342,8 +342,7 @@ def fit_passages(
 
 
 def _page(item: Item) -> _Page:
-    text = neutralize_page_marks(item.text)
-    units = split(text)
+    text, units = neutralize_page_marks(item.text), item.units  # which stay where they are: it is as long as before
     if not units and text.strip():  # nothing but markup
         units = [Unit(0, len(text), "line", 0, 0)]
     spans = [(passage.start, passage.end) for passage in item.passages if passage.end > passage.start]

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.context.units import Unit, iter_units
 from research.models import Item, Passage
 from research.store.catalog.pages import page_markdown
 from research.text import UNSPACED
+from research.units import Unit, iter_units
 
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader

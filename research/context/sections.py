@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from research.context.units import Unit
+from research.units import Unit
 
 _SEPARATOR = " > "  # of the stored path, and its bounds: ingest/pdf/outline.py
 _MOST_TITLE = 120

@@ -74,7 +74,7 @@ def name_clusters(
 def _sentences(axis: str, experiences: Sequence[Experience]) -> list[tuple[str, str]]:
     """(experience, sentence) that may tell what these have in common. What experiences teach stands in their lessons;
     where nobody has any, whatever the axis says."""
-    from research.context.units import split
+    from research.units import split
 
     fields: list[tuple[str, ...]] = [axis_fields(each, axis) for each in experiences]
     if axis in ("full", "strategy"):

@@ -16,6 +16,7 @@ from research.models import (
 )
 from research.store.catalog.documents import all_documents
 from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
+from research.units import Structure
 
 if TYPE_CHECKING:
     from research.records import CodeTree, DocumentInfo, RepositoryInfo
@@ -204,7 +205,8 @@ class Documents(IndexBase):
         stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
         if stored is None:
             raise _no_pages(info, page, page)
-        item, problem, ways = page_item(stored, page_markdown(reader, info.doc_id, page) or ""), "", self.ways_out()
+        text = Structure(page_markdown(reader, info.doc_id, page) or "")
+        item, problem, ways = page_item(stored, text), "", self.ways_out()
         view = PageView(item, info.num_pages, stored.error)
         if ways is not None:
             seen = ways.view(reader, view, "page")
@@ -223,7 +225,11 @@ class Documents(IndexBase):
 
         texts = document_markdown(reader, doc_id)
         stored = [(get_page(reader, doc_id, page), text) for page, text in texts]
-        return [PageView(page_item(page, text), len(texts), page.error) for page, text in stored if page is not None]
+        return [
+            PageView(page_item(page, Structure(text)), len(texts), page.error)
+            for page, text in stored
+            if page is not None
+        ]
 
     def _one_or_pattern(self, document: str) -> list[DocumentInfo]:
         from research.store.catalog.document_names import ambiguous, is_pattern

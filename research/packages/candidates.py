@@ -137,7 +137,8 @@ def _pages(reader: Reader, refs: Mapping[str, Ref]) -> dict[str, Candidate]:
     }
     ids = page_ids_at(reader, [f"{doc_id}:{page}" for doc_id, page in wanted.values()])
     stored = {
-        (page.doc_id, page.page): page_item(page, text) for page, text in get_pages_with_text(reader, ids).values()
+        (page.doc_id, page.page): page_item(page, structure)
+        for page, structure in get_pages_with_text(reader, ids).values()
     }
     return {text: Candidate(stored[place]) for text, place in wanted.items() if place in stored}
 

@@ -10,8 +10,8 @@ import math
 from research.context.injection.detector import signals_of
 from research.context.pipeline import CUT_MARK
 from research.context.tokens import TokenCounter
-from research.context.units import Unit, split
 from research.store.fulltext.analyzer import analyze
+from research.units import Unit, split
 
 _LOOKED_AT = 200_000  # characters of a text
 _MOST_UNITS = 2_000

@@ -35,6 +35,7 @@ from research.search.legs import (
 from research.store.catalog.page_vectors import count_unseen
 from research.store.catalog.pages import get_pages, get_pages_with_text, places_of, totals
 from research.store.catalog.reader import Reader
+from research.units import Structure
 
 if TYPE_CHECKING:
     from research.observe.recorder import Recorder
@@ -310,7 +311,7 @@ def _with_pages(
 ) -> list[Found]:
     page_ids = [entry.page_id for entry in ranked]
     pages = get_pages_with_text(reader, page_ids[:limit])
-    pages |= {page_id: (page, "") for page_id, page in get_pages(reader, page_ids[limit:]).items()}
+    pages |= {page_id: (page, Structure("")) for page_id, page in get_pages(reader, page_ids[limit:]).items()}
     found = []
     for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
         score = min(1.0, max(0.0, entry.score))

@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from research.boxes import Box, area, rounded, touches, union, unpack_boxes
-from research.context.units import split
 from research.errors import CtxError, EncoderNotAllowed, EncoderUnavailable
 from research.models import Item, Passage, Question
 from research.search.lexical import terms_of
 from research.search.passages import PageEvidence, Piece, WantedWords
+from research.search.rewriters.finance import row_names
+from research.search.rewriters.names import naming as named_documents
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
@@ -58,11 +59,16 @@ class Highlighter:
                 asked = self._encoder.vector(reader, question)
         chunks = vectors.nearest_on_pages(reader, page_ids, asked) if asked is not None else {}
         lines = _lines(reader, page_ids, asked) if asked is not None else {}
-        wanted = WantedWords(question.wording, {term.word: term.idf for term in terms_of(reader, question)})
+        naming = named_documents(question.wording, reader)
+        weights = {term.word: term.idf for term in terms_of(reader, question)}
+        rows = row_names(question.wording)
+        wanted = WantedWords(question.wording, weights, rows)
+        # Inside the document that a question names, its name tells no sentence from another.
+        inside = WantedWords(question.wording, weights, rows, naming.words) if naming.words else wanted
         pages: list[PageEvidence] = []
         for item, page_id in zip(items, page_ids, strict=True):
-            units = split(item.text)
-            pages.append(PageEvidence(item.text, units, wanted, chunks.get(page_id, ()), lines.get(page_id, ())))
+            words = inside if item.ref.key in naming.documents else wanted
+            pages.append(PageEvidence(item.text, item.units, words, chunks.get(page_id, ()), lines.get(page_id, ())))
         if asked is not None and closely:
             encoder = self._encoder.encoder(reader)
             for page in pages:

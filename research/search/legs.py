@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from research.models import AnsweredBy, Coverage, LegScore, Question, Rewrite
 from research.store.catalog.pages import StoredPage
 from research.store.catalog.reader import Reader
+from research.units import Structure
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ class Reranking:
 
     question: str
     documents: tuple[str, ...]
-    keep_best: bool  # by the search before: a page that stands out stays, and none of the first falls far
+    keep_best: bool = False  # by the search before: a page that stands out stays, and none of the first falls far
+    named: float = 0.0  # the share of the question that names these documents, and that the other text is without
     rewrite: Rewrite | None = None  # what is to be told of it
 
 
@@ -172,7 +174,7 @@ class Found:
     """A page with its text, its score and how each leg saw it."""
 
     page: StoredPage
-    text: str  # its markdown; empty for candidates after the results
+    text: Structure  # its markdown and units; empty for candidates after the results
     score: float  # the weighted sum, 0 to 1
     legs: dict[str, LegScore]
 

@@ -6,7 +6,8 @@
     score = (words + pairs + name) / 1.7           0 to 1
 
 Σ idf over the question's words is the most BM25 can reach, so scores of different questions are on one scale. The
-name is capped: a question made of a file's name would otherwise rank that file's pages by nothing else.
+name is capped: a question made of a file's name would otherwise rank that file's pages by nothing else. A year or
+another number counts only beside a word of the same name: alone it chooses no document.
 
 BM25 weighs a word by the length of its page, to rank the pages that hold it against each other. Where only a few do
 there is nothing to rank, but the sum with other legs still feels it: among near-empty pages an ordinary one is ten
@@ -123,7 +124,10 @@ def _read(reader: Reader, text: str) -> _Terms:
     plain = analyze_name(text)
     joined = [a + b for a, b in pairwise(plain)]  # "Best Buy" in a question names BESTBUY_2023.pdf
     units = _written_with_digits(text)
-    named = search.name_matches(reader, [*(word for word in plain if word not in units), *joined])
+    # BetMakers as it is written, and in its parts.
+    names = [*(word for word in [*plain, *ordered] if word not in units), *joined]
+    called = search.name_matches(reader, [word for word in names if not word.isdigit()])
+    named = {doc_id: idf for doc_id, idf in search.name_matches(reader, names).items() if doc_id in called}
     return _Terms(terms, [word for word in ordered if word in kept], named, floors(reader, text, terms))
 
 

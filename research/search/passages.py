@@ -1,11 +1,12 @@
 """The passages of pages: which of their units fit a question, and where on the page they stand.
 
-    score = words + 0.6 · words of its headings alone + cosine + 0.2 if it has a number that is asked for
+    score = words + 0.6 · words of its headings alone + 0.25 · cosine + 0.4 if it has a number that is asked for
+            + label, if it is a row that is called what the question asks for
 
-`words` is the share of the question's weight that stands in the passage; a word of many units of the page counts less,
-since it tells them apart no better. Words of the table's header and of the heading above count, but less than its own.
-`cosine` is that of the chunk around it, or of a line of OCR in it; without an encoder it is nothing. Vectors of single
-units cost as much as the whole search and bring nothing measurable here; a picture is marked by them (`refine`).
+`words` is the share of the question's weight that stands in the passage, without the name of the document it is of.
+Words of the table's header and of the heading above count, but less than its own. `cosine` is that of the chunk around
+it, or of a line of OCR in it; without an encoder it is nothing. Vectors of single units cost as much as the whole
+search and bring nothing measurable here; a picture is marked by them (`refine`).
 
 A passage is one unit or several that follow each other, up to 300 characters: a label with its value, rows of a table,
 a question with its answer. Measured on the pages of mmlongbench-dev that hold the answer (`make bench ONLY=quotes`):
@@ -16,18 +17,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from research.boxes import Box, rounded, union
 from research.context.sections import section_path
-from research.context.units import Unit
 from research.models import Passage
 from research.search.numbers_asked import asks_for_number
 from research.store.fulltext.analyzer import analyze
+from research.units import Unit, values_of
 
 if TYPE_CHECKING:
     from research.store.catalog.vectors import ComparedChunk
@@ -37,12 +37,16 @@ _LOOKED_AT = 6  # units of a page, the best by themselves, that a passage is mad
 _AS_GOOD = 0.35  # of the best passage's score, for a further one to be named
 _LONGEST = 300  # characters of a passage of several units
 _CONTEXT = 0.6
-_NUMBER = 0.2
+_NUMBER = 0.4
 _HEADING = 0.15  # what a heading loses: it names what is asked for, and says nothing of it
 _ROUGH = 0.25  # what a chunk's cosine says less than a unit's own: the best of a chunk is better than the rest of it
-_BEST = 2.0 + _NUMBER  # the most that a passage can score
+BEST = 2.65  # the most that a passage can score: its words, cosine, number and label
 _OPENS = ":?：？"  # what ends so is answered by what follows
 _DIGITS = 4  # of a box
+_LABEL = 1.0
+_COSINE = 0.25
+_YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
+_ASKED_YEAR = re.compile(r"(?:\b|FY ?)((?:1[89]|20)\d\d)\b|\bFY ?(\d\d)\b")
 _NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -56,11 +60,24 @@ class Piece:
 
 
 class WantedWords:
-    """The words of a question with their weights, found in texts as full-text search compares them."""
+    """The words of a question with their weights, found in texts as full-text search compares them. `lines`: what the
+    rows of a table are called that answer it, in other words than its own."""
 
-    def __init__(self, question: str, weights: Mapping[str, float]) -> None:
-        self.weights = weights
+    def __init__(
+        self,
+        question: str,
+        weights: Mapping[str, float],
+        lines: Iterable[str] = (),
+        names: Collection[str] = (),
+    ) -> None:
+        self.weights = {word: weight for word, weight in weights.items() if word not in names} or weights
+        weights = self.weights
         self.number = asks_for_number(question)
+        self.years = frozenset(whole or f"20{short}" for whole, short in _ASKED_YEAR.findall(question))
+        said = {word: weight for word, weight in weights.items() if not word.isdigit()}
+        self._labels = [said, *(dict.fromkeys(analyze(line), 0.0) for line in dict.fromkeys(lines))]
+        self._usual = sum(weights.values()) / max(1, len(weights))
+        self._rows: dict[str, float] = {}
         self.given = frozenset(_NUMBERS.findall(question))  # numbers that are no answer
         self._known: dict[str, frozenset[str]] = {}
         self._pattern = _beginnings(weights) if all(word.isascii() for word in weights) else None
@@ -78,6 +95,27 @@ class WantedWords:
                 self._known[word] = frozenset(analyze(word)) & self.weights.keys()
             if self._known[word]:
                 yield match.start(), self._known[word]
+
+    def label(self, row: str) -> float:
+        """How well a row's label is what the question asks for, 0 to 1: all of its words are said, and more than one.
+
+        What counts is the share of the label that the question says, so that "Total current liabilities" comes before
+        "Other current liabilities", and that before a sentence about them.
+        """
+        label, bar, _ = row.strip("| ").partition(" | ")
+        if not bar or not values_of(row):
+            return 0.0
+        if label not in self._rows:
+            stems = analyze(label)
+            self._rows[label] = max(self._said(stems, words) for words in self._labels)
+        return self._rows[label]
+
+    def _said(self, label: Sequence[str], words: Mapping[str, float]) -> float:
+        """How much of a label these words say: the square of its share, and half of that for a single word."""
+        weights = {word: words.get(word, 0.0) or self._usual for word in label}
+        said = [weight for word, weight in weights.items() if word in words]
+        share = sum(said) / (sum(weights.values()) or 1.0)
+        return share**2 * min(1.0, len(said) / 2)
 
 
 def _beginnings(words: Mapping[str, float]) -> re.Pattern[str]:
@@ -110,12 +148,14 @@ class PageEvidence:
         for place, found in wanted.find(text):
             if (index := self._unit_at(place)) is not None:
                 self._words[index] |= found
-        self._weights = _on_page(wanted.weights, self._words)
+        whole = sum(wanted.weights.values()) or 1.0
+        self._weights = {word: weight / whole for word, weight in wanted.weights.items()}
         self._wanted = wanted
         self._blocks = list(_blocks(text, chunks))
         self._lines = list(_lines(text, lines))
         self._cosines = self._rough(chunks)
         self._context = self._above()
+        self._labels = [self._label(unit) if unit.kind == "row" else 0.0 for unit in units]
 
     def refine(self, cosines: Sequence[float]) -> None:
         """The units' own cosines, in place of what their chunks have."""
@@ -127,7 +167,8 @@ class PageEvidence:
 
     def passages(self, section: str = "") -> tuple[Passage, ...]:
         """The best passages that do not overlap, best first. `section`: the headings in force where the page begins."""
-        alone = sorted(range(len(self.units)), key=lambda index: -self._score(index, index))[:_LOOKED_AT]
+        said = [index for index, unit in enumerate(self.units) if unit.kind != "heading"] or range(len(self.units))
+        alone = sorted(said, key=lambda index: -self._score(index, index))[:_LOOKED_AT]
         # Of equals the longest: what stands beside the match is as likely to answer, and the last, for that follows it.
         windows: list[tuple[float, int, int]] = []
         for first, last in self._windows(set(alone)):
@@ -141,7 +182,7 @@ class PageEvidence:
             if all(last < begin or first > end for begin, end in chosen):
                 chosen.append((first, last))
                 start, end = self.units[first].start, self.units[last].end
-                share = round(min(1.0, score / _BEST), 4)
+                share = round(min(1.0, score / BEST), 4)
                 path = section_path(self.text, self.units, start, section)
                 found.append(Passage(self.text[start:end], share, self._box(start, end), start, end, path))
         return tuple(found)
@@ -151,7 +192,7 @@ class PageEvidence:
         units, opens = self.units, self._opening()
         for first, unit in enumerate(units):
             ends = [first]
-            while unit.kind != "heading" and ends[-1] + 1 < len(units):
+            while unit.kind not in {"heading", "row"} and ends[-1] + 1 < len(units):
                 last, following = ends[-1], units[ends[-1] + 1]
                 joined = following.block == unit.block or opens[last]
                 if following.kind == "heading" or not joined or following.end - unit.start > _LONGEST:
@@ -178,12 +219,23 @@ class PageEvidence:
         own = frozenset[str]().union(*self._words[first : last + 1])
         weight = self._weights.__getitem__
         score = sum(map(weight, own)) + _CONTEXT * sum(map(weight, self._context[first] - own))
-        score += max(0.0, *self._cosines[first : last + 1])
+        score += _COSINE * max(0.0, *self._cosines[first : last + 1])
+        score += _LABEL * max(self._labels[first : last + 1])
         unit = self.units[first]
         if self._wanted.number:
             numbers = set(_NUMBERS.findall(self.text, unit.start, self.units[last].end))
             score += _NUMBER * (not numbers <= self._wanted.given)
         return score - _HEADING * (unit.kind == "heading")
+
+    def _label(self, row: Unit) -> float:
+        """How well a row is what is asked for; half as well, if its table is of other years."""
+        label = self._wanted.label(self.text[row.start : row.end])
+        if label and self._wanted.years:
+            spans = [span for span in (row.title, row.header, (row.start, row.end)) if span is not None]
+            years = {year for start, end in spans for year in _YEAR.findall(self.text, start, end)}
+            if years and years.isdisjoint(self._wanted.years):
+                return label / 2
+        return label
 
     def _above(self) -> list[frozenset[str]]:
         """Of each unit the question's words in the heading above it and in its table's header."""
@@ -228,14 +280,6 @@ class _Place:
     end: int
     box: Box
     cosine: float
-
-
-def _on_page(weights: Mapping[str, float], words: Sequence[frozenset[str]]) -> dict[str, float]:
-    """The question's words with their share of its weight on this page."""
-    units = Counter(word for found in words for word in found)
-    here = {word: weight / max(1, units[word]) ** 0.5 for word, weight in weights.items()}
-    whole = sum(here.values()) or 1.0
-    return {word: weight / whole for word, weight in here.items()}
 
 
 def _blocks(text: str, chunks: Sequence[ComparedChunk]) -> Iterator[_Place]:

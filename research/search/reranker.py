@@ -108,18 +108,18 @@ class PageReranker:
 
     def _texts(self, reader: Reader, question: Question, pages: Sequence[Ranked]) -> dict[int, str]:
         """page_id → what the model reads of it; a page without text is left out, and so keeps its place."""
-        stored = get_pages_with_text(reader, [page.page_id for page in pages])
-        found = {page.page_id: stored[page.page_id] for page in pages if stored[page.page_id][1].strip()}
+        known = get_pages_with_text(reader, [page.page_id for page in pages])
+        stored = {page.page_id: known[page.page_id] for page in pages if known[page.page_id][1].text.strip()}
         worth = {page.page_id: page.score for page in pages}
         items = [
-            Item(Ref("page", page.doc_id, str(page.page)), page.title, text, worth[page_id])
-            for page_id, (page, text) in found.items()
+            Item(Ref("page", page.doc_id, str(page.page)), page.title, found.text, worth[page_id], structure=found)
+            for page_id, (page, found) in stored.items()
         ]
         permitted = self._permitted(question, items)
-        read = self._highlighter.passages(reader, question, items, list(found))
+        read = self._highlighter.passages(reader, question, items, list(stored))
         return {
-            page_id: _read(page, [each.text for each in item.passages] or [text[:_LONGEST]])
-            for (page_id, (page, text)), item in zip(found.items(), read, strict=True)
+            page_id: _read(page, [each.text for each in item.passages] or [item.text[:_LONGEST]])
+            for (page_id, (page, _)), item in zip(stored.items(), read, strict=True)
             if str(item.ref) in permitted
         }
 

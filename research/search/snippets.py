@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from research.context.units import split
 from research.models import Item
 from research.store.fulltext.analyzer import SIGNS, analyze
 from research.text import UNSPACED
@@ -40,7 +39,7 @@ def page_snippet(item: Item, query: str, width: int = 240) -> str:
         return snippet(item.text, query, width)
     text = item.text[best.start : best.end]
     if "|" in text:
-        rows = [unit for unit in split(item.text) if unit.header is not None and unit.end > best.start]
+        rows = [unit for unit in item.units if unit.header is not None and unit.end > best.start]
         header = rows[0].header if rows and rows[0].start < best.end else None
         if header is not None and header[1] <= best.start:
             text = f"{item.text[header[0] : header[1]]}\n{text}"

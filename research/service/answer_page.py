@@ -94,7 +94,7 @@ def _quotes(context: ResearchContext, mark: Marker) -> Iterator[str]:
     yield '<section class="quotes">'
     for quote in context.quotes:
         number = quote.citation
-        yield f'<figure><blockquote dir="auto">{html_blocks(quote.text, mark)}</blockquote>'
+        yield f'<figure><blockquote dir="auto">{html_blocks(quote.in_table, mark)}</blockquote>'
         yield f'<figcaption><a class="cite" href="#source-{number}">{number}</a>'
         yield f'<span class="soft">{_name(sources[number])}</span></figcaption></figure>'
     yield "</section>"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from research.store.catalog.pages import StoredPage
     from research.store.catalog.reader import Reader
     from research.store.vectors.index import VectorIndex
+    from research.units import Structure
 
 MODES = {
     "hybrid": ("lexical", "dense", "visual"),
@@ -166,8 +167,9 @@ def _check_encoder(settings: Settings, name: str) -> None:
     check_encoder(name, settings)
 
 
-def page_item(page: StoredPage, text: str) -> Item:
+def page_item(page: StoredPage, structure: Structure) -> Item:
     """A page as an item that nobody has asked for yet."""
+    text = structure.text
     signals = signals_of(text, filename=page.filename, title=page.title)
     return Item(
         ref=Ref("page", page.doc_id, str(page.page)),
@@ -177,6 +179,7 @@ def page_item(page: StoredPage, text: str) -> Item:
         created_at=page.timestamp,
         metadata=page.metadata() | {"file_id": page.file_id},
         signals=tuple(signals),
+        structure=structure,
     )
 
 

@@ -84,6 +84,7 @@ MAY_IMPORT = {
         "research.sessions",
         "research.store",
         "research.telemetry",
+        "research.units",
         "research.text",
     },
     "research/encoders": {

@@ -15,8 +15,8 @@ from research.answer.claims.language import language_of
 from research.answer.claims.numbers import SCALES
 from research.answer.claims.reading import Reading, Word, read
 from research.answer.claims.thesaurus import keys_of, stem
-from research.context.units import Unit, split
 from research.store.fulltext.analyzer import analyze_name, normalize
+from research.units import Unit, split
 
 _LOOKED_AT = 8  # units, the best by the words they share, that windows are made around
 _RARE, _COMMON = 3, 500  # the rarest words are always looked up, others only if they stand in so few units

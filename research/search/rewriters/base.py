@@ -39,6 +39,7 @@ FINANCE_HINTS = (
     "margin", "profit", "ebit", "ratio", "turn", "inventory", "payable", "outstanding", "cash", "asset", "equity",
     "capital", "debt", "liabilities", "interest", "tax", "capex", "pp&e", "payout", "revenue",
     "DSO", "DPO", "ROA", "ROE", "ROIC", "ROCE", "FCF", "PPE", "PPNE", "COGS",
+    "top line", "bottom line",
 )  # fmt: skip
 
 
@@ -74,6 +75,12 @@ def may_ask_for_documents(question: str) -> bool:
     return not lower.startswith(_NOT_FOR_DOCUMENTS) and any(hint in lower for hint in COLLECTION_HINTS)
 
 
+def may_name_a_ratio(question: str, own_tables: Sequence[str] = ()) -> bool:
+    """Told quickly, before the tables are read."""
+    text = f"{question} {question.lower()}"
+    return bool(own_tables) or any(hint in text for hint in FINANCE_HINTS)
+
+
 @dataclass(frozen=True, slots=True)
 class Rewriters:
     """The rewriters that are switched on, in their order. `vocabulary` names the user's own tables."""
@@ -94,12 +101,6 @@ class Rewriters:
                 question = done.after
         return question, rewrites
 
-    def _may_name_a_ratio(self, question: str) -> bool:
-        if "finance" not in self.names:
-            return False
-        text = f"{question} {question.lower()}"
-        return bool(self.vocabulary) or any(hint in text for hint in FINANCE_HINTS)
-
     def rerankings(
         self, question: str, rewrites: Sequence[Rewrite], reader: Reader, ranked: Sequence[Ranked]
     ) -> list[Reranking]:
@@ -110,10 +111,14 @@ class Rewriters:
             from research.search.rewriters.names import as_written
 
             found.append(as_written(corrected, reader, ranked))
-        if self._may_name_a_ratio(question):
+        if "finance" in self.names and may_name_a_ratio(question, self.vocabulary):
             from research.search.rewriters.finance import expand
 
             found.append(expand(question, reader, ranked, self.vocabulary))
+        if "names" in self.names and not any(found):
+            from research.search.rewriters.names import without_names
+
+            found.append(without_names(question, reader, ranked))
         return [reranking for reranking in found if reranking is not None]
 
     def merge(self, plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> list[Ranked]:
@@ -123,6 +128,8 @@ class Rewriters:
         their document to the end. Where nothing of the plain ranking is to be kept, the documents share their places:
         which of two editions comes first is then up to the other text, too.
         """
+        if reranking.named:
+            return _as_named(plain, other, reranking)
         if not reranking.keep_best:
             return _shared_places(plain, other, frozenset(reranking.documents))
         places = {doc_id: iter(_order(doc_id, plain, other)) for doc_id in reranking.documents}
@@ -132,6 +139,18 @@ class Rewriters:
         ]
         least = min((page.score for page in plain), default=0.0)
         return merged + [Ranked(page_id, doc_id, least) for doc_id, rest in places.items() for page_id in rest]
+
+
+def _as_named(plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> list[Ranked]:
+    """Every page of a document that the question names counts as if it held the name, and by the question without it:
+    the more, the more of the question is the name. So pages are told apart by what is asked, and not by how often they
+    name their document."""
+    share = min(1.0, 2 * reranking.named)
+    scores = {page.page_id: reranking.named + (1 - reranking.named) * page.score for page in other}
+    mixed = (
+        page._replace(score=(1 - share) * page.score + share * scores.get(page.page_id, page.score)) for page in plain
+    )
+    return sorted(mixed, key=lambda page: -round(page.score, 6))
 
 
 def _shared_places(plain: Sequence[Ranked], other: Sequence[Ranked], documents: frozenset[str]) -> list[Ranked]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from research.models import Rewrite
 from research.search.legs import Ranked, Reranking
+from research.search.rewriters.base import may_name_a_ratio
 from research.search.rewriters.vocabulary import Entry, Table, read_table
 from research.store.catalog.reader import Reader
 from research.store.fulltext.search import documents_holding
@@ -27,9 +28,7 @@ _BETWEEN = re.compile(r"[^\w&]+")
 
 def expand(question: str, reader: Reader, ranked: Sequence[Ranked], own_tables: Sequence[str] = ()) -> Reranking | None:
     """The question with the lines of every ratio it names, for the documents to look for them in."""
-    table = read_table(TABLE)
-    for path in own_tables:
-        table = table.extended(read_table(Path(path), known=table.statements))
+    table = _table(own_tables)
     matched = list(matches(question, table))
     if not matched:
         return None
@@ -47,6 +46,20 @@ def expand(question: str, reader: Reader, ranked: Sequence[Ranked], own_tables: 
     why = f"{names}: looked for the lines it is computed from, in documents that hold such statements"
     done = Rewrite(NAME, question, f"{question} {' '.join(added)}", why, documents)
     return Reranking(done.after, documents, keep_best=True, rewrite=done)
+
+
+def row_names(question: str, own_tables: Sequence[str] = ()) -> list[str]:
+    """What the rows are called that a question for a ratio or a line of a statement is answered by."""
+    if not may_name_a_ratio(question, own_tables):
+        return []
+    return [row for _, entry in matches(question, _table(own_tables)) for row in (entry.rows or entry.lines)]
+
+
+def _table(own_tables: Sequence[str]) -> Table:
+    table = read_table(TABLE)
+    for path in own_tables:
+        table = table.extended(read_table(Path(path), known=table.statements))
+    return table
 
 
 def matches(question: str, table: Table) -> Iterator[tuple[str, Entry]]:

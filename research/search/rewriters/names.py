@@ -1,4 +1,6 @@
-"""Finds the document whose name is misspelt: "Neflix 2015" is searched with "Netflix" beside it.
+"""Names of documents in a question: one that is misspelt is found, and one that is named weighs nothing inside it.
+
+"Neflix 2015" is searched with "Netflix" beside it.
 
 Only words that stand on no page and in no name are looked at, and only words of file names and titles come into
 question for them, of these only such as are names: a word that stands on other documents' pages as well ("health")
@@ -8,16 +10,30 @@ tells no document apart. A word of the language is no typing error, whatever nam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from research.models import Rewrite
 from research.search.legs import Ranked, Reranking
 from research.search.rewriters.base import LEAST_LETTERS
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze, normalize
-from research.store.fulltext.search import name_matches, name_stems, share_of_named, written_names
+from research.store.fulltext.naming import named_words
+from research.store.fulltext.search import (
+    name_matches,
+    name_stems,
+    share_of_named,
+    term_statistics,
+    written_names,
+)
 
 NAME = "names"
+
+_TOKEN = re.compile(r"[^\W_]+(?:[.'’&-][^\W_]+)*")
+_MOST_STEMS = 64
+_DOCUMENTS_NAMED = 12  # that share a name; more, and it says little
+_A_NAME_ALONE = 0.5
 
 _LETTERS_FOR_TWO_EDITS = 8
 # A pasted text may hold hundreds of words that no page has; a question has one or two.
@@ -28,6 +44,14 @@ _A_NAME = 0.8
 _DOCUMENTS_RANKED = 5
 # Names that share a stem are written in few ways.
 _DOCUMENTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Documents that a question names, and the stems of the words that do."""
+
+    documents: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
 
 
 def with_corrections(question: str, reader: Reader, unknown: Sequence[str]) -> Rewrite | None:
@@ -53,6 +77,66 @@ def as_written(done: Rewrite, reader: Reader, ranked: Sequence[Ranked]) -> Reran
     documents = dict.fromkeys(page.doc_id for page in ranked if page.doc_id in named)
     chosen = tuple(documents)[:_DOCUMENTS_RANKED]
     return Reranking(done.before, chosen, keep_best=False) if chosen else None
+
+
+def naming(question: str, reader: Reader) -> Naming:
+    """The documents that a question names, and the words it does so by.
+
+    A word of a document's file name or title is a name if it is written as one and most of the pages that hold it are
+    of documents called so ("Boeing"); two words are, if the document's name is both of them joined ("Best Buy" and
+    BESTBUY.pdf). Numbers and years name nothing by themselves.
+    """
+    tokens = [token.removesuffix("'s").removesuffix("’s") for token in _TOKEN.findall(question)]
+    stems = [frozenset(analyze(token)) if token.isalpha() and len(token) > 2 else frozenset() for token in tokens]
+    joined = [
+        frozenset(analyze(first + second)) if first.isalpha() and second.isalpha() else frozenset()
+        for first, second in pairwise(tokens)
+    ]
+    known = {stem for found in (*stems, *joined) for stem in found}
+    held = named_words(reader, sorted(known)[:_MOST_STEMS]) if known else {}
+    alone = {
+        at
+        for at, token in enumerate(tokens)
+        if stems[at]
+        and any(stems[at] <= words for words in held.values())
+        and all(share_of_named(reader, stem) >= _least_share(token, at) for stem in stems[at])
+    }
+    found: dict[str, set[int]] = {}
+    for doc_id, words in held.items():
+        pairs = {at for at, stem in enumerate(joined) if stem and stem <= words}
+        places = {at for at in alone if stems[at] <= words} | {at + n for at in pairs for n in (0, 1)}
+        if places:
+            found[doc_id] = places
+    most = max(map(len, found.values()), default=0)
+    best = {doc_id: places for doc_id, places in found.items() if len(places) == most}
+    if not 0 < len(best) <= _DOCUMENTS_NAMED:
+        return Naming()
+    return Naming(tuple(best), frozenset().union(*(analyze(tokens[at]) for places in best.values() for at in places)))
+
+
+def _least_share(token: str, at: int) -> float:
+    """How much of the pages with a word must be of documents called so, for it to be a name: less, if it is written as
+    one, with a capital inside the question, or is no word of the language."""
+    if (token[0].isupper() and at > 0) or not is_a_word(normalize(token)):
+        return _A_NAME_ALONE
+    return _A_NAME if token[0].isupper() else 2.0  # which no word has
+
+
+def without_names(question: str, reader: Reader, ranked: Sequence[Ranked]) -> Reranking | None:
+    """A name chooses the document; which of its pages come first is up to the rest of the question."""
+    named = naming(question, reader)
+    documents = tuple(dict.fromkeys(page.doc_id for page in ranked if page.doc_id in named.documents))
+    rest = " ".join(word for word in question.split() if not _is_name(word, named.words))
+    if not documents or not analyze(rest):
+        return None
+    weights = {term.word: term.idf for term in term_statistics(reader, analyze(question))}
+    share = sum(weights.get(word, 0.0) for word in named.words) / (sum(weights.values()) or 1.0)
+    return Reranking(rest, documents, named=share)
+
+
+def _is_name(word: str, names: Collection[str]) -> bool:
+    stems = analyze(word.removesuffix("'s").removesuffix("’s"))
+    return bool(stems) and set(stems) <= set(names)
 
 
 def _name_meant(word: str, reader: Reader) -> str | None:

@@ -26,6 +26,7 @@ class Entry:
     names: tuple[str, ...]  # in lower case
     capitals: tuple[str, ...]
     lines: tuple[str, ...]
+    rows: tuple[str, ...]
     statements: tuple[str, ...]
 
 
@@ -75,7 +76,7 @@ def _entry(path: Path, number: int, found: Any, statements: Mapping[str, Groups]
     where = f"entry {number}"
     if not isinstance(found, dict):
         raise _wrong(path, f"{where} must be a table")
-    _check_keys(path, found, {"names", "capitals", "lines", "statements"}, where)
+    _check_keys(path, found, {"names", "capitals", "lines", "rows", "statements"}, where)
     names = tuple(name.lower() for name in _texts(path, found.get("names", []), where))
     capitals = _texts(path, found.get("capitals", []), where)
     lines = found.get("lines", "")
@@ -87,7 +88,8 @@ def _entry(path: Path, number: int, found: Any, statements: Mapping[str, Groups]
     for kind in wanted:
         if kind not in statements:
             raise _wrong(path, f"{where} names the unknown statement {kind!r}; known are: {', '.join(statements)}")
-    return Entry(names, capitals, tuple(lines.split()), wanted)
+    rows = _texts(path, found.get("rows", []), where)
+    return Entry(names, capitals, tuple(lines.split()), rows, wanted)
 
 
 def _texts(path: Path, found: Any, where: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from research.store.catalog.meta import write_meta
 from research.store.catalog.reader import Connection, Rows
 from research.store.files.paths import CATALOG, IndexPaths, touch_private
 
-SCHEMA_VERSION = 12  # that of `schema.VERSION`, which a question on a current index need not load
+SCHEMA_VERSION = 13  # that of `schema.VERSION`, which a question on a current index need not load
 _BUSY_SECONDS = 30.0
 _SHORT_BUSY_SECONDS = 1.0
 _KEPT = 8  # idle connections, each with its own cache of the file

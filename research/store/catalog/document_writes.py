@@ -34,6 +34,7 @@ from research.store.catalog.session_turns import leave_sessions
 from research.store.catalog.vectors import touch_vectors
 from research.store.files import images, uploads
 from research.store.fulltext.write import PageWords, forget_document, forget_pages, index_name, index_pages
+from research.units import pack_units, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,14 @@ class PreparedPage:
     page: Page
     words: PageWords
     markdown: bytes
+    units: bytes
     chunks: list[tuple[object, ...]]
 
     @classmethod
     def of(cls, page: Page, chunks: Sequence[Chunk]) -> PreparedPage:
         words = PageWords.of(page.markdown, page.section_path)
-        return cls(page, words, zlib.compress(page.markdown.encode()), [_chunk_row(chunk) for chunk in chunks])
+        markdown, units = zlib.compress(page.markdown.encode()), pack_units(split(page.markdown))
+        return cls(page, words, markdown, units, [_chunk_row(chunk) for chunk in chunks])
 
 
 def insert_pages(connection: sqlite3.Connection, doc_id: str, pages: Sequence[PreparedPage]) -> None:
@@ -57,8 +60,8 @@ def insert_pages(connection: sqlite3.Connection, doc_id: str, pages: Sequence[Pr
     numbered = list(enumerate(pages, start=int(last) + 1))
     connection.executemany(
         "INSERT INTO pages (page_id, doc_id, page, label, section_path, parent_heading, num_headings, num_tables,"
-        " num_pictures, error, words, markdown, needs_ocr, ocr_engine)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " num_pictures, error, words, markdown, units, needs_ocr, ocr_engine)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 page_id,
@@ -73,6 +76,7 @@ def insert_pages(connection: sqlite3.Connection, doc_id: str, pages: Sequence[Pr
                 made.page.error,
                 made.words.count,
                 made.markdown,
+                made.units,
                 int(made.page.needs_ocr),
                 made.page.ocr_engine,
             )
@@ -108,9 +112,9 @@ def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk], li
             return
         page_id = int(row[0])
         connection.execute(
-            "UPDATE pages SET markdown = ?, words = ?, num_headings = ?, num_tables = ?, needs_ocr = 0,"
+            "UPDATE pages SET markdown = ?, units = ?, words = ?, num_headings = ?, num_tables = ?, needs_ocr = 0,"
             " ocr_engine = ? WHERE page_id = ?",
-            (made.markdown, made.words.count, page.num_headings, page.num_tables, page.ocr_engine, page_id),
+            (made.markdown, made.units, made.words.count, page.num_headings, page.num_tables, page.ocr_engine, page_id),
         )
         leave_packages(connection, [f"page:{doc_id}"])
         forget_pages(connection, [page_id])

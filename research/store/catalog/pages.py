@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from research.store.catalog.ledger import PENDING_CHUNKS, STAGE_VECTORS
 from research.store.catalog.reader import Reader
+from research.units import Structure
 
 # SQLite's default limit on variables in one statement was 999 for a long time.
 _SLICE = 900
@@ -92,16 +93,17 @@ def get_pages(reader: Reader, page_ids: Sequence[int]) -> dict[int, StoredPage]:
     return found
 
 
-def get_pages_with_text(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[StoredPage, str]]:
-    """page_id → page and its markdown, for those that still exist."""
-    found: dict[int, tuple[StoredPage, str]] = {}
+def get_pages_with_text(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[StoredPage, Structure]]:
+    """page_id → page and its markdown with its units, for those that still exist."""
+    found: dict[int, tuple[StoredPage, Structure]] = {}
     for part in batched(page_ids):
         rows = reader.connection.execute(
-            f"SELECT {_COLUMNS}, p.markdown FROM pages p JOIN documents d USING (doc_id)"
+            f"SELECT {_COLUMNS}, p.markdown, p.units FROM pages p JOIN documents d USING (doc_id)"
             f" WHERE p.page_id IN ({placeholders(part)})",
             part,
         )
-        found.update((int(row[0]), (_stored(reader, row[:-1]), _text(row[-1]))) for row in rows)
+        for row in rows:
+            found[int(row[0])] = _stored(reader, row[:-2]), Structure(_text(row[-2]), bytes(row[-1]))
     return found
 
 

@@ -502,6 +502,10 @@ _STEPS: tuple[str, ...] = (
         projection TEXT NOT NULL  -- JSON
     );
     """,
+    """
+    -- Its sentences, rows and so on, with the rules that found them (research/units.py).
+    ALTER TABLE pages ADD COLUMN units BLOB NOT NULL DEFAULT '';
+    """,
 )
 
 VERSION = len(_STEPS)

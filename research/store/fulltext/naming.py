@@ -83,4 +83,4 @@ def pages_with_phrase(reader: Reader, phrase: str, limit: int) -> list[tuple[str
         "SELECT rowid FROM page_words WHERE page_words MATCH ? ORDER BY rank LIMIT ?", (f'body : "{words}"', limit)
     )
     found = get_pages_with_text(reader, [int(row[0]) for row in rows])
-    return [(page.doc_id, page.page, text) for page, text in found.values()]
+    return [(page.doc_id, page.page, structure.text) for page, structure in found.values()]

@@ -263,6 +263,7 @@ TABLES: dict[str, Table] = {
             "error": columns.NOTE,
             "words": columns.COUNT,
             "markdown": columns.BLOB,
+            "units": columns.BLOB,
             "image": columns.FLAG,
             "needs_ocr": columns.FLAG,
             "ocr_engine": columns.NOTE,

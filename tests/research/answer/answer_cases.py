@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from research.answer.check import CheckedSentence, check_answer
 from research.answer.claims.similarity import Embed
-from research.context.units import split
+from research.units import split
 from tests.research.answer.rewordings import NUMBER, REWORDINGS, SPELT, SPELT_NUMBER
 
 TRUE = ("verbatim", "reworded")

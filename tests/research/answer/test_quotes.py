@@ -59,7 +59,7 @@ def test_the_answer_is_quoted(index: Index) -> None:
 def test_at_most_three_the_best_first() -> None:
     text = "One fits best. Two fits well. Three fits too. Four fits."
     item = page(text, "Two fits well.", "One fits best.", "Four fits.", scores=(0.8, 0.9, 0.2))
-    assert quotes(item) == [(1, "One fits best."), (1, "Two fits well.")]
+    assert quotes(item) == [(1, "One fits best."), (1, "Two fits well. Three fits too. Four fits.")]
 
 
 def test_a_better_page_comes_first_among_equals() -> None:
@@ -91,7 +91,8 @@ def test_a_row_has_its_header_beside_it() -> None:
     text = "| Country | more | less |\n|---|---|---|\n| Norway | 29 | 41 |\n| Chile | 19 | 59 |"
     item = page(text, "| Chile | 19 | 59 |")
     [quote] = quotes_from([item], [item])
-    assert (quote.header, quote.text) == ("| Country | more | less |", "| Chile | 19 | 59 |")
+    assert (quote.header, quote.text) == ("| Country | more | less |", "| Norway | 29 | 41 |\n| Chile | 19 | 59 |")
+    assert quote.text[slice(*quote.marked)] == "| Chile | 19 | 59 |"
 
 
 def test_no_passages_no_quotes() -> None:

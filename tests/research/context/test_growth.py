@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from research.context.pipeline import CUT_MARK, Fitted, fit
 from research.context.tokens import TokenCounter
-from research.context.units import split
 from research.models import Extent, Item, Passage
+from research.units import split
 from tests.pace import draws
 from tests.research.context.test_budget import CITED, COUNTER, HEADER, NAMES, PARAGRAPHS, PROSE, block, source
 

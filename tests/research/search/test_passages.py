@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from small_index import add, embed, open_catalog
 
 from research.boxes import Box
-from research.context.units import split
 from research.encoders.registry import load_text_encoder
 from research.index import Index
 from research.models import Passage
@@ -19,6 +18,7 @@ from research.search.numbers_asked import asks_for_number
 from research.search.passages import PageEvidence, Piece, WantedWords
 from research.store.catalog.vectors import ComparedChunk
 from research.store.fulltext.analyzer import analyze
+from research.units import split
 from tests.pace import draws
 
 TOP: Box = (0.1, 0.1, 0.9, 0.2)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.context.units import split
+from research.units import split
 from tests.pace import draws
 
 
