@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.units import split
+from research.units import pack_units, split, unpack_units, values_of
 from tests.pace import draws
 
 
@@ -73,6 +73,45 @@ def test_a_header_does_not_reach_over_a_heading_or_a_paragraph() -> None:
     for between in ("## Other", "A whole paragraph that tells of other things " * 3):
         page = f"Name | 2021 | 2020\n\n{between}\n\nFootwear | 28,021 | 23,305\n"
         assert split(page)[-1].header is None
+
+
+STATEMENT = """### CONSOLIDATED BALANCE SHEETS
+
+##### (In millions, except par value)
+
+December 2, | December 3,
+2022 | 2021
+ASSETS
+Current assets:
+Cash and cash equivalents | $ 4,236 $ 3,844
+Adjustments that take a whole line to say, and do not end the table they stand in the middle of:
+Total current assets | 8,996 | 8,669
+
+#### LIABILITIES
+
+Treasury stock | (4) | —
+Debt | 500 | —
+"""
+
+
+def test_a_header_holds_over_section_lines_and_headings_of_one_table() -> None:
+    rows = [unit for unit in split(STATEMENT) if unit.kind == "row"][2:]
+    assert len(rows) == 4
+    for row in rows:
+        assert row.header is not None
+        assert row.title is not None
+        assert STATEMENT[slice(*row.header)] == "December 2, | December 3,\n2022 | 2021"
+        assert STATEMENT[slice(*row.title)].endswith("(In millions, except par value)")
+
+
+def test_rows_of_another_shape_below_a_heading_have_not_its_header() -> None:
+    page = f"{STATEMENT}\n#### Stores\n\nOhio | 12 | 14 | 16 | 18\n"
+    assert split(page)[-1].header is None
+
+
+def test_values_are_the_figures_behind_a_label() -> None:
+    assert values_of("Total assets of 2022 | $ 17,003 $ 17,426") == ["17,003", "17,426"]
+    assert values_of("Debt | 500 | —") == ["500", "—"]
 
 
 def test_a_table_of_words_that_goes_on_has_no_header() -> None:
@@ -162,3 +201,16 @@ def test_units_are_in_order_and_hold_every_word(page: str) -> None:
     assert not any(char.isalnum() for gap in left for line in gap.split("\n") if "```" not in line for char in line)
     assert [unit.block for unit in units] == sorted(unit.block for unit in units)
     assert [unit.section for unit in units] == sorted(unit.section for unit in units)
+
+
+@draws(100)
+@given(st.lists(_PIECES, max_size=30).map("".join))
+def test_what_is_stored_is_what_was_found(page: str) -> None:
+    units = split(page)
+    assert unpack_units(pack_units(units), page) == units
+
+
+@pytest.mark.parametrize("packed", [b"", b"no zlib", pack_units([])[:-3], pack_units(split(STATEMENT * 2))])
+def test_what_does_not_fit_its_text_is_found_anew(packed: bytes) -> None:
+    """A catalog may come from anywhere: spans beyond a page, and rules of another version, cost a look at the page."""
+    assert unpack_units(packed, STATEMENT) == split(STATEMENT)

@@ -95,6 +95,16 @@ def test_a_row_has_its_header_beside_it() -> None:
     assert quote.text[slice(*quote.marked)] == "| Chile | 19 | 59 |"
 
 
+def test_a_quote_grows_to_its_neighbours_and_never_over_a_heading() -> None:
+    text = "Before it.\n\n# Fees\n\nThe fee is three euros. Children pay half.\n\n# Hours\n\nOpen at nine."
+    item = page(text, "The fee is three euros.")
+    [quote] = quotes_from([item], [item])
+    assert (quote.text, quote.marked) == ("The fee is three euros. Children pay half.", (0, 23))
+    long = f"The fee is three euros. {'More is said here. ' * 40}"
+    [quote] = quotes_from([page(long, "The fee is three euros.")], [page(long, "The fee is three euros.")])
+    assert 300 < len(quote.text) <= 400
+
+
 def test_no_passages_no_quotes() -> None:
     assert quotes(page("Nothing here.")) == []
     assert quotes() == []

@@ -11,7 +11,9 @@ from small_index import add, embed
 
 from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
+from research.search.legs import Ranked
 from research.search.rewriters.base import Rewriters
+from research.search.rewriters.names import naming
 from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.vectors import writer
@@ -32,6 +34,38 @@ DOCUMENTS = {
 def names(catalog: Catalog) -> Catalog:
     add(catalog, DOCUMENTS)
     return catalog
+
+
+@pytest.mark.parametrize(
+    ("question", "named", "words"),
+    [
+        ("What was the net income of Netflix in 2015?", {"/x/NETFLIX_2015_10K.pdf"}, {"netflix"}),
+        ("netflix net income", {"/x/NETFLIX_2015_10K.pdf"}, {"netflix"}),
+        ("What does the Contoso Handbook say of pay?", {"/x/ContosoHandbook.pdf"}, {"contoso", "handbook"}),
+        ("What was the net income in 2015?", set(), set()),  # a year names nothing
+        ("Who pays for health?", set(), set()),
+    ],
+)
+def test_a_name_chooses_its_document(names: Catalog, question: str, named: set[str], words: set[str]) -> None:
+    found = naming(question, names)
+    paths = {str(row[1]): str(row[0]) for row in names.connection.execute("SELECT source_path, doc_id FROM documents")}
+    assert {paths[doc_id] for doc_id in found.documents} == named
+    assert found.words == words
+
+
+def test_inside_the_document_its_name_weighs_nothing(names: Catalog) -> None:
+    """A page that says the name again and again is no better an answer."""
+    add(names, {"/x/betmakers.pdf": ["BetMakers BetMakers BetMakers, the group.", "Total assets were 86 million."]})
+    asked = "What were the total assets of BetMakers?"
+    plain = [Ranked(page_id, doc_id, 0.5 if number == 1 else 0.3) for page_id, doc_id, number in names.connection.execute(
+        "SELECT page_id, doc_id, page FROM pages WHERE doc_id = (SELECT doc_id FROM documents WHERE filename = ?)",
+        ("betmakers.pdf",),
+    )]
+    [reranking] = Rewriters(["names"]).rerankings(asked, [], names, plain)
+    assert reranking.question == "What were the total assets of"
+    other = [page._replace(score=0.1 if page.score == 0.5 else 0.9) for page in plain]
+    merged = Rewriters().merge(plain, other, reranking)
+    assert [page.page_id for page in merged] == [plain[1].page_id, plain[0].page_id]
 
 
 def searched(catalog: Catalog, question: str) -> str:

@@ -201,3 +201,26 @@ def test_without_an_encoder_passages_are_found_by_words(tmp_path: Path) -> None:
         assert lexical.quotes[0].text.startswith("New employees get 18 days")
         hybrid = index.ask("vacation of new employees")
         assert hybrid.sources[0].passages[0].section_path == "Staff handbook > Vacation"
+
+
+def test_the_row_that_the_question_says_is_the_first_passage() -> None:
+    text = (
+        "Balance sheet\n\n(Millions) | 2021 | 2020\nOther current liabilities | 24,939 | 11,561\n"
+        "Total current liabilities | 42,671 | 25,920\nTotal liabilities and current provisions of others | 1 | 2\n"
+    )
+    question = "What were total current liabilities at the end of 2020?"
+    wanted = WantedWords(question, dict.fromkeys(analyze(question), 1.0))
+    found = PageEvidence(text, split(text), wanted).passages("")
+    assert found[0].text == "Total current liabilities | 42,671 | 25,920"
+
+
+def test_a_row_may_be_called_otherwise_and_a_table_of_other_years_is_no_answer() -> None:
+    wanted = WantedWords("capex 2020", {"capex": 1.0, "2020": 1.0}, ["purchases of property and equipment"])
+    assert wanted.label("Purchases of property and equipment | (2,711) | (2,226)") == 1
+    assert wanted.label("Purchases of short-term investments | 7") < 0.2
+    rows = "(Millions) | {0}\nPurchases of property and equipment | (2,711)\n"
+    scores = [
+        PageEvidence(text, split(text), wanted).passages("")[0].score
+        for text in (rows.format(2020), rows.format(2018))
+    ]
+    assert scores[0] > scores[1]
