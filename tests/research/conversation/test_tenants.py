@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.errors import NothingFoundError
+from research.governance.access import Principal
 from research.index import Index
 from research.memories import NewMemory
 from tests.pace import draws
@@ -109,6 +110,16 @@ def test_equal_texts_keys_and_ids_of_tenants_stay_apart(tmp_path: Path) -> None:
         index.remember("I moved to Bonn", tenant="ben")
         assert index.memory("i", tenant="anna").superseded_by == ""
         assert index.memory("i", tenant="ben").superseded_by
+
+
+def test_whoever_is_not_the_owner_has_their_own_whichever_they_name(tmp_path: Path) -> None:
+    with open_index(tmp_path) as index:
+        for tenant in ("anna", "ben"):
+            index.remember(f"the key of {tenant}", tenant=tenant, id="same")
+        ben = index.acting_as(Principal("ben", "ben"))
+        assert [each.memory.text for each in ben.recall("key", tenant="anna").memories] == ["the key of ben"]
+        ben.forget("same", tenant="anna")
+        assert index.memory("same", tenant="anna").text == "the key of anna"
 
 
 def test_a_crowd_of_them(tmp_path: Path) -> None:

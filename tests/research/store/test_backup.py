@@ -210,6 +210,7 @@ def _catalog(statement: str) -> Callable[[Path], None]:
         (_with(lambda z: z.writestr("../evil.txt", "x")), "not ctx's"),
         (_with(lambda z: z.writestr("/etc/evil", "x")), "not ctx's"),
         (_with(lambda z: z.writestr("images/../../evil.jpg", "x")), "not ctx's"),
+        (_with(lambda z: z.writestr("images/../../00001.jpg", "x")), "not ctx's"),
         (_with(lambda z: z.writestr("images/abc/", "")), "not ctx's"),
         (_with(_link), "no file"),
         (_with(lambda z: z.writestr("images/abc/00001.jpg", b"0" * 10_000_000, zipfile.ZIP_DEFLATED)), "packed"),

@@ -143,6 +143,16 @@ def test_no_link_further_inside_is_followed(place: Path, name: str) -> None:
         assert _content(victim) == before, way
 
 
+def test_a_restore_writes_through_no_link(place: Path) -> None:
+    """By itself: a run before it would have put a folder in the link's place."""
+    victim = place / "victim"
+    _plant(next((place / "index" / "images").iterdir()), victim)
+    before = _content(victim)
+    with pytest.raises(CtxError, match="is a link"):
+        WAYS["restore"](place)
+    assert _content(victim) == before
+
+
 def test_a_question_writes_through_no_link(place: Path) -> None:
     """With the collections gone, a question builds them again, and notes its process id."""
     index, victim = place / "index", place / "victim" / "00001.jpg"
