@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +9,6 @@ import pymupdf
 import pytest
 from PIL import Image
 
-from ingest.jobs import DocumentRendered, Event, Job, PageFailed
-from ingest.pool import Pool
 from ingest.report import IngestSummary, Observer, SilentObserver
 from ingest.run import ingest
 from research.contract import ContextBuilder, SearchEngine
@@ -178,28 +175,6 @@ def test_a_missing_engine_is_one_clear_error(
     assert "install" in caught.value.hint
     with Catalog(index) as catalog:
         assert count_for_ocr(catalog) == 1, "the text side is unharmed and OCR still due"
-
-
-def test_pages_on_which_processes_end_are_named_by_their_stage(
-    tmp_path: Path, index: IndexPaths, reading_tesseract: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = Pool.run
-
-    def end(pool: Pool, jobs: Iterable[Job]) -> Iterator[Event]:
-        for job in jobs:
-            if job.task == "read":
-                yield from read(pool, [job])
-                continue
-            yield PageFailed(job, 1, "killed", "the reading process was killed")
-            if job.task == "render":
-                job.output.mkdir(parents=True)
-                yield DocumentRendered(job, ())
-
-    monkeypatch.setattr(Pool, "run", end)
-    path = scan(tmp_path / "a.pdf", ["The first page"])
-    summary = run(path, index, replace(OCR, images=True))
-    told = {(page.stage, page.page, page.code) for page in summary.failed_pages}
-    assert told == {("ocr", 1, "killed"), ("images", 1, "killed")}
 
 
 @pytest.mark.slow
