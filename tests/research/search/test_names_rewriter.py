@@ -57,10 +57,13 @@ def test_inside_the_document_its_name_weighs_nothing(names: Catalog) -> None:
     """A page that says the name again and again is no better an answer."""
     add(names, {"/x/betmakers.pdf": ["BetMakers BetMakers BetMakers, the group.", "Total assets were 86 million."]})
     asked = "What were the total assets of BetMakers?"
-    plain = [Ranked(page_id, doc_id, 0.5 if number == 1 else 0.3) for page_id, doc_id, number in names.connection.execute(
-        "SELECT page_id, doc_id, page FROM pages WHERE doc_id = (SELECT doc_id FROM documents WHERE filename = ?)",
-        ("betmakers.pdf",),
-    )]
+    plain = [
+        Ranked(page_id, doc_id, 0.5 if number == 1 else 0.3)
+        for page_id, doc_id, number in names.connection.execute(
+            "SELECT page_id, doc_id, page FROM pages WHERE doc_id = (SELECT doc_id FROM documents WHERE filename = ?)",
+            ("betmakers.pdf",),
+        )
+    ]
     [reranking] = Rewriters(["names"]).rerankings(asked, [], names, plain)
     assert reranking.question == "What were the total assets of"
     other = [page._replace(score=0.1 if page.score == 0.5 else 0.9) for page in plain]

@@ -220,7 +220,6 @@ def test_a_row_may_be_called_otherwise_and_a_table_of_other_years_is_no_answer()
     assert wanted.label("Purchases of short-term investments | 7") < 0.2
     rows = "(Millions) | {0}\nPurchases of property and equipment | (2,711)\n"
     scores = [
-        PageEvidence(text, split(text), wanted).passages("")[0].score
-        for text in (rows.format(2020), rows.format(2018))
+        PageEvidence(text, split(text), wanted).passages("")[0].score for text in (rows.format(2020), rows.format(2018))
     ]
     assert scores[0] > scores[1]
