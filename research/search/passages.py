@@ -158,8 +158,8 @@ class PageEvidence:
         self._labels = [self._label(unit) if unit.kind == "row" else 0.0 for unit in units]
 
     def refine(self, cosines: Sequence[float]) -> None:
-        """The units' own cosines, in place of what their chunks have."""
-        self._cosines = list(cosines)
+        """The units' own cosines, in place of what their chunks have; they tell units apart, and so weigh in full."""
+        self._cosines = [cosine / _COSINE for cosine in cosines]
 
     def texts(self) -> list[str]:
         """Of every unit, for those who embed them all."""

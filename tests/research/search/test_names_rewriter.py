@@ -40,7 +40,7 @@ def names(catalog: Catalog) -> Catalog:
     ("question", "named", "words"),
     [
         ("What was the net income of Netflix in 2015?", {"/x/NETFLIX_2015_10K.pdf"}, {"netflix"}),
-        ("netflix net income", {"/x/NETFLIX_2015_10K.pdf"}, {"netflix"}),
+        ("Netflix net income", {"/x/NETFLIX_2015_10K.pdf"}, {"netflix"}),
         ("What does the Contoso Handbook say of pay?", {"/x/ContosoHandbook.pdf"}, {"contoso", "handbook"}),
         ("What was the net income in 2015?", set(), set()),  # a year names nothing
         ("Who pays for health?", set(), set()),

@@ -77,10 +77,10 @@ def test_it_answers_as_it_did(old: Path) -> None:
                 outcome = index.rank(question, 3, mode)
                 answer = [[hit.page.filename, hit.page.page] for hit in outcome.found]
                 assert answer == [[name, page] for name, page, _ in expected], (mode, question)
-                # Words that few pages hold count more since.
-                room = 0.0 if mode == "dense" else 0.12
+                # Words that few pages hold count more since, and a number in a file name no longer names a document.
+                room, less = (0.0, 0.0) if mode == "dense" else (0.12, 0.08)
                 for hit, (_, _, score) in zip(outcome.found, expected, strict=True):
-                    assert score - 1e-3 <= hit.score <= score + room + 1e-3, (mode, question)
+                    assert score - less - 1e-3 <= hit.score <= score + room + 1e-3, (mode, question)
                 assert outcome.coverage.notes == []
 
 

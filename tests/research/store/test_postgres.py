@@ -390,7 +390,7 @@ def _everything(catalog: Any) -> dict[str, object]:
         ],
         "totals": pages.totals(catalog),
         "pages": sorted(_without_folder(catalog, pages.get_pages(catalog, ids).values()), key=repr),
-        "with text": sorted(text for _, text in pages.get_pages_with_text(catalog, ids).values()),
+        "with text": sorted(text.text for _, text in pages.get_pages_with_text(catalog, ids).values()),
         "pages of": _without_folder(catalog, pages.pages_of(catalog, [info.doc_id for info in known])),
         "page": [pages.get_page(catalog, info.doc_id, 99) for info in known],
         "page ids": pages.page_ids_at(catalog, [f"{info.doc_id}:1" for info in known]),

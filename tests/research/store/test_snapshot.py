@@ -160,7 +160,8 @@ def test_pages_come_with_their_text(reader: Catalog) -> None:
     with reader.snapshot() as snapshot:
         ids = [int(row[0]) for row in snapshot.connection.execute("SELECT page_id FROM pages ORDER BY page_id")]
         found = get_pages_with_text(snapshot, [*ids, 99])
-    assert {page_id: text for page_id, (_, text) in found.items()} == {ids[0]: "walrus and seal", ids[1]: "seal"}
+    texts = {page_id: structure.text for page_id, (_, structure) in found.items()}
+    assert texts == {ids[0]: "walrus and seal", ids[1]: "seal"}
     assert {page_id: page for page_id, (page, _) in found.items()} == get_pages(reader, ids)
 
 
