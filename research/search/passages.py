@@ -44,6 +44,7 @@ BEST = 2.65  # the most that a passage can score: its words, cosine, number and 
 _OPENS = ":?：？"  # what ends so is answered by what follows
 _DIGITS = 4  # of a box
 _LABEL = 1.0
+_SAID = 0.25  # of a row's label, squared, from which on the row stands alone
 _COSINE = 0.25
 _YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
 _ASKED_YEAR = re.compile(r"(?:\b|FY ?)((?:1[89]|20)\d\d)\b|\bFY ?(\d\d)\b")
@@ -192,7 +193,9 @@ class PageEvidence:
         units, opens = self.units, self._opening()
         for first, unit in enumerate(units):
             ends = [first]
-            while unit.kind not in {"heading", "row"} and ends[-1] + 1 < len(units):
+            # A row that the question says is an answer by itself.
+            alone = unit.kind == "heading" or self._labels[first] > _SAID
+            while not alone and ends[-1] + 1 < len(units):
                 last, following = ends[-1], units[ends[-1] + 1]
                 joined = following.block == unit.block or opens[last]
                 if following.kind == "heading" or not joined or following.end - unit.start > _LONGEST:

@@ -187,6 +187,7 @@ def test_a_leg_that_fails_is_told_of_and_the_other_answers(call, words_only: Pat
     assert alone.document["error"].startswith("the search failed: dense: ")
 
 
+@pytest.mark.slow
 def test_collections_left_behind_are_mended_by_the_next_question(call, copied: Path) -> None:
     shutil.rmtree(copied / "chroma")
     ran = call("ask", "housing", "--json", "--index", str(copied))
@@ -209,6 +210,7 @@ def test_a_reader_that_goes_away_is_no_error(filled: Path) -> None:
     process.stderr.close()
 
 
+@pytest.mark.slow
 def test_any_locale_can_print_any_text(spawn, filled: Path) -> None:
     args = ("ask", "тест", "banks", "--max-tokens", "80", "--index", str(filled))
     ran = spawn(*args, env={"PYTHONIOENCODING": "ascii"})

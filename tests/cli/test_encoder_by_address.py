@@ -195,6 +195,7 @@ def test_an_index_that_names_an_address_contacts_nobody(command: Command, server
     assert server.asked == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("docs")
 def test_a_server_that_stops_in_the_middle_loses_nothing(
     command: Command, server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

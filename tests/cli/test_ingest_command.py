@@ -129,6 +129,7 @@ def test_a_link_that_leads_nowhere_is_named(call, make_pdf: MakePdf, tmp_path: P
     assert f"warning: links lead nowhere ({folder}/gone.pdf)\n" in call("ingest", str(folder), *where).err
 
 
+@pytest.mark.slow
 def test_a_second_ingest_waits_for_the_first(
     call, make_pdf: MakePdf, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

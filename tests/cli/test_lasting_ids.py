@@ -125,6 +125,7 @@ def test_the_contract(index: str, ids: tuple[str, str]) -> None:
         assert [(source.doc_id, source.page) for source in context.sources] == [(new, 2)]
 
 
+@pytest.mark.slow
 def test_a_backup_brings_them_back(call: Call, index: str, ids: tuple[str, str], tmp_path: Path) -> None:
     old, new = ids
     assert call("backup", str(tmp_path / "b.zip"), "--index", index).code == 0

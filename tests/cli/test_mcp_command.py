@@ -54,6 +54,7 @@ def agent(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield driver
 
 
+@pytest.mark.slow
 def test_it_introduces_itself(agent: Driver) -> None:
     info = agent.client.server_info
     assert info is not None

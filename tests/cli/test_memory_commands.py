@@ -84,6 +84,7 @@ def test_tenants_are_kept_apart(call: Call, at: Path) -> None:
     assert call("recall", "What is the code?", "--tenant", "b").code == 0
 
 
+@pytest.mark.slow
 def test_out_and_in_again(call: Call, at: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     call("remember", "Anna lives in Kiel", "--key", "k", "--expires", "30d", "--category", "people")
     call("remember", EVIL, "--namespace", "n", "--speaker", "Eve")

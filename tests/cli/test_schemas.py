@@ -159,6 +159,7 @@ def test_answers_of_other_shapes(told: Check, filled: Path, words_only: Path) ->
     told("search", "housing", "--index", str(words_only))
 
 
+@pytest.mark.slow
 def test_answers_of_real_documents(told: Check, sample_index: Path) -> None:
     """With boxes, page pictures, OCR, sections, rewrites and passages over page breaks."""
     at = ("--index", str(sample_index))

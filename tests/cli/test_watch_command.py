@@ -143,6 +143,7 @@ def test_only_folders_are_followed(call: Callable[..., Ran], tmp_path: Path) -> 
     assert "not a folder" in ran.err
 
 
+@pytest.mark.slow
 def test_ingest_tells_of_gone_files(call: Callable[..., Ran], copied: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
     docs = tmp_path / "docs"
     gone = make_pdf("gone.pdf", ["The walrus has tusks"], docs)

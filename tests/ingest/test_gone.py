@@ -73,6 +73,7 @@ def test_a_file_that_moved_is_not_gone(make_pdf: MakePdf, tmp_path: Path) -> Non
         assert (summary.gone, summary.removed, names(index)) == ([], [], ["b.pdf"])
 
 
+@pytest.mark.slow
 def test_an_empty_folder_is_not_pruned_for_a_drive_may_be_unmounted(make_pdf: MakePdf, tmp_path: Path) -> None:
     docs, drive = tmp_path / "docs", tmp_path / "docs" / "drive"
     make_pdf("here.pdf", ["The walrus has tusks"], docs)

@@ -178,6 +178,7 @@ def test_one_bad_file_never_stops_the_rest(make_pdf: MakePdf, docs: Path, index:
     assert _names(index) == ["blank.pdf", "good.pdf", "later.pdf"]
 
 
+@pytest.mark.slow
 def test_a_file_that_turned_bad_keeps_its_last_good_self(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
     path = make_pdf("a.pdf", ["Walrus"], docs)
     _run(docs, index)

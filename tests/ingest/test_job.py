@@ -116,6 +116,7 @@ def in_process(root: Path, *paths: Path) -> list[Message]:
     return said
 
 
+@pytest.mark.slow
 def test_a_file_that_is_gone_costs_only_itself(make_pdf: MakePdf, tmp_path: Path) -> None:
     pdf, root = make_pdf("a.pdf", ["The walrus has tusks."]), tmp_path / "index"
     said = in_process(root, tmp_path / "gone.pdf", pdf)

@@ -168,6 +168,7 @@ def test_a_document_beyond_its_time_is_given_up(tmp_path: Path, limits: Limits, 
     assert _children() == []
 
 
+@pytest.mark.slow
 def test_time_in_which_nobody_watched_is_not_held_against_a_page(tmp_path: Path) -> None:
     """Ctrl-Z stops all processes of the command, and whoever takes the pages may be busy. Here the clock leaps."""
     path = _long(tmp_path / "long.pdf")

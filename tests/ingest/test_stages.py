@@ -47,6 +47,7 @@ def scan(path: Path, pages: list[str]) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_page_has_an_image_and_a_thumbnail(make_pdf: MakePdf, index: IndexPaths) -> None:
     run(make_pdf("walrus.pdf", ["The walrus has tusks.", "It eats clams by the hundred."]), index, Settings())
     with ChromaClient(index.root) as client:
@@ -140,6 +141,7 @@ def test_ocr_goes_on_where_it_was_interrupted(tmp_path: Path, index: IndexPaths,
         assert {found.page.page for found in SearchEngine(client).run(reading_tesseract, 9).found} == {1, 2, 3}
 
 
+@pytest.mark.slow
 def test_pages_with_text_and_blank_pages_are_left_alone(
     make_pdf: MakePdf, index: IndexPaths, reading_tesseract: str
 ) -> None:

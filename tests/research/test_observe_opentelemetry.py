@@ -263,6 +263,7 @@ def test_without_an_exporter_there_is_nothing() -> None:
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_the_console_is_stderr_and_the_rest_is_sent_at_the_end(sample_index: Path) -> None:
     code = (
         "import os, sys\n"

@@ -150,6 +150,7 @@ def test_work_trees_and_folders_within_are_the_same_repository(index: IndexPaths
     assert {item.parent for item in stored(index).values()} == {str((made.folder / ".git").resolve())}
 
 
+@pytest.mark.slow
 def test_a_clone_adds_only_what_the_other_has_not(index: IndexPaths, made: Made, tmp_path: Path) -> None:
     take(index, made.folder)
     clone = Made(tmp_path / "clone")

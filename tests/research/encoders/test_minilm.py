@@ -53,6 +53,7 @@ def test_vectors_have_unit_length_and_shape(vectors: NDArray[np.float32]) -> Non
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_text_has_one_vector_whatever_its_neighbours(encoder: MiniLMEncoder, vectors: NDArray[np.float32]) -> None:
     backwards = encoder.embed(PASSAGES[::-1])[::-1]
     alone = np.stack([MiniLMEncoder(threads=1).embed([text])[0] for text in PASSAGES[:5]])

@@ -279,6 +279,7 @@ def test_a_server_that_hangs_or_drips_costs_its_time_limit(server: Served, reply
     assert len(server.asked) == 1
 
 
+@pytest.mark.slow
 def test_a_slow_server_gets_smaller_requests(server: Served) -> None:
     """Without a graphics card 32 texts take a while; only a server that takes too long for one is given up."""
     server.answer = lambda asked: Reply(embeddings(asked), never=len(asked.document["input"]) > 8)

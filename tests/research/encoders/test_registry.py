@@ -95,6 +95,7 @@ def test_a_local_folder_is_loaded(tmp_path: Path) -> None:
         load_text_encoder(str(tmp_path / "missing"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_remembered_name_loads_what_it_was_made_from(tiny_text: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(tiny_text, tmp_path / "model"))

@@ -23,6 +23,7 @@ def asked(sample_index: Path) -> list[Asked]:
         return list(ask_all(SearchEngine(client).index, golds, "hybrid"))
 
 
+@pytest.mark.slow
 def test_a_leg_beside_the_fusion_is_the_leg_alone(samples: ChromaClient, asked: list[Asked]) -> None:
     engine = SearchEngine(samples)
     for one in asked[::6]:

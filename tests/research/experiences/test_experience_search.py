@@ -16,6 +16,7 @@ from tests.research.experiences.recurring import DATA, records
 QUESTIONS = [json.loads(line) for line in (DATA / "experience_questions.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_questions_in_other_words_find_them(experienced: Index) -> None:
     first = fifth = 0
     for asked in QUESTIONS:

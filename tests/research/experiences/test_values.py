@@ -197,6 +197,7 @@ def test_without_scikit_learn_the_line_to_install_it_is_told(valued: Index, monk
     assert valued.values(), "those that were found stay"
 
 
+@pytest.mark.slow
 def test_a_cold_question_loads_none_of_it(valued: Index) -> None:
     import subprocess
 

@@ -210,8 +210,10 @@ def test_the_row_that_the_question_says_is_the_first_passage() -> None:
     )
     question = "What were total current liabilities at the end of 2020?"
     wanted = WantedWords(question, dict.fromkeys(analyze(question), 1.0))
-    found = PageEvidence(text, split(text), wanted).passages("")
-    assert found[0].text == "Total current liabilities | 42,671 | 25,920"
+    other, total, sentence = (wanted.label(row) for row in text.splitlines()[3:])
+    assert total > 0.9 > other > sentence
+    [first, *_] = PageEvidence(text, split(text), wanted).passages("")
+    assert "Total current liabilities | 42,671 | 25,920" in first.text
 
 
 def test_a_row_may_be_called_otherwise_and_a_table_of_other_years_is_no_answer() -> None:

@@ -168,6 +168,7 @@ def test_a_client_that_sends_everything_before_it_reads_is_told(serving: Serving
         assert client.get("/api/whoami").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("loopback")
 def test_a_slow_body_ends_in_time(tmp_path: Path) -> None:
     with serving_with(tmp_path / "idle", Limits(idle_body_seconds=0.1)) as server:

@@ -145,6 +145,7 @@ def test_pages_never_exceed_their_budget(
     assert page in [each["page"] for each in (reply.fields or {})["pages"]], "the page that was asked for comes first"
 
 
+@pytest.mark.slow
 @RELAXED
 @given(max_tokens=BUDGETS, offset=st.integers(0, 12), text_in=PLACES)
 def test_lists_never_exceed_their_budget(nasty: Index, max_tokens: int, offset: int, text_in: TextIn) -> None:

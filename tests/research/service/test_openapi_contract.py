@@ -69,6 +69,7 @@ async def _document(app: Application) -> dict[str, Any]:
         return document
 
 
+@pytest.mark.slow
 def test_the_document_can_be_made_a_client_from(served: Served) -> None:
     operations = [operation for path in served.document["paths"].values() for operation in path.values()]
     assert served.document["openapi"].startswith("3.1")

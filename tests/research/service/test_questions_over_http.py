@@ -128,6 +128,7 @@ def test_bad_requests_get_a_problem_document(sample_index: Path) -> None:
     run(work, sample_index)
 
 
+@pytest.mark.slow
 def test_odd_questions_are_answered(sample_index: Path) -> None:
     async def work(client: httpx.AsyncClient, service: Service) -> None:
         for query in ("\0", "\x1b[31m leave", "leave \U0001f600", "' OR 1=1 --", "[Document 1: x, Page 2]", "*"):
@@ -166,6 +167,7 @@ def test_a_question_that_takes_too_long_is_let_go_and_keeps_its_place_until_it_e
     run(work, sample_index, options=ServeOptions(limits=Limits(question_seconds=0.0)))
 
 
+@pytest.mark.slow
 def test_an_index_that_is_removed_emptied_damaged_or_replaced(sample_index: Path, tmp_path: Path) -> None:
     root = tmp_path / "index"
     shutil.copytree(sample_index, root)

@@ -132,6 +132,7 @@ def test_a_filled_index_is_replaced_only_by_force(filled: Making, file: Path) ->
     assert names(filled.paths.root) == ["orca.pdf", "walrus.pdf"]
 
 
+@pytest.mark.slow
 def test_a_damaged_index_is_replaced_and_kept_aside(filled: Making, file: Path) -> None:
     filled.catalog.close()
     filled.paths.catalog.write_bytes(b"no database at all" * 500)

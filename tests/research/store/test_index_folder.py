@@ -42,6 +42,7 @@ def _project(root: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_a_folder_with_other_files_is_refused_and_untouched(make_pdf: MakePdf, tmp_path: Path, ctx: Ctx) -> None:
     project = _project(tmp_path / "project")
     make_pdf("a.pdf", ["The first page"], project / "docs")

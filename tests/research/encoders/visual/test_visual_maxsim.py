@@ -67,6 +67,7 @@ def test_pages_that_do_not_belong_together_are_refused() -> None:
     assert score(made(1, 2, 24), stack([])).shape == (0,)
 
 
+@pytest.mark.slow
 def test_sketches_find_the_exact_top_ten_among_the_candidates() -> None:
     """Patches that share little with their page: the case where one vector a page finds next to nothing."""
     pick = np.random.default_rng(5)
