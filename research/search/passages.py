@@ -48,6 +48,8 @@ _SAID = 0.25  # of a row's label, squared, from which on the row stands alone
 _COSINE = 0.25
 _YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
 _ASKED_YEAR = re.compile(r"(?:\b|FY ?)((?:1[89]|20)\d\d)\b|\bFY ?(\d\d)\b")
+# What is left of something is another thing, and full-text search leaves such words out.
+_REST = re.compile(r"\b(?:others?|non|excluding|übrige|sonstige|autres?|otros?|otras?|altri|altre|overige)\b", re.I)
 _NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -78,6 +80,7 @@ class WantedWords:
         said = {word: weight for word, weight in weights.items() if not word.isdigit()}
         self._labels = [said, *(dict.fromkeys(analyze(line), 0.0) for line in dict.fromkeys(lines))]
         self._usual = sum(weights.values()) / max(1, len(weights))
+        self._rest = _REST.search(question) is not None
         self._rows: dict[str, float] = {}
         self.given = frozenset(_NUMBERS.findall(question))  # numbers that are no answer
         self._known: dict[str, frozenset[str]] = {}
@@ -108,7 +111,8 @@ class WantedWords:
             return 0.0
         if label not in self._rows:
             stems = analyze(label)
-            self._rows[label] = max(self._said(stems, words) for words in self._labels)
+            less = 0.5 if _REST.search(label) and not self._rest else 1.0
+            self._rows[label] = less * max(self._said(stems, words) for words in self._labels)
         return self._rows[label]
 
     def _said(self, label: Sequence[str], words: Mapping[str, float]) -> float:
