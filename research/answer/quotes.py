@@ -71,7 +71,8 @@ def _above(page: Item, passage: Passage) -> str:
     spans = [span for span in (row.title, row.header) if span is not None and span[1] <= passage.start] if row else []
     if len(spans) == 2 and spans[1][1] - spans[0][0] > ROOM:
         del spans[0]
-    return page.text[spans[0][0] : spans[-1][1]] if spans else ""
+    above = page.text[spans[0][0] : spans[-1][1]] if spans else ""
+    return above if _is_sound(above) else ""
 
 
 def _unit_at(units: Sequence[Unit], place: int) -> Unit | None:
@@ -98,6 +99,8 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
         elif before >= 0 and end - units[before].start <= ROOM and may_join(units[before]):
             start, before = units[before].start, before - 1
         else:
+            if not _is_sound(page.text[start:end]):  # what an attacker wrote may stand in several units
+                start, end = passage.start, passage.end
             taken.append((citation, start, end))
             return start, end
 
