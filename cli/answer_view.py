@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _PROMPT = 2  # rows for the shell's prompt: what scrolls away for it would be the answer's first line
 _WITH_PASSAGE = 5  # sources
+_FURTHER = 0.5  # of the first source's score, below which one that is not quoted is only counted
+_LEAST_SOURCES = 3
 _PASSAGE = (2, 1)  # lines each gets in turn
 _QUOTE = 3  # lines of one quote, where several are shown
 _LEAST_SECTION = 12  # cells: less of a heading says nothing
@@ -63,15 +65,27 @@ def answer_lines(context: ResearchContext, screen: Screen, mark: Marker, notes: 
     sources = context.get_citation_map()
     indent = len(f"[{len(sources)}] ")
     lines = [source_line(f"[{number}]".rjust(indent - 1), source, screen) for number, source in sources.items()]
+    more = len(lines) - _worth_listing(context)
+    del lines[len(lines) - more :]
     ending = [*footer(context, screen.width), *note_lines(notes, screen.width)]
-    spare = screen.room - len(lines) - len(ending) - 2  # two blank lines
+    spare = screen.room - len(lines) - bool(more) - len(ending) - 2  # two blank lines
     answer = said(context, screen, max(1, spare if spare < 3 else spare // 2), mark)
     passages = _passages(context, screen, spare - len(answer), mark, indent)
     gaps = spare >= 0
     shown = [*answer, *([plain("")] if answer and gaps else [])]
-    for line, passage in zip(lines, passages, strict=True):
+    for line, passage in zip(lines, passages, strict=False):
         shown += [line, *passage]
+    if more:
+        further = f"… and {more} further {'page' if more == 1 else 'pages'} that fit less: --full"
+        shown.append(plain(shorten_end(" " * indent + further, screen.width), "dim"))
     return [*shown, *([plain("")] if gaps else []), *ending]
+
+
+def _worth_listing(context: ResearchContext) -> int:
+    """How many sources have a line: those that are quoted, and those not far behind the first."""
+    first = context.sources[0].relevance_score if context.sources else 0.0
+    near = [number for number, source in enumerate(context.sources, 1) if source.relevance_score >= _FURTHER * first]
+    return min(len(context.sources), max(_LEAST_SOURCES, *near, *(quote.citation for quote in context.quotes), 0))
 
 
 def source_line(number: str, source: SourceDocument, screen: Screen) -> Text:
@@ -146,19 +160,23 @@ def said(context: ResearchContext, screen: Screen, room: int, mark: Marker) -> l
     if is_unanswered(context):
         return wrapped(plain(nothing_answers(context), "bold yellow"), screen.width)[:room]
     lines: list[Text] = []
+    sources = context.get_citation_map()
+    names = {number: source.filename for number, source in sources.items()}
+    compete = len({names.get(quote.citation) for quote in context.quotes}) > 1
     for left, quote in zip(range(len(context.quotes), 0, -1), context.quotes, strict=True):
         spare = room - len(lines)
         if spare < 1:
             break
         count = spare if left == 1 else max(1, min(_QUOTE, spare - (left - 1)))
-        lines += quote_lines(quote, screen.width, count, mark)
+        lines += quote_lines(quote, screen.width, count, mark, names.get(quote.citation, "") if compete else "")
     return lines
 
 
-def quote_lines(quote: Quote, width: int, count: int, mark: Marker) -> list[Text]:
+def quote_lines(quote: Quote, width: int, count: int, mark: Marker, name: str = "") -> list[Text]:
     """The sentence as it stands on its page with what follows it, and its citation; or the row, under the header of its
-    table. Of a long sentence the end is left out; of a long row what comes before, for the value stands at the end."""
-    citation = f" [{quote.citation}]"
+    table. Of a long sentence the end is left out; of a long row what comes before, for the value stands at the end.
+    `name`: of its file, where documents compete."""
+    citation = f" [{quote.citation}]{f' {shorten_middle(one_line(name), width // 3)}' if name else ''}"
     found = blocks(quote.text[quote.marked[0] :])
     is_table = bool(found) and found[0].kind == "table"
     if is_table:

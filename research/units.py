@@ -1,4 +1,4 @@
-"""A page's markdown as units of meaning: sentences, list entries, table rows, single lines, headings.
+"""A page's markdown as units of meaning: sentences, list entries, table rows, single lines, headings, code blocks.
 
 Passages and quotes are made of whole units, so that nothing is cut in the middle. Ingest finds them and stores them
 with the page (`pack_units`); a question reads them (`Structure`). Every step goes over a line once: pages are hostile,
@@ -18,7 +18,7 @@ from operator import attrgetter
 
 from research.text import SENTENCE_BREAK
 
-RULES = 1
+RULES = 2
 """The version of the rules below. Units that other rules have found are found anew when they are read."""
 
 
@@ -28,14 +28,14 @@ class Unit:
 
     start: int
     end: int
-    kind: str  # "sentence", "item" (of a list), "row" (of a table), "line" (of a slide or chart) or "heading"
+    kind: str  # "sentence", "item" (of a list), "row" (of a table), "line" (of a slide or chart), "heading" or "code"
     block: int  # number of its paragraph, list or table on the page
     section: int  # number of the last heading above it; 0 before the first
     header: tuple[int, int] | None = None  # the span of its table's header, for a row
-    title: tuple[int, int] | None = None  # and of the lines above the table: what it shows, in which unit
+    title: tuple[int, int] | None = None  # and of the lines above it, or the caption below: what it shows
 
 
-_KINDS = ("sentence", "item", "row", "line", "heading")
+_KINDS = ("sentence", "item", "row", "line", "heading", "code")
 _FIELDS = 9  # numbers that a unit is stored in
 _LONGEST = 1500  # characters; what has no end mark for so long is cut between words
 _LONG_ITEM = 300  # a list entry longer than this is several units, a sentence each
@@ -50,6 +50,7 @@ _LINE = re.compile(r"[^\n]+")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+\S")
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣·–][ \t]+|\(?(?:\d{1,2}|[A-Za-z]|[ivx]{1,5})[.)][ \t]+)\S")
+_CAPTION = re.compile(r"\W{0,3}(?:tab(?:le|elle|leau|la|ella|ela|el|\.)?|表)\s?[\dIVX]", re.IGNORECASE)
 _VALUE = re.compile(r"\d")
 _YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
 # Years, marks of footnotes, and the days of dates: "December 31,", "31. Dezember".
@@ -140,7 +141,7 @@ def iter_units(markdown: str) -> Iterator[Unit]:
             yield Unit(start, end, kind, block, section)
             continue
         for start, end, kind in _joined(markdown, lines):
-            if kind in {"row", "line", "rule"}:
+            if kind in {"row", "line", "rule", "code"}:
                 cuts = _shortened(markdown, start, end)
             elif kind == "item" and end - start <= _LONG_ITEM:
                 cuts = iter([(start, end)])
@@ -154,19 +155,24 @@ _Line = tuple[int, int, str]  # start, end, kind
 
 
 def _blocks(markdown: str) -> Iterator[list[_Line]]:
-    """The lines with something to read, in groups that blank lines or headings part."""
+    """The lines with something to read, in groups that blank lines, headings or fences part; code is one line."""
     block: list[_Line] = []
-    code, last = False, 0
+    in_code, last = False, 0
     for match in _LINE.finditer(markdown):
         start, end = match.span()
-        if block and start - last > 1:  # empty lines between
+        line = match.group()
+        text = line.strip()
+        fence = _FENCE.match(line) is not None
+        if block and (fence or (start - last > 1 and not in_code)):  # empty lines between
             yield block
             block = []
         last = end
-        line = match.group()
-        text = line.strip()
-        if _FENCE.match(line):
-            code = not code
+        if fence:
+            in_code = not in_code
+            continue
+        if in_code:
+            if text:
+                block = [(block[0][0] if block else start + line.index(text[0]), start + len(line.rstrip()), "code")]
             continue
         if not text:
             if block:
@@ -175,7 +181,7 @@ def _blocks(markdown: str) -> Iterator[list[_Line]]:
             continue
         start += line.index(text[0])
         end = start + len(text)
-        kind = "line" if code else _kind(line, text)
+        kind = _kind(line, text)
         if kind == "heading":
             if block:
                 yield block
@@ -265,10 +271,11 @@ def _is_end(markdown: str, first: int, stop: int, following: int) -> bool:
 
 
 def _shortened(markdown: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The span, in parts if nothing ends in it for too long."""
+    """The span, in parts if nothing ends in it for too long: between lines, else between words."""
     while end - start > _LONGEST:
-        blank = markdown.rfind(" ", start + _LONGEST // 2, start + _LONGEST)
-        stop = blank if blank > 0 else start + _LONGEST
+        half, most = start + _LONGEST // 2, start + _LONGEST
+        blank = max(markdown.rfind("\n", half, most), 0) or markdown.rfind(" ", half, most)
+        stop = blank if blank > 0 else most
         yield start, stop
         start = stop
         while start < end and markdown[start].isspace():
@@ -292,7 +299,26 @@ def _with_tables(markdown: str, units: list[Unit]) -> list[Unit]:
         else:
             for unit in block:
                 table.add(unit, inside=bool(rows))
-    return table.units
+    return _with_captions_below(markdown, table.units)
+
+
+def is_caption(markdown: str, unit: Unit) -> bool:
+    """Whether a unit begins as the caption of a table does: "Table 7: Accuracy", "Tabelle 2"."""
+    return unit.kind != "row" and _CAPTION.match(markdown, unit.start, unit.end) is not None
+
+
+def _with_captions_below(markdown: str, units: list[Unit]) -> list[Unit]:
+    """Rows whose caption stands right below them, and none above, get it as their title."""
+    for at, unit in enumerate(units):
+        if not is_caption(markdown, unit):
+            continue
+        first = at
+        while first and units[first - 1].kind == "row" and units[first - 1].block >= units[at - 1].block - 1:
+            first -= 1
+        title = units[first].title
+        if first < at and (title is None or _CAPTION.match(markdown, title[0]) is None):
+            units[first:at] = [replace(row, title=(unit.start, unit.end)) for row in units[first:at]]
+    return units
 
 
 class _Table:

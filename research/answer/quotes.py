@@ -6,19 +6,25 @@ attacker (orders to a model, forged citations) is never quoted, and what stands 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from research.context.injection.detector import signals_of
 from research.context.injection.headers import neutralize_headers
 from research.models import Item, Passage, Quote
 from research.search.passages import BEST
+from research.store.fulltext.analyzer import analyze
 from research.units import Unit
 
 MOST = 3
 ROOM = 400  # characters of a quote with its neighbours
-_AS_GOOD = 0.45  # of the best one's score, for a further one
+CODE_ROOM = 800  # and with the code that it leads to
+_AS_GOOD = 0.65  # of the best one's score, for a further one
 _PAGE = 0.35  # what the score of its page counts beside that of a passage
+
+_ALIKE = 0.9  # of the first one's score, for another that answers as well as it
+_AMOUNT = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)\s?(%|[^\W\d_]{3,})")
 
 _Span = tuple[int, int, int]  # citation, start, end
 
@@ -41,12 +47,45 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item]) -> list[Quote]:
         page = pages[str(sources[citation - 1].ref)]
         quoted = page.text[passage.start : passage.end]  # of this page alone, where a sentence runs on
         said = " ".join(quoted.split()).casefold()
-        if said not in chosen and _is_sound(quoted):
+        # What stands close to a better one is shown with it.
+        near = any(citation == other and _is_near(page, passage, better) for other, better in chosen.values())
+        if said not in chosen and not near and _is_sound(quoted):
             chosen[said] = citation, passage
     taken = [(citation, passage.start, passage.end) for citation, passage in chosen.values()]
     return [
         _quote(pages[str(sources[citation - 1].ref)], passage, citation, taken) for citation, passage in chosen.values()
     ]
+
+
+def differing_figures(question: str, quotes: Sequence[Quote], names: Mapping[int, str]) -> str:
+    """Name the figures of quotes that answer alike and differ ("5 years, page 7; 10 years, page 10"), if any do.
+
+    A figure counts if the question names its unit, the quotes say the same words of it, and each gives one alone.
+    `names` are those of the files, by citation.
+    """
+    asked = frozenset(analyze(question))
+    told: dict[str, Quote] = {}
+    for quote in quotes:
+        said = _marked(quote)
+        same = not told or asked & set(analyze(said)) == asked & set(analyze(_marked(next(iter(told.values())))))
+        amounts = {
+            found for found in _AMOUNT.findall(said) if found[1] == "%" or not asked.isdisjoint(analyze(found[1]))
+        }
+        if same and len(amounts) == 1 and quote.score >= _ALIKE * quotes[0].score:
+            number, unit = amounts.pop()
+            told.setdefault(f"{number}{'' if unit == '%' else ' '}{unit}", quote)
+    if len(told) < 2:
+        return ""
+    files = {names[quote.citation] for quote in told.values()}
+    several = len(files) > 1
+    if any(0 < sum(number in name for name in files) < len(files) for number in re.findall(r"\d+", question)):
+        return ""  # "the 2025 handbook" has chosen
+    places = (f"{f'{names[quote.citation]} ' if several else ''}page {quote.page}" for quote in told.values())
+    return f"The pages differ: {'; '.join(f'{figure}, {place}' for figure, place in zip(told, places, strict=True))}."
+
+
+def _marked(quote: Quote) -> str:
+    return quote.text[slice(*quote.marked)]
 
 
 def _quote(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> Quote:
@@ -75,6 +114,12 @@ def _above(page: Item, passage: Passage) -> str:
     return above if _is_sound(above) else ""
 
 
+def _is_near(page: Item, passage: Passage, better: Passage) -> bool:
+    """Whether a passage is part of another one with its neighbours."""
+    start, end = _grown(page, better, 0, [])
+    return start <= passage.start and passage.end <= end
+
+
 def _unit_at(units: Sequence[Unit], place: int) -> Unit | None:
     return units[max(0, bisect_right(units, place, key=lambda unit: unit.start) - 1)] if units else None
 
@@ -84,8 +129,12 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
     of another quote. `taken` is added to."""
     units, start, end = page.units, passage.start, passage.end
     row = _unit_at(units, start)
-    top = max((span[1] for span in (row.title, row.header) if span is not None), default=0) if row else 0
+    above = [span[1] for span in (row.title, row.header) if span is not None and span[1] <= start] if row else []
+    top = max(above, default=0)
     others = [(first, last) for number, first, last in taken if number == citation and (first, last) != (start, end)]
+
+    def has_room(unit: Unit) -> bool:
+        return max(end, unit.end) - min(start, unit.start) <= (CODE_ROOM if unit.kind == "code" else ROOM)
 
     def may_join(unit: Unit) -> bool:
         free = all(unit.end <= first or last <= unit.start for first, last in others)
@@ -94,9 +143,9 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
     after = bisect_right(units, end - 1, key=lambda unit: unit.start)
     before = bisect_right(units, start, key=lambda unit: unit.start) - 2
     while True:
-        if after < len(units) and units[after].end - start <= ROOM and may_join(units[after]):
+        if after < len(units) and has_room(units[after]) and may_join(units[after]):
             end, after = units[after].end, after + 1
-        elif before >= 0 and end - units[before].start <= ROOM and may_join(units[before]):
+        elif before >= 0 and has_room(units[before]) and may_join(units[before]):
             start, before = units[before].start, before - 1
         else:
             if not _is_sound(page.text[start:end]):  # what an attacker wrote may stand in several units

@@ -83,7 +83,7 @@ class Asking(IndexBase):
         Restrictions to documents restrict nothing else, and quotes are of pages alone.
         """
         from research.answer.confidence import confidence_of
-        from research.answer.quotes import quotes_from
+        from research.answer.quotes import differing_figures, quotes_from
         from research.context.pipeline import Budget, build
         from research.context.render.cited import CitedPages, research_context
 
@@ -118,7 +118,10 @@ class Asking(IndexBase):
                 rendered = (research_context if mix is None else mix.rendered)(context, budget.max_tokens)
             with self._timed("answer"):
                 quotes = quotes_from(context.fitted.items, context.found)
-                answered = replace(rendered, quotes=quotes, follows=follows)
+                names = {number: source.filename for number, source in rendered.get_citation_map().items()}
+                differ = differing_figures(question, quotes, names)
+                coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *([differ] if differ else [])])
+                answered = replace(rendered, quotes=quotes, coverage=coverage, follows=follows)
                 if ways is not None:
                     searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
                     answered = replace(answered, searched=searched, rewrites=rewrites)

@@ -76,7 +76,10 @@ class Highlighter:
         found: list[Item] = []
         for item, page in zip(items, pages, strict=True):
             section = str(item.metadata.get("section_path", ""))
-            found.append(replace(item, passages=page.passages(section)))
+            passages = page.passages(section)
+            if naming.documents and item.ref.key not in naming.documents:  # it is not the one that was asked about
+                passages = tuple(replace(each, score=round(each.score / 2, 4)) for each in passages)
+            found.append(replace(item, passages=passages))
         return found
 
     def places(self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]) -> list[Item]:

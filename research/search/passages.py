@@ -27,7 +27,7 @@ from research.context.sections import section_path
 from research.models import Passage
 from research.search.numbers_asked import asks_for_number
 from research.store.fulltext.analyzer import analyze
-from research.units import Unit, values_of
+from research.units import Unit, is_caption, values_of
 
 if TYPE_CHECKING:
     from research.store.catalog.vectors import ComparedChunk
@@ -46,10 +46,16 @@ _DIGITS = 4  # of a box
 _LABEL = 1.0
 _SAID = 0.25  # of a row's label, squared, from which on the row stands alone
 _COSINE = 0.25
+_UNCOVERED = 0.4  # of a label, where nothing else of the question stands in the row or above it
+_TITLE = 0.5  # for a row whose table has a known name of what is asked for
+_LEADER = re.compile(r"\.(?: ?\.){2,} ?\d")
+_LISTED = 6  # rows of a table of contents, at least
+_MOST_PAGES = 9999
 _YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
 _ASKED_YEAR = re.compile(r"(?:\b|FY ?)((?:1[89]|20)\d\d)\b|\bFY ?(\d\d)\b")
 # What is left of something is another thing, and full-text search leaves such words out.
 _REST = re.compile(r"\b(?:others?|non|excluding|übrige|sonstige|autres?|otros?|otras?|altri|altre|overige)\b", re.I)
+_ASIDE = re.compile(r"\([^()]*\)")  # "(millions)", "(note 5)": not what a row is called
 _NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -74,14 +80,16 @@ class WantedWords:
         names: Collection[str] = (),
     ) -> None:
         self.weights = {word: weight for word, weight in weights.items() if word not in names} or weights
+        self._names = frozenset(names)
         weights = self.weights
-        self.number = asks_for_number(question)
+        self._lines = [frozenset(analyze(line)) for line in dict.fromkeys(lines)]
+        self.number = bool(self._lines) or asks_for_number(question)
         self.years = frozenset(whole or f"20{short}" for whole, short in _ASKED_YEAR.findall(question))
         said = {word: weight for word, weight in weights.items() if not word.isdigit()}
-        self._labels = [said, *(dict.fromkeys(analyze(line), 0.0) for line in dict.fromkeys(lines))]
+        self._said_words = said
         self._usual = sum(weights.values()) / max(1, len(weights))
         self._rest = _REST.search(question) is not None
-        self._rows: dict[str, float] = {}
+        self._rows: dict[str, tuple[float, float]] = {}
         self.given = frozenset(_NUMBERS.findall(question))  # numbers that are no answer
         self._known: dict[str, frozenset[str]] = {}
         self._pattern = _beginnings(weights) if all(word.isascii() for word in weights) else None
@@ -100,27 +108,39 @@ class WantedWords:
             if self._known[word]:
                 yield match.start(), self._known[word]
 
-    def label(self, row: str) -> float:
-        """How well a row's label is what the question asks for, 0 to 1: all of its words are said, and more than one.
+    def label(self, row: str) -> tuple[float, float]:
+        """How well a row's label is what the question asks for, 0 to 1: by the words it says, and by the known names
+        of what it asks for.
 
         What counts is the share of the label that the question says, so that "Total current liabilities" comes before
         "Other current liabilities", and that before a sentence about them.
         """
         label, bar, _ = row.strip("| ").partition(" | ")
         if not bar or not values_of(row):
-            return 0.0
+            return 0.0, 0.0
         if label not in self._rows:
-            stems = analyze(label)
+            stems = [stem for stem in analyze(_ASIDE.sub(" ", label)) if stem not in self._names] or analyze(label)
             less = 0.5 if _REST.search(label) and not self._rest else 1.0
-            self._rows[label] = less * max(self._said(stems, words) for words in self._labels)
+            # A row with a known name has all of its words: "purchases of equipment" is not "equipment".
+            known = (_share(stems, line) * _share(line, stems) ** 2 for line in self._lines)
+            self._rows[label] = less * self._said(stems), less * max(known, default=0.0)
         return self._rows[label]
 
-    def _said(self, label: Sequence[str], words: Mapping[str, float]) -> float:
-        """How much of a label these words say: the square of its share, and half of that for a single word."""
-        weights = {word: words.get(word, 0.0) or self._usual for word in label}
-        said = [weight for word, weight in weights.items() if word in words]
+    def is_about(self, title: str) -> bool:
+        """Whether the title of a table has a known name of what is asked for: "Capital expenditures" for capex."""
+        words = frozenset(analyze(title)) if self._lines else frozenset[str]()
+        return any(line <= words for line in self._lines if line)
+
+    def _said(self, label: Sequence[str]) -> float:
+        """How much of a label the question says: the square of its share, and a quarter of that for a single word."""
+        weights = {word: self._said_words.get(word, 0.0) or self._usual for word in label}
+        said = [weight for word, weight in weights.items() if word in self._said_words]
         share = sum(said) / (sum(weights.values()) or 1.0)
-        return share**2 * min(1.0, len(said) / 2)
+        return (share * min(1.0, len(said) / 2)) ** 2
+
+
+def _share(words: Collection[str], of: Collection[str]) -> float:
+    return len(set(words) & set(of)) / len(set(words)) if words else 0.0
 
 
 def _beginnings(words: Mapping[str, float]) -> re.Pattern[str]:
@@ -160,7 +180,12 @@ class PageEvidence:
         self._lines = list(_lines(text, lines))
         self._cosines = self._rough(chunks)
         self._context = self._above()
-        self._labels = [self._label(unit) if unit.kind == "row" else 0.0 for unit in units]
+        self._listing = _listing(text, units)
+        self._labels = [
+            self._label(index) if unit.kind == "row" and index not in self._listing else 0.0
+            for index, unit in enumerate(units)
+        ]
+        self._naming = {unit.header for unit in units if unit.header is not None}
 
     def refine(self, cosines: Sequence[float]) -> None:
         """The units' own cosines, in place of what their chunks have; they tell units apart, and so weigh in full."""
@@ -172,7 +197,7 @@ class PageEvidence:
 
     def passages(self, section: str = "") -> tuple[Passage, ...]:
         """The best passages that do not overlap, best first. `section`: the headings in force where the page begins."""
-        said = [index for index, unit in enumerate(self.units) if unit.kind != "heading"] or range(len(self.units))
+        said = [index for index in range(len(self.units)) if not self._only_names(index)] or range(len(self.units))
         alone = sorted(said, key=lambda index: -self._score(index, index))[:_LOOKED_AT]
         # Of equals the longest: what stands beside the match is as likely to answer, and the last, for that follows it.
         windows: list[tuple[float, int, int]] = []
@@ -192,17 +217,27 @@ class PageEvidence:
                 found.append(Passage(self.text[start:end], share, self._box(start, end), start, end, path))
         return tuple(found)
 
+    def _only_names(self, index: int) -> bool:
+        """Whether a unit names what others say: a heading, the header of a table, an entry of a table of contents."""
+        unit = self.units[index]
+        return (
+            unit.kind == "heading"
+            or index in self._listing
+            or any(start <= unit.start < end for start, end in self._naming)
+        )
+
     def _windows(self, around: set[int]) -> Iterator[tuple[int, int]]:
         """First and last unit of whatever may be a passage and has one of these units in it."""
         units, opens = self.units, self._opening()
         for first, unit in enumerate(units):
             ends = [first]
             # A row that the question says is an answer by itself.
-            alone = unit.kind == "heading" or self._labels[first] > _SAID
+            alone = unit.kind == "heading" or self._labels[first] > _SAID or first in self._listing
             while not alone and ends[-1] + 1 < len(units):
                 last, following = ends[-1], units[ends[-1] + 1]
                 joined = following.block == unit.block or opens[last]
-                if following.kind == "heading" or not joined or following.end - unit.start > _LONGEST:
+                apart = following.kind == "heading" or self._labels[last + 1] > _SAID or last + 1 in self._listing
+                if apart or not joined or following.end - unit.start > _LONGEST:
                     break
                 ends.append(last + 1)
             if around.isdisjoint(range(first, ends[-1] + 2)):
@@ -232,11 +267,20 @@ class PageEvidence:
         if self._wanted.number:
             numbers = set(_NUMBERS.findall(self.text, unit.start, self.units[last].end))
             score += _NUMBER * (not numbers <= self._wanted.given)
-        return score - _HEADING * (unit.kind == "heading")
+        # Of a table the rows say it, under a caption that has the question's words.
+        names_only = unit.kind == "heading" or (first == last and self._wanted.number and is_caption(self.text, unit))
+        return score - _HEADING * names_only
 
-    def _label(self, row: Unit) -> float:
+    def _label(self, index: int) -> float:
         """How well a row is what is asked for; half as well, if its table is of other years."""
-        label = self._wanted.label(self.text[row.start : row.end])
+        row = self.units[index]
+        said, known = self._wanted.label(self.text[row.start : row.end])
+        if said:
+            covered = sum(map(self._weights.__getitem__, self._words[index] | self._context[index]))
+            said *= _UNCOVERED + (1 - _UNCOVERED) * covered
+            if row.title is not None and self._wanted.is_about(self.text[slice(*row.title)]):
+                said += _TITLE
+        label = max(said, known)
         if label and self._wanted.years:
             spans = [span for span in (row.title, row.header, (row.start, row.end)) if span is not None]
             years = {year for start, end in spans for year in _YEAR.findall(self.text, start, end)}
@@ -245,17 +289,19 @@ class PageEvidence:
         return label
 
     def _above(self) -> list[frozenset[str]]:
-        """Of each unit the question's words in the heading above it and in its table's header."""
+        """Of each unit the question's words in the heading above it and in its table's title and header."""
         found: list[frozenset[str]] = []
         heading: frozenset[str] = frozenset()
         for index, unit in enumerate(self.units):
             if unit.kind == "heading":
                 heading = self._words[index]
-            header = unit.header
-            rows = range(0)
-            if header is not None:
-                rows = range(bisect_right(self._starts, header[0]) - 1, bisect_right(self._starts, header[1] - 1))
-            found.append(heading.union(*(self._words[row] for row in rows)))
+            above: list[frozenset[str]] = []
+            for span in (unit.title, unit.header):
+                if span is not None:
+                    above += self._words[
+                        bisect_right(self._starts, span[0]) - 1 : bisect_right(self._starts, span[1] - 1)
+                    ]
+            found.append(heading.union(*above))
         return found
 
     def _rough(self, chunks: Sequence[ComparedChunk]) -> list[float]:
@@ -279,6 +325,26 @@ class PageEvidence:
             if boxes:
                 return rounded(union(boxes), _DIGITS)
         return None
+
+
+def _listing(text: str, units: Sequence[Unit]) -> set[int]:
+    """The entries of a table of contents or an index: dots that lead to numbers, or many rows whose only value is a
+    page number that never falls."""
+    found: set[int] = set()
+    run: list[int] = []
+    last = 0
+    for index, unit in enumerate(units):
+        if _LEADER.search(text, unit.start, unit.end):
+            found.add(index)
+        values = values_of(text[unit.start : unit.end]) if unit.kind == "row" else []
+        page = int(values[0]) if len(values) == 1 and values[0].isascii() and values[0].isdigit() else 0
+        if not last <= page <= _MOST_PAGES or not page:
+            run = []
+        last = page
+        run = [*run, index] if page else []
+        if len(run) >= _LISTED:
+            found.update(run)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

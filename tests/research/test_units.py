@@ -121,11 +121,15 @@ def test_a_table_of_words_that_goes_on_has_no_header() -> None:
     assert [unit.header for unit in split(page * 3)] == [None] * 9
 
 
+def test_a_caption_below_its_table_is_its_title() -> None:
+    page = "Model | Accuracy\nOurs | 76.2\nTheirs | 62.3\n\nTable 7: Accuracy on the hard subset.\n"
+    rows = [unit for unit in split(page) if unit.kind == "row" and unit.header]
+    assert [page[slice(*row.title)] for row in rows if row.title] == ["Table 7: Accuracy on the hard subset."] * 2
+
+
 def test_code_keeps_its_lines() -> None:
     assert texts("```\nx = 1. Y\n# no heading\n\n| a | b |\n```\n\nAfter it.") == [
-        ("line", "x = 1. Y"),
-        ("line", "# no heading"),
-        ("line", "| a | b |"),
+        ("code", "x = 1. Y\n# no heading\n\n| a | b |"),
         ("sentence", "After it."),
     ]
 

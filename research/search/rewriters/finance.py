@@ -66,7 +66,7 @@ def matches(question: str, table: Table) -> Iterator[tuple[str, Entry]]:
     """Each entry that the question names, with the name it used."""
     text = f" {_BETWEEN.sub(' ', question)} "
     lower = text.lower()
-    shouted = question.isupper()  # nothing can be told from capitals then
+    shouted = question.isupper() and len(re.findall(r"[A-Z]{2,}", question)) > 1  # capitals tell nothing then
     for entry in table.entries:
         named = next((name for name in entry.names if f" {name} " in lower or f" {name}s " in lower), None)
         if named is None and not shouted:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from research.answer.quotes import MOST, quotes_from
+from research.answer.quotes import MOST, differing_figures, quotes_from
 from research.index import Index
 from research.models import Item, Passage, Ref
 
@@ -57,9 +57,9 @@ def test_the_answer_is_quoted(index: Index) -> None:
 
 
 def test_at_most_three_the_best_first() -> None:
-    text = "One fits best. Two fits well. Three fits too. Four fits."
+    text = "One fits best.\n\n# A\n\nTwo fits well.\n\n# B\n\nThree fits too.\n\n# C\n\nFour fits."
     item = page(text, "Two fits well.", "One fits best.", "Four fits.", scores=(0.8, 0.9, 0.2))
-    assert quotes(item) == [(1, "One fits best."), (1, "Two fits well. Three fits too. Four fits.")]
+    assert quotes(item) == [(1, "One fits best."), (1, "Two fits well.")]
 
 
 def test_a_better_page_comes_first_among_equals() -> None:
@@ -115,3 +115,34 @@ def test_no_passages_no_quotes() -> None:
     assert quotes() == []
     seen = Item(Ref("page", "0" * 16, "1"), "", "A picture.", 0.5, passages=(Passage("", 0.9, (0, 0, 1, 1)),))
     assert quotes(seen) == []
+
+
+def test_code_comes_with_the_sentence_that_leads_to_it() -> None:
+    code = "\n".join(f"step_{number}(as.numeric(as.character(f)))" for number in range(14))
+    text = f"If f is a factor, you can use\n\n```\n{code}\n```\n\n# Next\n\nOther things."
+    lead = "If f is a factor, you can use"
+    found = page(text, lead)
+    [quote] = quotes_from([found], [found])
+    assert quote.text.startswith(lead) and quote.text.endswith(code)
+    assert quote.text[slice(*quote.marked)] == lead
+
+
+def test_a_passage_beside_a_better_one_is_shown_with_it() -> None:
+    text = "Noncontrolling interests | 514 | 421\nTotal equity | 18,078 | 18,705\n"
+    both = page(text, "Noncontrolling interests | 514 | 421", "Total equity | 18,078 | 18,705")
+    [quote] = quotes_from([both], [both])
+    assert "18,078" in quote.text
+
+
+def test_figures_that_differ_are_named_with_their_places() -> None:
+    first = page("The agreement runs for 5 years.", "The agreement runs for 5 years.", part="7")
+    second = page("The agreement runs for 10 years.", "The agreement runs for 10 years.", part="10")
+    found = quotes_from([first, second], [first, second])
+    question = "How many years does the agreement run?"
+    assert differing_figures(question, found, {1: "a.pdf", 2: "a.pdf"}) == (
+        "The pages differ: 5 years, page 7; 10 years, page 10."
+    )
+    assert "a.pdf page 7" in differing_figures(question, found, {1: "a.pdf", 2: "b.pdf"})
+    # The question has chosen one of them, or asks for something else.
+    assert differing_figures("How many years in the 2025 plan?", found, {1: "2025.pdf", 2: "2024.pdf"}) == ""
+    assert differing_figures("Who signed the agreement?", found, {1: "a.pdf", 2: "a.pdf"}) == ""

@@ -26,9 +26,13 @@ FOOT: Box = (0.1, 0.8, 0.9, 0.9)
 
 
 def passages(
-    text: str, question: str, chunks: tuple[ComparedChunk, ...] = (), lines: tuple[Piece, ...] = ()
+    text: str,
+    question: str,
+    chunks: tuple[ComparedChunk, ...] = (),
+    lines: tuple[Piece, ...] = (),
+    rows: tuple[str, ...] = (),
 ) -> list[Passage]:
-    wanted = WantedWords(question, dict.fromkeys(analyze(question), 1.0))
+    wanted = WantedWords(question, dict.fromkeys(analyze(question), 1.0), rows)
     return list(PageEvidence(text, split(text), wanted, chunks, lines).passages())
 
 
@@ -210,7 +214,7 @@ def test_the_row_that_the_question_says_is_the_first_passage() -> None:
     )
     question = "What were total current liabilities at the end of 2020?"
     wanted = WantedWords(question, dict.fromkeys(analyze(question), 1.0))
-    other, total, sentence = (wanted.label(row) for row in text.splitlines()[3:])
+    other, total, sentence = (wanted.label(row)[0] for row in text.splitlines()[3:])
     assert total > 0.9 > other > sentence
     [first, *_] = PageEvidence(text, split(text), wanted).passages("")
     assert "Total current liabilities | 42,671 | 25,920" in first.text
@@ -218,10 +222,45 @@ def test_the_row_that_the_question_says_is_the_first_passage() -> None:
 
 def test_a_row_may_be_called_otherwise_and_a_table_of_other_years_is_no_answer() -> None:
     wanted = WantedWords("capex 2020", {"capex": 1.0, "2020": 1.0}, ["purchases of property and equipment"])
-    assert wanted.label("Purchases of property and equipment | (2,711) | (2,226)") == 1
-    assert wanted.label("Purchases of short-term investments | 7") < 0.2
+    assert wanted.label("Purchases of property and equipment | (2,711) | (2,226)") == (0, 1)
+    assert max(wanted.label("Purchases of short-term investments | 7")) < 0.2
     rows = "(Millions) | {0}\nPurchases of property and equipment | (2,711)\n"
     scores = [
         PageEvidence(text, split(text), wanted).passages("")[0].score for text in (rows.format(2020), rows.format(2018))
     ]
     assert scores[0] > scores[1]
+
+
+def test_a_row_that_is_asked_for_stands_alone() -> None:
+    text = (
+        "(MILLIONS) | 2021 | 2020\nOther current liabilities | 24,939 | 11,561\n"
+        "Total current liabilities | 42,671 | 25,920\n"
+        "Long-term debt | 36,195 | 37,133\n"
+    )
+    assert best(text, "What were total current liabilities in 2020?") == "Total current liabilities | 42,671 | 25,920"
+
+
+def test_a_row_whose_table_says_the_rest_comes_first() -> None:
+    tables = (
+        "#### Depreciation\n\nYears | 2022 | 2021\nAirplanes | 508 | 535\nGlobal Services | 346 | 414\n\n"
+        "#### Capital Expenditures\n\nYears | 2022 | 2021\nAirplanes | 218 | 177\nGlobal Services | 130 | 94\n"
+    )
+    question = "What was the capex of the Global Services segment in 2021?"
+    [first, *_] = passages(tables, question, rows=("capital expenditures",))
+    assert first.text == "Global Services | 130 | 94"
+
+
+def test_entries_of_a_table_of_contents_are_no_figures() -> None:
+    towns = ["Aurora", "Giltner", "Hampton", "Hordville", "Marquette", "Murphy", "Phillips"]
+    contents = "\n".join(f"{town}, Nebraska | {page}" for page, town in enumerate(towns, start=10))
+    text = f"{contents}\n\nThe population of Giltner was 410 in 1910.\n"
+    assert best(text, "Population of Giltner, Nebraska?") == "The population of Giltner was 410 in 1910."
+    assert best("Index\nread.fortran ... 11 read.fwf ... 12\n\nUse read.fortran for such files.", "read.fortran") == (
+        "Use read.fortran for such files."
+    )
+
+
+def test_the_header_of_a_table_is_no_answer() -> None:
+    text = "Fiscal Years Ended | January 28, 2023 | January 29, 2022\nCash | 1,874 | 2,936\nInventory | 5,140 | 5,965\n"
+    question = "What was cash at the end of the fiscal year ended January 28, 2023?"
+    assert best(text, question).startswith("Cash | 1,874 | 2,936")
