@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from research.boxes import Box
+from research.context.injection.detector import packed_signals
 from research.records import Block, Chunk, Line, Page, Region
 
 PageWithChunks = tuple[Page, list[Chunk]]
@@ -38,7 +39,8 @@ def _fields(record: Any) -> dict[str, Any]:
 
 def _page(fields: dict[str, Any]) -> Page:
     blocks = tuple(Block(**{**block, "box": _box(block["box"])}) for block in fields.pop("blocks"))
-    return Page(**fields, blocks=blocks)
+    # Looked at here, once and for all questions: the process that opened the file is not trusted with it.
+    return Page(**{**fields, "signals": packed_signals(fields["markdown"])}, blocks=blocks)
 
 
 def encode_lines(lines: Iterable[Line]) -> list[list[Any]]:

@@ -39,6 +39,7 @@ class Page:
     painted: bool = True  # whether anything but text is drawn on it
     needs_ocr: bool = False  # its text layer, or a large picture on it, still waits to be read by OCR
     ocr_engine: str = ""  # what read it, where OCR did
+    signals: int = -1  # what in it speaks to a model, packed; -1: nobody has looked
 
 
 @dataclass(frozen=True, slots=True)

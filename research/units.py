@@ -35,6 +35,7 @@ class Unit:
     title: tuple[int, int] | None = None  # and of the lines above it, or the caption below: what it shows
 
 
+UNKNOWN = -1
 _KINDS = ("sentence", "item", "row", "line", "heading", "code")
 _FIELDS = 9  # numbers that a unit is stored in
 _LONGEST = 1500  # characters; what has no end mark for so long is cut between words
@@ -78,9 +79,9 @@ def split(markdown: str) -> list[Unit]:
     return _with_tables(markdown, list(iter_units(markdown)))
 
 
-def pack_units(units: Sequence[Unit]) -> bytes:
-    """The units as they are stored."""
-    numbers = array("i", [RULES])
+def pack_units(units: Sequence[Unit], signals: int = UNKNOWN) -> bytes:
+    """Pack the units as they are stored, with what in the page speaks to a model (`detector.packed_signals`)."""
+    numbers = array("i", [RULES, signals])
     for unit in units:
         header, title = unit.header or (-1, -1), unit.title or (-1, -1)
         numbers.extend((unit.start, unit.end, _KINDS.index(unit.kind), unit.block, unit.section, *header, *title))
@@ -89,20 +90,25 @@ def pack_units(units: Sequence[Unit]) -> bytes:
     return zlib.compress(numbers.tobytes())
 
 
-def unpack_units(packed: bytes, markdown: str) -> list[Unit]:
-    """The units of a page as they were stored; found anew, if other rules found them or they do not fit its text."""
+def _numbers(packed: bytes) -> array[int]:
+    """What `pack_units` has packed; nothing, if other rules did or it cannot be read."""
     numbers = array("i")
     try:
         numbers.frombytes(zlib.decompress(packed) if packed else b"")
     except (zlib.error, ValueError):
-        return split(markdown)
+        return array("i")
     if sys.byteorder == "big":
         numbers.byteswap()
-    if not numbers or numbers[0] != RULES or len(numbers) % _FIELDS != 1:
+    return numbers if numbers and numbers[0] == RULES and len(numbers) % _FIELDS == 2 else array("i")
+
+
+def unpack_units(numbers: array[int], markdown: str) -> list[Unit]:
+    """The units of a page as they were stored; found anew, if they were not or do not fit its text."""
+    if not numbers:
         return split(markdown)
     units: list[Unit] = []
     last, most = 0, len(markdown)
-    for at in range(1, len(numbers), _FIELDS):
+    for at in range(2, len(numbers), _FIELDS):
         start, end, kind, block, section, *spans = numbers[at : at + _FIELDS]
         if not (last <= start < end <= most and 0 <= kind < len(_KINDS) and all(-1 <= edge <= most for edge in spans)):
             return split(markdown)  # a catalog that somebody else has written
@@ -120,7 +126,7 @@ class Structure:
 
     def __init__(self, text: str, packed: bytes = b"") -> None:
         self.text = text
-        self._packed = packed
+        self._packed = _numbers(packed)
         self._units: list[Unit] | None = None
 
     @property
@@ -128,6 +134,11 @@ class Structure:
         if self._units is None:
             self._units = unpack_units(self._packed, self.text)
         return self._units
+
+    @property
+    def signals(self) -> int:
+        """What in the page speaks to a model, as it was packed; `UNKNOWN` if nobody has looked."""
+        return self._packed[1] if self._packed else UNKNOWN
 
 
 def iter_units(markdown: str) -> Iterator[Unit]:

@@ -185,7 +185,8 @@ class PageEvidence:
             self._label(index) if unit.kind == "row" and index not in self._listing else 0.0
             for index, unit in enumerate(units)
         ]
-        self._naming = {unit.header for unit in units if unit.header is not None}
+        headers = {unit.header for unit in units if unit.header is not None}
+        self._naming = {index for start, end in headers for index in self._between(start, end)}
 
     def refine(self, cosines: Sequence[float]) -> None:
         """The units' own cosines, in place of what their chunks have; they tell units apart, and so weigh in full."""
@@ -219,12 +220,11 @@ class PageEvidence:
 
     def _only_names(self, index: int) -> bool:
         """Whether a unit names what others say: a heading, the header of a table, an entry of a table of contents."""
-        unit = self.units[index]
-        return (
-            unit.kind == "heading"
-            or index in self._listing
-            or any(start <= unit.start < end for start, end in self._naming)
-        )
+        return self.units[index].kind == "heading" or index in self._listing or index in self._naming
+
+    def _between(self, start: int, end: int) -> range:
+        """The units of a span that begins with one."""
+        return range(max(0, bisect_right(self._starts, start) - 1), bisect_right(self._starts, end - 1))
 
     def _windows(self, around: set[int]) -> Iterator[tuple[int, int]]:
         """First and last unit of whatever may be a passage and has one of these units in it."""
@@ -298,9 +298,7 @@ class PageEvidence:
             above: list[frozenset[str]] = []
             for span in (unit.title, unit.header):
                 if span is not None:
-                    above += self._words[
-                        bisect_right(self._starts, span[0]) - 1 : bisect_right(self._starts, span[1] - 1)
-                    ]
+                    above += (self._words[index] for index in self._between(*span))
             found.append(heading.union(*above))
         return found
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from research.context.injection.detector import signals_of
+from research.context.injection.detector import stored_signals
 from research.errors import EncoderNotAllowed, EncoderUnavailable
 from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
 from research.search.boosters.collection import CollectionBooster
@@ -170,7 +170,7 @@ def _check_encoder(settings: Settings, name: str) -> None:
 def page_item(page: StoredPage, structure: Structure) -> Item:
     """A page as an item that nobody has asked for yet."""
     text = structure.text
-    signals = signals_of(text, filename=page.filename, title=page.title)
+    signals = stored_signals(structure.signals, text, filename=page.filename, title=page.title)
     return Item(
         ref=Ref("page", page.doc_id, str(page.page)),
         title=page.title,

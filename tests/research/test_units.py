@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.units import pack_units, split, unpack_units, values_of
+from research.units import Structure, pack_units, split, values_of
 from tests.pace import draws
 
 
@@ -211,10 +211,11 @@ def test_units_are_in_order_and_hold_every_word(page: str) -> None:
 @given(st.lists(_PIECES, max_size=30).map("".join))
 def test_what_is_stored_is_what_was_found(page: str) -> None:
     units = split(page)
-    assert unpack_units(pack_units(units), page) == units
+    assert Structure(page, pack_units(units, 17)).units == units
+    assert Structure(page, pack_units(units, 17)).signals == 17
 
 
 @pytest.mark.parametrize("packed", [b"", b"no zlib", pack_units([])[:-3], pack_units(split(STATEMENT * 2))])
 def test_what_does_not_fit_its_text_is_found_anew(packed: bytes) -> None:
     """A catalog may come from anywhere: spans beyond a page, and rules of another version, cost a look at the page."""
-    assert unpack_units(packed, STATEMENT) == split(STATEMENT)
+    assert Structure(STATEMENT, packed).units == split(STATEMENT)

@@ -64,6 +64,26 @@ _EMPHASIS = "[*_`~\\\\\u00ad\u200b-\u200d\u2060\ufeff]+"
 _IMAGE = r"!\[[^\]\n]*\]\(\s*https?:/[^)\s]*[?=/][^)\s]*(?:\[[^)]*\]|\{[^)]*\}|<[^)>]*>|%7b|%5b|\$\w+)"
 
 
+VERSION = 1
+"""The version of all these rules. Signals that other rules have found are found anew when a page is read."""
+
+_SIGNALS = ("forged_header", "addresses_model", "chat_markup", "hidden_characters")
+
+
+def packed_signals(text: str) -> int:
+    """The signals of a page's text as they are stored with it."""
+    found = signals_of(text)
+    return VERSION << len(_SIGNALS) | sum(1 << at for at, name in enumerate(_SIGNALS) if name in found)
+
+
+def stored_signals(packed: int, text: str, *, filename: str, title: str) -> list[str]:
+    """The signals of a page whose text was looked at before, and of its names, which may have changed."""
+    if packed < 0 or packed >> len(_SIGNALS) != VERSION:
+        return signals_of(text, filename=filename, title=title)
+    named = signals_of("", filename=filename, title=title)
+    return [name for at, name in enumerate(_SIGNALS) if packed >> at & 1 or name in named]
+
+
 def signals_of(text: str, *, filename: str = "", title: str = "") -> list[str]:
     """The words for what makes a page suspicious, in a fixed order; none for nearly every page."""
     names = f"{filename}\n{title}"

@@ -50,7 +50,7 @@ class PreparedPage:
     @classmethod
     def of(cls, page: Page, chunks: Sequence[Chunk]) -> PreparedPage:
         words = PageWords.of(page.markdown, page.section_path)
-        markdown, units = zlib.compress(page.markdown.encode()), pack_units(split(page.markdown))
+        markdown, units = zlib.compress(page.markdown.encode()), pack_units(split(page.markdown), page.signals)
         return cls(page, words, markdown, units, [_chunk_row(chunk) for chunk in chunks])
 
 
