@@ -28,12 +28,13 @@ from research.search.legs import (
     Leg,
     PageOrder,
     Ranked,
+    Reranked,
     Rewriters,
     SearchOutcome,
     Weights,
 )
 from research.store.catalog.page_vectors import count_unseen
-from research.store.catalog.pages import get_pages, get_pages_with_text, places_of, totals
+from research.store.catalog.pages import StoredPage, get_pages, pages_with_text, places_of, totals
 from research.store.catalog.reader import Reader
 from research.units import Structure
 
@@ -140,16 +141,18 @@ class Engine:
         weights: Weights,
         rewriters: Rewriters,
         boosters: Sequence[Booster] = (),
+        order: PageOrder | None = None,
         reranker: PageOrder | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        """`modes` names the legs that each mode asks; `reranker` has the last word on the order."""
+        """`modes` names the legs that each mode asks. `order` looks at what several legs found together; `reranker` has
+        the last word."""
         self._legs = {leg.name: leg for leg in legs}
         self._modes = modes
         self._weights = weights
         self._rewriters = rewriters
         self._boosters = boosters
-        self._reranker = reranker
+        self._orders = (order, reranker)
         self._recorder = recorder
 
     def run(self, reader: Reader, question: Question, limit: int, *, everything: bool = False) -> SearchOutcome:
@@ -184,14 +187,16 @@ class Engine:
                         answered_by = boosted.answered_by
                     moved = [entry for entry in ranked if entry.page_id in boosted.pages]
                     changes.moved(booster.name, moved, ranked=False)
-        if self._reranker is not None and answered_by == "pages":
-            # What a booster moved the question names, by its number or as a part of a document: that stays.
-            before = time.perf_counter()
-            reranked = self._reranker.rerank(reader, question, ranked, changes.boosted)
-            ranked = reranked.ranked
-            changes.reranked(self._reranker.name, reranked.scores)
-            timings[self._reranker.name] = time.perf_counter() - before
-        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, changes.scores)
+        for order, applies in zip(self._orders, (len(legs) > 1, True), strict=True):
+            if order is not None and applies and answered_by == "pages":
+                # What a booster moved the question names, by its number or as a part of a document: that stays.
+                before = time.perf_counter()
+                reranked = _ordered(order, reader, question, ranked, changes)
+                ranked = reranked.ranked
+                changes.reranked(order.name, reranked.scores)
+                timings[order.name] = time.perf_counter() - before
+        pages = pages_with_text(reader, question, [entry.page_id for entry in ranked[:limit]])
+        candidates = _with_pages(reader, ranked if everything else ranked[:limit], pages, ranking, changes.scores)
         timings["search"] = time.perf_counter() - started
         coverage = _coverage(reader, ranking.runs, off, question.notes)
         return SearchOutcome(
@@ -283,6 +288,14 @@ def _boosted(booster: Booster, reader: Reader, ranked: Sequence[Ranked], questio
     )
 
 
+def _ordered(
+    order: PageOrder, reader: Reader, question: Question, ranked: Sequence[Ranked], changes: _Changes
+) -> Reranked:
+    return _unless_it_fails(
+        question, order.name, Reranked(ranked), lambda: order.rerank(reader, question, ranked, changes.boosted)
+    )
+
+
 def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> None:
     """Each leg in a thread of its own, the first in this one; but one that follows another after it in the same."""
     chains: list[list[_LegRun]] = []
@@ -307,11 +320,15 @@ def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> N
 
 
 def _with_pages(
-    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, moved: Mapping[int, dict[str, LegScore]]
+    reader: Reader,
+    ranked: Sequence[Ranked],
+    pages: Mapping[int, tuple[StoredPage, Structure]],
+    ranking: _Ranking,
+    moved: Mapping[int, dict[str, LegScore]],
 ) -> list[Found]:
     page_ids = [entry.page_id for entry in ranked]
-    pages = get_pages_with_text(reader, page_ids[:limit])
-    pages |= {page_id: (page, Structure("")) for page_id, page in get_pages(reader, page_ids[limit:]).items()}
+    others = get_pages(reader, [page_id for page_id in page_ids if page_id not in pages])
+    pages = {**pages, **{page_id: (page, Structure("")) for page_id, page in others.items()}}
     found = []
     for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
         score = min(1.0, max(0.0, entry.score))
