@@ -36,11 +36,11 @@ from research.search.legs import (
 from research.store.catalog.page_vectors import count_unseen
 from research.store.catalog.pages import StoredPage, get_pages, pages_with_text, places_of, totals
 from research.store.catalog.reader import Reader
+from research.store.catalog.scope import Scope
 from research.units import Structure
 
 if TYPE_CHECKING:
     from research.observe.recorder import Recorder
-    from research.store.catalog.scope import Scope
 
 _T = TypeVar("_T")
 
@@ -213,13 +213,14 @@ class Engine:
         return [leg for leg in legs if not reasons.get(leg.name)], off
 
     def _rank(
-        self, reader: Reader, question: Question, legs: Sequence[Leg], limit: int, *, exactly: bool = False
+        self, reader: Reader, question: Question, legs: Sequence[Leg], limit: int, *, among: Sequence[int] | None = None
     ) -> _Ranking:
-        """Ask every leg for its pages, have every leg score the pages of all, and add up. `exactly`: score every page
-        that the question may be answered from, however many there are."""
+        """Ask every leg for its pages, have every leg score the pages of all, or those `among`, and add up."""
         runs = [_LegRun(leg) for leg in legs]
         scope = _scope(question)
-        if scope is None or not (exactly or scope.count(reader) <= _MOST_SCORED):
+        if among is None and scope is not None and scope.count(reader) <= _MOST_SCORED:
+            among = scope.page_ids(reader)
+        if among is None:
             _side_by_side(runs, lambda run: run.find(reader, question, limit, scope))
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
             # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
@@ -228,8 +229,8 @@ class Engine:
         else:
             # Inside a few documents every page is scored: exact, and quicker than filtering neighbours. What no leg
             # would have found in the whole index is not found here either: a filter only takes away.
-            inside = scope.page_ids(reader)
-            _side_by_side(runs, lambda run: run.score(reader, question, inside, own=True))
+            for run in runs:
+                run.score(reader, question, among, own=True)
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
         with self._recorder.time("fuse") if self._recorder else nullcontext():
             found = {run.leg.name: run.hits for run in runs if not run.failure}
@@ -242,7 +243,10 @@ class Engine:
         ranked: Sequence[Ranked] = plain.ranked
         for reranking in self._rewriters.rerankings(question.wording, list(changes.rewrites), reader, ranked):
             other = replace(question.searching(reranking.question), documents=reranking.documents)
-            again = self._rank(reader, other, legs, 0, exactly=True).ranked
+            among = [page.page_id for page in ranked if page.doc_id in reranking.documents]
+            if not reranking.named:  # pages that the first text did not find may come in
+                among = Scope(frozenset(reranking.documents), question.pages).page_ids(reader)
+            again = self._rank(reader, other, legs, 0, among=among).ranked
             ranked = self._rewriters.merge(ranked, again, reranking)
             if reranking.rewrite is not None:
                 changes.rewrites.append(reranking.rewrite)
@@ -254,8 +258,6 @@ def _scope(question: Question) -> Scope | None:
     """Where the question may be answered from; None: everywhere."""
     if question.documents is None and not question.pages:
         return None
-    from research.store.catalog.scope import Scope
-
     return Scope(None if question.documents is None else frozenset(question.documents), question.pages)
 
 
