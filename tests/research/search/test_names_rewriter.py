@@ -139,6 +139,7 @@ def test_known_words_load_next_to_nothing(names: Catalog) -> None:
     script = f"""
 import sys
 from pathlib import Path
+from research.models import Question
 from research.search.rewriters.base import Rewriters
 from research.settings import REWRITERS
 ALL = Rewriters(REWRITERS)
