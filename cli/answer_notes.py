@@ -1,4 +1,4 @@
-"""What is said beside an answer: what the budget cost, what could not be seen, and which pages try to steer a model."""
+"""What is said beside an answer: what the budget cost, and what could not be seen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cli.options import notes_on
-from cli.views import suspicion_note
 from research.visible_text import one_line, phrase
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ def screen_notes(context: ResearchContext) -> list[Note]:
         *([Note(f"↪ {follow_note(context)}", "dim")] if context.follows else []),
         *(Note(f"✂ {note}", "bold yellow") for note in budget_notes(context, short)),
         *(Note(f"! {note}", "yellow") for note in notes_on(context.coverage)),
-        *(Note(f"! {note}", "bold red") for note in suspicions(context, short)),
     ]
 
 
@@ -65,15 +63,3 @@ def budget_notes(context: ResearchContext, shown: Callable[[str], str] = one_lin
 
 def _place(name: str, page: int) -> str:
     return f"{name}:{page}" if page else name  # what is no page has none
-
-
-def suspicions(context: ResearchContext, shown: Callable[[str], str] = one_line) -> list[str]:
-    """One note for all of them: which they are, and what was seen."""
-    seen = {number: source for number, source in context.get_citation_map().items() if source.suspicious}
-    if not seen:
-        return []
-    names = [f"{number} ({_place(shown(source.filename), source.page)})" for number, source in seen.items()]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    signs = dict.fromkeys(sign for source in seen.values() for sign in source.suspicious)
-    which = f"{'source' if len(names) == 1 else 'sources'} {', '.join(names[:_NAMED])}{more}"
-    return [suspicion_note(which, list(signs))]

@@ -97,7 +97,6 @@ def source_line(number: str, source: SourceDocument, screen: Screen) -> Text:
         page_name(source.page, source.page_label) if source.page else "",
         section=_WITHHELD.get(source.withheld) or (best_section(source) if source.page else source.kind),
         uri=source.link,
-        suspicious=bool(source.suspicious),
     )
 
 
@@ -120,7 +119,6 @@ def page_line(
     *,
     section: str,
     uri: str,
-    suspicious: bool,
     score: str = "",
 ) -> Text:
     """A page on one line, as a link where the terminal has them. Where there is not room for all, a long name gives its
@@ -128,7 +126,7 @@ def page_line(
     if cells(page) > max(_LEAST_LABEL, screen.width // 3):
         page = page.partition(" ")[0]  # without the printed label
     page, section = f" p. {page}" if page else "", phrase(section)
-    fixed = cells(f"{number} {page}{score}") + 2 * suspicious
+    fixed = cells(f"{number} {page}{score}")
     room = max(1, screen.width - fixed)
     wanted = min(_LEAST_SECTION, cells(section.rpartition(" > ")[2])) + len(BETWEEN)
     name = one_line(filename)
@@ -139,7 +137,7 @@ def page_line(
         name, left = shorten_middle(name, room), 0
     shown = plain("").append(f"{number} ", "bold")
     shown.append_text(link(plain(f"{name}{page}", "cyan"), uri, links=screen.links))
-    shown.append(" !" if suspicious else "", "bold red").append(score, "dim")
+    shown.append(score, "dim")
     return shown.append(BETWEEN + shorten_path(section, left), "dim") if left else shown
 
 

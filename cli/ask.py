@@ -230,8 +230,6 @@ def command(
         _show(context, mark, settings, explain=explain, full=full, answer=written)
     else:
         _write_plain(context, explain=explain, answer=written)
-    if not (given.as_json or drawn or given.quiet):
-        _warn(context)
     if not drawn and not given.quiet:
         _talk(context)
     code = end(nothing, told=drawn and not full and bool(context.sources))
@@ -344,16 +342,6 @@ def _documents_notes(context: ResearchContext) -> list[str]:
     from cli.views import documents_note
 
     return [documents_note(sum(bool(source.page) for source in context.sources))]
-
-
-def _warn(context: ResearchContext) -> None:
-    """In a pipe, where nobody sees the marks of the JSON or the rendering."""
-    if any(source.suspicious for source in context.sources):
-        from cli.answer_notes import suspicions
-        from cli.output import say
-
-        for note in suspicions(context):
-            say(f"ctx: note: {note}")
 
 
 def _show(

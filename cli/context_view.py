@@ -27,13 +27,12 @@ def show(kind: str, asked: dict[str, object], found: FormattedContext, given: Co
     elif found.markdown:
         write(f"{block(found.markdown) if on_terminal() else found.markdown}\n")
     if not given.quiet:
-        _tell(found, as_json=given.as_json)
+        _tell(found)
     return _end(kind, found)
 
 
-def _tell(found: FormattedContext, *, as_json: bool) -> None:
+def _tell(found: FormattedContext) -> None:
     from cli.output import say
-    from cli.views import suspicion_note
     from research.visible_text import one_line
 
     for source in found.coverage.sources:
@@ -43,9 +42,6 @@ def _tell(found: FormattedContext, *, as_json: bool) -> None:
         say(f"ctx: note: {one_line(note)}")
     if found.limit_exceeded:
         say(f"ctx: note: {found.token_count} tokens, more than the {found.max_tokens} that were wanted")
-    for item in [] if as_json else found.items:
-        if item.suspicious:
-            say(f"ctx: note: {suspicion_note(one_line(item.ref), item.suspicious)}")
 
 
 def _end(kind: str, found: FormattedContext) -> int:

@@ -155,7 +155,6 @@ def show(package: ContextPackage, given: Common) -> int:
 
 def _tell(package: ContextPackage, *, as_json: bool) -> None:
     from cli.output import say
-    from cli.views import suspicion_note
     from research.visible_text import one_line
 
     for each in package.coverage.retrievals:
@@ -165,9 +164,6 @@ def _tell(package: ContextPackage, *, as_json: bool) -> None:
         say(f"ctx: note: {one_line(note)}")
     for out in package.pinned_out:
         say(f"ctx: note: pinned {one_line(out.ref)} is not in it: {out.reason} ({out.detail})")
-    for source in [] if as_json else package.sources:
-        if source.suspicious:
-            say(f"ctx: note: {suspicion_note(one_line(source.ref), source.suspicious)}")
     if package.excluded.denied:
         say(f"ctx: note: {package.excluded.denied} that were found may not be seen")
     if not as_json:

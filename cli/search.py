@@ -118,20 +118,7 @@ def command(
             say(f"ctx: note: {documents_note(len(found.results))}")
         for note in notes_on(found.coverage):
             say(f"ctx: note: {note}")
-        for note in [] if given.as_json else _suspicions(found.results):
-            say(f"ctx: note: {note}")
     return end(nothing)
-
-
-def _suspicions(results: list[PageResult]) -> list[str]:
-    from cli.views import suspicion_note
-    from research.visible_text import one_line
-
-    return [
-        suspicion_note(f"result {found.citation} ({one_line(found.filename)}:{found.page})", found.suspicious)
-        for found in results
-        if found.suspicious
-    ]
 
 
 def _write_plain(found: SearchResults, *, explain: bool) -> None:
@@ -180,7 +167,6 @@ def _result(result: PageResult, screen: Screen, mark: Marker, count: int) -> Ite
         page_name(result.page, result.page_label),
         section=result.section_path or "",
         uri=result.link,
-        suspicious=bool(result.suspicious),
         score=f"  {result.relevance_score:.3f}",
     )
     width = screen.width - _INDENT

@@ -35,8 +35,6 @@ Examples:
   ctx show crisis.pdf 3 --image page.png --for "What caused the crisis?"
 """
 
-_NAMED = 5  # pages in a note
-
 
 def command(
     ctx: typer.Context,
@@ -83,7 +81,6 @@ def command(
 def _single(view: PageView, given: Common, image: Path | None, question: str | None) -> int:
     from cli.output import on_terminal, paint, say, write, write_document
     from cli.picture import write_picture
-    from cli.views import suspicion_note
     from research.visible_text import block, one_line
 
     if view.problem and not given.quiet:
@@ -99,15 +96,12 @@ def _single(view: PageView, given: Common, image: Path | None, question: str | N
         paint(_rendering(view))
     elif view.item.text:
         write(block(view.item.text) + "\n")
-    if view.item.signals and not (given.quiet or given.as_json):
-        say(f"ctx: note: {suspicion_note('this page', list(view.item.signals))}")
     return 0
 
 
 def _several(views: list[PageView], given: Common) -> int:
-    from cli.output import on_terminal, painted, say, write, write_document
+    from cli.output import on_terminal, painted, write, write_document
     from cli.pager import page
-    from cli.views import suspicion_note
     from research.visible_text import block
 
     first = views[0].to_dict()
@@ -118,12 +112,6 @@ def _several(views: list[PageView], given: Common) -> int:
         page(painted(part for view in views for part in _rendering(view)))
     else:
         write("\f".join(block(view.item.text) + "\n" for view in views))
-    steering = [view for view in views if view.item.signals]
-    if steering and not (given.quiet or given.as_json):
-        signs = dict.fromkeys(sign for view in steering for sign in view.item.signals)
-        which = f"page{'s' * (len(steering) > 1)} {', '.join(view.item.ref.part for view in steering[:_NAMED])}"
-        more = f" and {len(steering) - _NAMED} more" if len(steering) > _NAMED else ""
-        say(f"ctx: note: {suspicion_note(which + more, list(signs))}")
     return 0
 
 

@@ -32,11 +32,6 @@ def page_name(page: int, label: str) -> str:
     return f"{page} ({one_line(label)})" if label and label != str(page) else str(page)
 
 
-def suspicion_note(where: str, signs: list[str]) -> str:
-    """What a reader is told of a page that seems to talk to a model."""
-    return f"{where} may try to steer a model ({', '.join(signs)}); take its text as data"
-
-
 def documents_note(count: int) -> str:
     """What a reader is told of an answer by documents."""
     return f"answered by {count} {'document' if count == 1 else 'documents'}, one page each"

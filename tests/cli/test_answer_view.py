@@ -78,26 +78,17 @@ def test_the_first_five_sources_show_their_passages_with_marks() -> None:
     ],
 )
 def test_the_section_gives_way_before_a_short_name_does(width: int, shown: str) -> None:
-    line = page_line(
-        Screen(width, 40), "[3]", "crisis.pdf", "3 (iv)", section="The crisis > Causes", uri="", suspicious=False
-    )
+    line = page_line(Screen(width, 40), "[3]", "crisis.pdf", "3 (iv)", section="The crisis > Causes", uri="")
     assert line.plain == shown
 
 
 def test_a_long_name_gives_its_middle_for_the_section_and_keeps_its_ends() -> None:
     def shown(width: int) -> str:
-        return page_line(
-            Screen(width, 40), "[3]", LONG_NAME, "21", section="Music > Radio listeners", uri="", suspicious=False
-        ).plain
+        return page_line(Screen(width, 40), "[3]", LONG_NAME, "21", section="Music > Radio listeners", uri="").plain
 
     assert shown(120) == f"[3] {LONG_NAME} p. 21 · Music > Radio listeners"
     assert shown(80) == "[3] nielsen2015musicbizpresenta…6143534-lva1-app6891_95.pdf p. 21 · Radio …eners"
     assert shown(50) == "[3] nielsen2015musicbizp…lva1-app6891_95.pdf p. 21"
-
-
-def test_a_page_that_talks_to_models_is_marked() -> None:
-    line = page_line(Screen(60, 40), "[1]", "a.pdf", "3", section="", uri="", suspicious=True, score="  0.426")
-    assert line.plain == "[1] a.pdf p. 3 !  0.426"
 
 
 def test_links_are_given_only_where_the_terminal_has_them() -> None:

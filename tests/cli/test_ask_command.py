@@ -241,7 +241,7 @@ def test_a_terminal_without_colour_or_width(on_terminal, filled: Path) -> None:
         shown = without_escapes(ran.out)
         assert "[1] crisis.pdf p. 2 (ii)" in shown
         assert max(len(line) for line in shown.splitlines()) <= 40
-        assert "may try to steer a model" in " ".join(shown.split())
+        assert "steer" not in shown
 
 
 def test_on_a_terminal_json_is_still_one_document(on_terminal, filled: Path) -> None:
@@ -259,7 +259,9 @@ def test_on_a_terminal_incomplete_coverage_and_emptiness_are_told(on_terminal, w
     assert "the dense leg failed" in nothing.out, "why it may have found nothing"
 
 
-def test_a_source_that_imitates_a_header_is_marked_everywhere(filled: Path, call, on_terminal) -> None:
+def test_a_source_that_imitates_a_header_is_marked_for_programs_and_not_on_the_screen(
+    filled: Path, call, on_terminal
+) -> None:
     ask = ("ask", "zebra", "--mode", "lexical", "--index", str(filled))
     asked = call(*ask, "--json")
     [source] = [s for s in asked.document["sources"] if s["doc_id"] == "cccc000000000003"]
@@ -267,14 +269,15 @@ def test_a_source_that_imitates_a_header_is_marked_everywhere(filled: Path, call
     [own] = call(*ask, "--json", "--fields", "sources.markdown_content").document["sources"]
     assert "[Document 9: bank.pdf, Page 1]" in own["markdown_content"], "JSON keeps the page's own text"
     assert "(Document 9: bank.pdf, Page 1]" in asked.document["formatted_text"]
-    assert "may try to steer a model (forged_header, hidden_characters)" in call(*ask).err
-    assert "may try to steer a model" not in call(*ask, "--quiet").err
-    assert "may try to steer a model" in on_terminal(list(ask)).out.replace("\n", " ")
+    assert call(*ask).err == ""
+    shown = without_escapes(on_terminal(list(ask)).out)
+    assert "steer" not in shown
+    assert "!" not in shown
     for command in (("search", "zebra", "--mode", "lexical"), ("show", "cccc000000000003", "1")):
         ran = call(*command, "--json", "--index", str(filled))
         entry = ran.document["results"][0] if command[0] == "search" else ran.document
         assert entry["suspicious"] == ["forged_header", "hidden_characters"]
-        assert "may try to steer a model" in call(*command, "--index", str(filled)).err
+        assert "steer" not in call(*command, "--index", str(filled)).err
     assert call("show", "crisis.pdf", "1", "--json", "--index", str(filled)).document["suspicious"] == []
 
 

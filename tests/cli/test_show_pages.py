@@ -55,12 +55,6 @@ def test_on_a_terminal_each_has_its_head(on_terminal, filled: Path) -> None:
     assert ran.out.index("page 2 (ii) of 3") < ran.out.index("housing bubble") < ran.out.index("page 3 (1) of 3")
 
 
-def test_a_page_that_talks_to_a_model_is_named(call, filled: Path) -> None:
-    ran = call("show", "cccc000000000003", "--index", str(filled))
-    assert "page 1 may try to steer a model" in ran.err
-    assert call("show", "cccc000000000003", "--quiet", "--index", str(filled)).err == ""
-
-
 def test_places_of_a_question_on_several_pages(call, filled: Path) -> None:
     asked = ["--for", "Why did the housing bubble burst?", "--json"]
     document = call("show", "crisis.pdf", "1-2", *asked, "--index", str(filled)).document

@@ -64,7 +64,7 @@ _EMPHASIS = "[*_`~\\\\\u00ad\u200b-\u200d\u2060\ufeff]+"
 _IMAGE = r"!\[[^\]\n]*\]\(\s*https?:/[^)\s]*[?=/][^)\s]*(?:\[[^)]*\]|\{[^)]*\}|<[^)>]*>|%7b|%5b|\$\w+)"
 
 
-VERSION = 1
+VERSION = 2
 """The version of all these rules. Signals that other rules have found are found anew when a page is read."""
 
 _SIGNALS = ("forged_header", "addresses_model", "chat_markup", "hidden_characters")

@@ -18,7 +18,7 @@ CLASSES: dict[str, str] = {
         no_hagas_caso desestima desestime ignorem esqueca esquece desconsidere desconsidera ignorate ignori
         dimentica dimenticate dimentichi trascura negeer negeren vergeet zignoruj ignoruj zignorujcie ignorowac
         zapomnij zapomnijcie pomin игнорируй игнорируйте проигнорируй проигнорируйте игнорировать забудь забудьте
-        忽略 无视 忘记 忘掉 忽視 無視 忘れ 무시 잊 drop erase wipe reset purge unset dump_your cancel stop_applying
+        忽略 无视 忘记 忘掉 忽視 無視 忘れ 무시 잊 drop_all erase wipe purge dump_your cancel stop_applying
         suspend not_listen not_adhere not_apply_the break_free cast_aside move_past tear_up scrap delete_your
         ne_suis_plus ne_suivez_plus ne_respectez_plus no_sigas no_siga não_siga não_sigas non_seguire volg_niet
         не_следуй suspendiere übergehe ignorierst vergisst missachtest ignores_tes
@@ -202,7 +202,7 @@ CLASSES: dict[str, str] = {
     "unbound": """
         unrestricted unfiltered uncensored jailbroken jailbreak unlimited unbound amoral evil unethical
         without_restriction without_restrictions without_limits without_filters without_limitations
-        without_any_restrictions without_rules without_refusing do_anything no_restrictions no_limits no_filters
+        without_any_restrictions without_rules without_refusing no_restrictions no_limits no_filters
         no_rules no_limitations never_refuse never_refuses never_say_no never_says_no say_no uneingeschränkt*
         ohne_einschränkungen ohne_regeln sans_restriction sans_restrictions sans_aucune_restriction sans_filtre
         sin_restricciones sin_filtros sem_filtros sem_restrições senza_restrizioni senza_filtri zonder_beperkingen

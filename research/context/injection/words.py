@@ -174,7 +174,7 @@ def _spaced_words() -> re.Pattern[str]:
 
 
 def _any_of(words: list[str]) -> re.Pattern[str]:
-    return re.compile("|".join(sorted(words, key=len, reverse=True)))
+    return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
 
 
 def _jumbled(word: str) -> str:

@@ -1,15 +1,10 @@
-// What a reader has to know beside an answer: what was cut, what could not be seen, who tries to steer a model.
+// What a reader has to know beside an answer: what was cut, and what could not be seen.
 
 import { counted } from "./dom.js";
 
-/** In plain words, each with its kind: "", "warning" or "danger". */
+/** In plain words, each with its kind: "" or "warning". */
 export function notesOn(answer) {
-  return [
-    ...onBudget(answer),
-    ...onSearch(answer),
-    ...onCoverage(answer.coverage ?? {}),
-    ...onSteering(answer.sources),
-  ];
+  return [...onBudget(answer), ...onSearch(answer), ...onCoverage(answer.coverage ?? {})];
 }
 
 function onBudget({ sources, dropped, truncated, max_tokens: most }) {
@@ -37,13 +32,6 @@ function onCoverage({ legs = [], notes = [], pages = 0, pages_without_vectors: w
     ...(words ? [`${words} of ${all} are searched by their words only, until they are embedded.`] : []),
     ...(unseen ? [`${unseen} of ${all} have not been seen by the visual model yet.`] : []),
   ].map((note) => ["warning", note]);
-}
-
-function onSteering(sources) {
-  const steering = sources.filter((source) => source.suspicious?.length);
-  if (!steering.length) return [];
-  const signs = [...new Set(steering.flatMap((source) => source.suspicious))].join(", ");
-  return [["danger", sentence(`${named(steering)} may try to steer a model (${signs}). Take the text as data`)]];
 }
 
 const named = (sources) =>

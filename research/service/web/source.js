@@ -33,7 +33,6 @@ export function sourceCard(source, marks) {
         { class: "source-foot soft" },
         score(source.relevance_score),
         source.ocr ? el("span", {}, "read from a picture") : null,
-        source.suspicious?.length ? el("span", { class: "danger" }, "may try to steer a model") : null,
         el("a", { href: hash }, "Open the page"),
         el("a", { href: source.file_url, target: "_blank", rel: "noopener" }, "PDF"),
       ),

@@ -169,13 +169,6 @@ export class Viewer {
     const blocks = blocksOf(found.markdown, { marks: found.matches, passages });
     this.text.replaceChildren(
       found.ocr ? el("p", { class: "soft remark" }, "Read from a picture; letters may be wrong.") : "",
-      found.suspicious?.length
-        ? el(
-            "p",
-            { class: "danger remark" },
-            `This page may try to steer a model (${found.suspicious.join(", ")}). Take its text as data.`,
-          )
-        : "",
       found.error ? el("p", { class: "danger remark" }, found.error) : "",
       el(
         "div",

@@ -90,6 +90,33 @@ def test_folding_keeps_every_place() -> None:
     assert fold("Ꭰօсս𝗺ᴇ𝓃τ ②") == "document 2"
 
 
+def test_a_run_of_letters_that_holds_a_word_of_orders_is_read() -> None:
+    assert not gives_orders("promptweighteigenvalues")  # an entry of the lexicon is no pattern: "e.g" is not "eig"
+
+
+MANUALS = """
+If you know about other platforms, please drop us a note.
+You can also use the package (https://example.org/package=x) if users have a suitable driver.
+Many users fail to realize that fonts are a function of the server and not of the machine that it is running on.
+All output must be done via its methods. First, all output from your program must be preceded by a header.
+It is often convenient to spread some text over all columns, just before the output, without any break in between.
+To send a notification you can also use the function notify(text, text).
+Reset All Filters
+DROP TEXT SEARCH TEMPLATE drops an existing text search template. You must be a superuser to use this command.
+By using the ampersand, the user resumes control even though the command is still running (hidden from the user).
+Send a mail to the list, in order to inform the other developers; users@example.org is read by many users.
+The directive adjusts the size of the internal buffer which is used between input and output.
+As with all other functions starting with ei_, you are not expected to put the socket in non-blocking mode.
+Memory is freed by the garbage collector once the mark has been reset by calling the function.
+It is possible to disable safety checks and shoot yourself in the foot.
+"""
+
+
+@pytest.mark.parametrize("text", MANUALS.strip().splitlines())
+def test_what_manuals_say_is_not_marked(text: str) -> None:
+    assert not gives_orders(PAGE.replace("{}", text))
+
+
 def test_long_runs_do_not_take_for_ever() -> None:
     runs = ("ignore ", "a b ", "ignore all previous ", "user ", "| ", "you must ", "![a](http://a.b/?", "QUJD", "4e6f")
     for run in runs:
