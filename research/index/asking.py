@@ -86,6 +86,7 @@ class Asking(IndexBase):
         from research.answer.quotes import differing_figures, quotes_from
         from research.context.pipeline import Budget, build
         from research.context.render.cited import CitedPages, research_context
+        from research.search.boosters.part_passages import part_note
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
@@ -120,7 +121,8 @@ class Asking(IndexBase):
                 quotes = quotes_from(context.fitted.items, context.found)
                 names = {number: source.filename for number, source in rendered.get_citation_map().items()}
                 differ = differing_figures(question, quotes, names)
-                coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *([differ] if differ else [])])
+                told = [note for note in (part_note(context.fitted.items), differ) if note]
+                coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
                 answered = replace(rendered, quotes=quotes, coverage=coverage, follows=follows)
                 if ways is not None:
                     searched, rewrites = ways.told(question, answered.searched, answered.rewrites)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from research.errors import CtxError, UsageError
-from research.models import AnsweredBy, Coverage, LegCoverage, LegScore, Question, Rewrite
+from research.models import AnsweredBy, Coverage, FoundPart, LegCoverage, LegScore, Question, Rewrite
 from research.search.legs import (
     DEFAULT_WEIGHTS,
     Boosted,
@@ -117,6 +117,7 @@ class _Changes:
     rewrites: list[Rewrite]
     scores: dict[int, dict[str, LegScore]] = field(default_factory=dict)  # page_id → name of what moved it → how
     boosted: set[int] = field(default_factory=set)
+    parts: dict[int, FoundPart] = field(default_factory=dict)
 
     def moved(self, name: str, pages: Sequence[Ranked], *, ranked: bool = True) -> None:
         for rank, page in enumerate(pages, start=1):
@@ -184,6 +185,7 @@ class Engine:
                         answered_by = boosted.answered_by
                     moved = [entry for entry in ranked if entry.page_id in boosted.pages]
                     changes.moved(booster.name, moved, ranked=False)
+                    changes.parts.update(boosted.parts)
         if self._reranker is not None and answered_by == "pages":
             # What a booster moved the question names, by its number or as a part of a document: that stays.
             before = time.perf_counter()
@@ -191,7 +193,7 @@ class Engine:
             ranked = reranked.ranked
             changes.reranked(self._reranker.name, reranked.scores)
             timings[self._reranker.name] = time.perf_counter() - before
-        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, changes.scores)
+        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, changes)
         timings["search"] = time.perf_counter() - started
         coverage = _coverage(reader, ranking.runs, off, question.notes)
         return SearchOutcome(
@@ -307,7 +309,7 @@ def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> N
 
 
 def _with_pages(
-    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, moved: Mapping[int, dict[str, LegScore]]
+    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, changes: _Changes
 ) -> list[Found]:
     page_ids = [entry.page_id for entry in ranked]
     pages = get_pages_with_text(reader, page_ids[:limit])
@@ -315,7 +317,8 @@ def _with_pages(
     found = []
     for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
         score = min(1.0, max(0.0, entry.score))
-        found.append(Found(*pages[entry.page_id], score, legs | moved.get(entry.page_id, {})))
+        moved, part = changes.scores.get(entry.page_id, {}), changes.parts.get(entry.page_id)
+        found.append(Found(*pages[entry.page_id], score, legs | moved, part))
     return found
 
 

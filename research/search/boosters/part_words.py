@@ -25,13 +25,21 @@ SUMMARY = (
     "executive summary, management summary, abstract, abstrakt, 摘要, 要旨, アブストラクト",
     "summary, zusammenfassung, kurzfassung, resume, resume analytique, resumen, resumen ejecutivo, riassunto, sintesi,"
     " resumo, resumo executivo, sumario executivo, samenvatting, synthese, 概要, 要約, エグゼクティブサマリー",
+    "chair's statement, chairman's statement, chairman's report, chairman's review, chairman's letter, chairwoman's"
+    " statement, chairperson's statement, chief executive's review, chief executive's statement, ceo's letter, ceo"
+    " letter, letter from the chairman, letter from the ceo, letter to shareholders, letter to our shareholders,"
+    " shareholder letter, dear shareholders, vorwort des vorstands, brief an die aktionare, lettre aux actionnaires,"
+    " message du president, mot du president, carta a los accionistas, carta del presidente, mensaje del presidente",
     "key findings, highlights, key takeaways, takeaways, key points, main points, key messages, points cles,"
     " puntos clave, kernaussagen",
     "overview, at a glance, the year at a glance, in brief, in a nutshell, en bref, auf einen blick, uberblick, apercu,"
     " panorama, en un vistazo, in sintesi, in het kort, overzicht",
+    "description of business, business overview, our business, about the company, about us, business, introduction,"
+    " einleitung, einfuhrung, introduccion, introduzione, introducao, inleiding, 引言, 绪论, 序論,"
+    " はじめに, 序章, preface, foreword, vorwort, avant propos, prologo, prefacio",
 )
-# Deep inside a document these open a chapter.
-IN_FRONT = SUMMARY[3]
+# Deep inside a document these open a chapter; the others do, if more words follow.
+IN_FRONT = ", ".join((SUMMARY[2], *SUMMARY[4:]))
 
 PARTS: Mapping[str, Part] = {
     "title": Part(asked="title, titel, titre, titulo, titolo, 标题, 题目, タイトル"),
@@ -72,6 +80,19 @@ PARTS: Mapping[str, Part] = {
         begins=True,
     ),
     "abstract": Part(headings=SUMMARY, asked="abstract, abstrakt, 摘要, 要旨, アブストラクト", begins=True),
+    "letter": Part(headings=(SUMMARY[2],), begins=True),
+    "risks": Part(
+        headings=(
+            "principal risks, principal risks and uncertainties, risk factors, main risks, key risks, major risks,"
+            " hauptrisiken, risikofaktoren, wesentliche risiken, principaux risques, facteurs de risque,"
+            " factores de riesgo, principales riesgos, riesgos principales, fattori di rischio, principali rischi",
+            "risk report, risks and uncertainties, risks and opportunities, opportunities and risks, risk management,"
+            " risikobericht, chancen und risiken, gestion des risques, gestion de riesgos, gestion del riesgo, risks,"
+            " risiken, risques, riesgos, rischi",
+        ),
+        asked="main risk, biggest risks, greatest risks, top risks, most important risks, grosste risiken,"
+        " grossten risiken, wichtigste risiken, wichtigsten risiken, wesentlichen risiken, rischi principali",
+    ),
     "contents": Part(
         headings=(
             "table of contents, contents, contents page, inhaltsverzeichnis, inhalt, table des matieres, sommaire,"
