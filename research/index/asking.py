@@ -63,6 +63,7 @@ class Asking(IndexBase):
         min_confidence: str | float | None = None,
         counter: TokenCounter | None = None,
         session: str | None = None,
+        turn: int = 0,
         tenant: str = "",
         before: Sequence[str] = (),
         types: Sequence[str] | None = None,
@@ -76,7 +77,8 @@ class Asking(IndexBase):
         `min_score` are left out, and all of them where confidence is below `min_confidence`, a level or 0 to 1.
 
         With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
-        next one. `before` are the questions of a conversation that is kept elsewhere, oldest first.
+        next one; as that `turn` it is asked again, and nothing is kept. `before` are the questions of a conversation
+        that is kept elsewhere, oldest first.
 
         `types` names the sources: documents, code, commits, memories (of the tenant), experiences, values. Without it
         documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
@@ -96,7 +98,9 @@ class Asking(IndexBase):
             with self.catalog.snapshot() as reader:
                 asked = self._question(reader, question, mode, documents, filters)
                 if session is not None or before:
-                    asked, follows = self._sessions().next_question(reader, asked, session, tenant, before)
+                    asked, follows = self._sessions().next_question(
+                        reader, asked, session, tenant, before=before, turn=turn
+                    )
                 asked = self.sending(reader, asked, ways)
                 wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
                 passages = partial(self.with_passages, reader, ways, look=highlights)
@@ -129,7 +133,8 @@ class Asking(IndexBase):
                     answered = replace(answered, searched=searched, rewrites=rewrites)
             if mix is not None:
                 self._keep_vectors(context.fresh, tenant)
-            return answered if session is None else self._sessions().keep(answered, asked.session, tenant)
+            answered = replace(answered, session=asked.session, turn=turn)
+            return answered if session is None or turn else self._sessions().keep(answered, asked.session, tenant)
 
     def search(
         self,
