@@ -144,6 +144,14 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundPart:
+    """The part of its document that a page was found for, and the heading that begins it; none on its later pages."""
+
+    name: str  # "summary", "risks"; "outline" and "beginning" stand in for a summary
+    heading: str = ""  # folded, without its number
+
+
+@dataclass(frozen=True, slots=True)
 class Quote:
     """A sentence, a row or a label with its value that may answer the question: verbatim, with its citation."""
 
@@ -204,6 +212,7 @@ class Item:
     cut: bool = False  # parts of the text are left out, to fit the budget; […] stands where
     pages: tuple[int, ...] = ()  # physical pages of the text, where it runs on to the next
     structure: Structure | None = field(default=None, compare=False, repr=False)  # of the whole text, if it is known
+    part: FoundPart | None = None  # of its document, if that was asked for
 
     @property
     def units(self) -> list[Unit]:

@@ -5,9 +5,10 @@
 A question leans if it says so ("and in 2024?", "what about hotels?"), if it points to something outside itself ("what
 are its limitations?", "how much is that in euros?"), or if it has no subject of its own ("to whom first?"). Then words
 of the question before it are searched with it: names first, then rare ones, and no more than its own words outweigh;
-not those it puts others in the place of, a year for a year, E09 for E02. Documents that answered before come a little
-earlier, whether it leans or not, unless it names others: what is not said again is meant still. Nothing is done to a
-question that names another subject.
+not those it puts others in the place of, a year for a year, E09 for E02, one document's name for another's. One
+that asks something else of what was named ("who is its chairman?") is searched with the name alone. Documents that
+answered before come a little earlier, whether it leans or not, unless it names others: what is not said again is meant
+still. Nothing is done to a question that names another subject.
 """
 
 from __future__ import annotations
@@ -72,6 +73,13 @@ _EMPTY = re.compile(
     r"|this (?:year|month|week|morning|time)|those (?:who|that|which|with))\b",
     re.IGNORECASE,
 )
+# "Who is its auditor?", "where does its gas come from?": something else is asked of what was named.
+_SOMETHING_ELSE = re.compile(
+    r"\b(?:its|their|his|her|seine?[nrs]?|ihre?[nr]?|son|sa|ses|leurs?|sus?) \w"
+    r"|^\W*(?:who|wer|qui|quién) (?:is|was|are|were|ist|war|sind|est|es) (?:the|der|die|das|le|la|el) [\w-]+\W*$",
+    re.IGNORECASE,
+)
+_WHO = re.compile(r"\W*(?:who|wer|qui|quién)\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"[,;:.]|\b(?:when|if|while|because|although|once|until|after|before|wenn|falls|weil|si|quand|cuando)\b",
     re.IGNORECASE,
@@ -131,7 +139,7 @@ def follow_up(question: str, earlier: Sequence[Earlier], reader: Reader) -> Foll
     if naming and set(analyze(_rest(question))) - naming:
         return FollowUp(question)  # something of another document
     about = {} if naming else _about(question, turns, _LEANING if reason else _STANDING, reader)
-    added = _carried(question, turns[-1], reader) if reason else []
+    added = _carried(question, turns[-1], naming, reader) if reason else []
     if not added:
         return FollowUp(question, about)
     searched = f"{question} {' '.join(added)}"
@@ -187,19 +195,24 @@ def _named_in_clause(before: str, after: str) -> bool:
     return bool(analyze(" ".join(clauses))) or len(analyze(after.partition(", ")[2])) > 1
 
 
-def _carried(question: str, turn: Earlier, reader: Reader) -> list[str]:
-    """Words of the question before, as they were written, to be searched with this one."""
+def _carried(question: str, turn: Earlier, naming: set[str], reader: Reader) -> list[str]:
+    """Words of the question before, as they were written, to be searched with this one; `naming`: the words by which
+    this one names documents that were not talked of."""
     from research.store.fulltext.search import term_statistics
 
     text, own = turn.searched or turn.question, set(analyze(question))
-    replaced = _replaced(question, text)
+    replaced, names = _replaced(question, text), _names(text, reader)
+    if not all(stem.isdecimal() for stem in naming):  # a year is of the same name
+        replaced = replaced | names
     found: dict[str, str] = {}  # stems → word
     for word in _WORD.findall(text):
         stems = analyze(word)
-        if stems and not own.issuperset(stems) and word not in replaced and word.lower() not in _ASKING:
+        if stems and not own.issuperset(stems) and word not in replaced and not _is_asking(word):
             found.setdefault(" ".join(stems), word)
     rest = _rest(question)
-    if len(own) <= _NO_SUBJECT or (rest != question and not _ASKS.match(rest)):
+    if _SOMETHING_ELSE.search(rest) and (named := [word for word in found.values() if word in names]):
+        return named[:_MOST_WORDS]
+    if (len(own) <= _NO_SUBJECT and not (own and _WHO.match(rest))) or (rest != question and not _ASKS.match(rest)):
         return list(found.values())[:_MOST_WORDS]  # all that is asked was asked before
     stems = [*own, *(stem for key in found for stem in key.split())]
     weights = {term.word: term.idf for term in term_statistics(reader, stems)}
@@ -210,6 +223,24 @@ def _carried(question: str, turn: Earlier, reader: Reader) -> list[str]:
             chosen.add(key)
             room -= cost[key]
     return [word for key, word in found.items() if key in chosen][:_MOST_WORDS]
+
+
+def _is_asking(word: str) -> bool:
+    return word.lower() in _ASKING or _small().issuperset(analyze(word))
+
+
+def _names(text: str, reader: Reader) -> set[str]:
+    """The words of a question that name something: a document, or what has a capital where nouns have none."""
+    from research.store.fulltext.naming import named_words
+    from research.store.fulltext.search import share_of_named
+
+    words = _WORD.findall(text)
+    held = set[str]().union(*named_words(reader, set(analyze(text))).values())
+    naming = {stem for stem in held if share_of_named(reader, stem) >= _A_NAME}
+    found = {word for word in words if not word.isdecimal() and (stems := analyze(word)) and naming.issuperset(stems)}
+    if _ENGLISH.search(text):
+        found |= {word for word in words[1:] if word[0].isupper() and not (found and word.isalpha() and word.isupper())}
+    return found
 
 
 def _replaced(question: str, before: str) -> set[str]:
@@ -255,7 +286,7 @@ def _about(question: str, turns: Sequence[Earlier], weight: float, reader: Reade
 
 
 def _others_named(question: str, turns: Sequence[Earlier], reader: Reader) -> set[str]:
-    """The words of a question that name documents which have not answered before, and are hardly used for more."""
+    """The words of a question that name documents which have not answered before; one is hardly used for more."""
     from research.store.fulltext.naming import named_words
     from research.store.fulltext.search import share_of_named
 
@@ -263,4 +294,4 @@ def _others_named(question: str, turns: Sequence[Earlier], reader: Reader) -> se
     named = named_words(reader, set(analyze(_rest(question))))
     old = {word for doc_id, words in named.items() if doc_id in known for word in words}
     new = {word for words in named.values() for word in words} - old
-    return {word for word in new if share_of_named(reader, word) >= _A_NAME}
+    return new if any(share_of_named(reader, word) >= _A_NAME for word in new) else set()

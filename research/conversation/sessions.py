@@ -32,15 +32,22 @@ class Sessions:
         self._catalog = catalog
 
     def next_question(
-        self, reader: Reader, question: Question, session: str | None, tenant: str, before: Sequence[str] = ()
+        self,
+        reader: Reader,
+        question: Question,
+        session: str | None,
+        tenant: str,
+        *,
+        before: Sequence[str] = (),
+        turn: int = 0,
     ) -> tuple[Question, str]:
-        """The question as its session makes it, or questions that were asked `before`; and the one that it leans on, if
-        it does."""
+        """The question as its session makes it (as it was before a `turn`, if that is given), or questions that were
+        asked `before`; and the one that it leans on, if it does."""
         turns = [Earlier(text) for text in before]
         if session is not None:
             question = replace(question, session=session_name(session), tenant=tenant)
-            kept = session_turns.turns_of(reader, tenant, question.session, last=MOST_TURNS)
-            turns += [_earlier(turn) for turn in kept]
+            kept = session_turns.turns_of(reader, tenant, question.session, last=None if turn else MOST_TURNS)
+            turns += [_earlier(each) for each in kept if not turn or each.number < turn]
         try:
             found = follow_up(question.text, turns, reader)
         except CtxError:

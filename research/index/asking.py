@@ -63,6 +63,7 @@ class Asking(IndexBase):
         min_confidence: str | float | None = None,
         counter: TokenCounter | None = None,
         session: str | None = None,
+        turn: int = 0,
         tenant: str = "",
         before: Sequence[str] = (),
         types: Sequence[str] | None = None,
@@ -76,7 +77,8 @@ class Asking(IndexBase):
         `min_score` are left out, and all of them where confidence is below `min_confidence`, a level or 0 to 1.
 
         With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
-        next one. `before` are the questions of a conversation that is kept elsewhere, oldest first.
+        next one; as that `turn` it is asked again, and nothing is kept. `before` are the questions of a conversation
+        that is kept elsewhere, oldest first.
 
         `types` names the sources: documents, code, commits, memories (of the tenant), experiences, values. Without it
         documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
@@ -86,6 +88,7 @@ class Asking(IndexBase):
         from research.answer.quotes import differing_figures, quotes_from
         from research.context.pipeline import Budget, build
         from research.context.render.cited import CitedPages, research_context
+        from research.search.boosters.part_passages import part_note
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
@@ -95,7 +98,9 @@ class Asking(IndexBase):
             with self.catalog.snapshot() as reader:
                 asked = self._question(reader, question, mode, documents, filters)
                 if session is not None or before:
-                    asked, follows = self._sessions().next_question(reader, asked, session, tenant, before)
+                    asked, follows = self._sessions().next_question(
+                        reader, asked, session, tenant, before=before, turn=turn
+                    )
                 asked = self.sending(reader, asked, ways)
                 wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
                 passages = partial(self.with_passages, reader, ways, look=highlights)
@@ -120,14 +125,16 @@ class Asking(IndexBase):
                 quotes = quotes_from(context.fitted.items, context.found)
                 names = {number: source.filename for number, source in rendered.get_citation_map().items()}
                 differ = differing_figures(question, quotes, names)
-                coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *([differ] if differ else [])])
+                told = [note for note in (part_note(context.fitted.items), differ) if note]
+                coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
                 answered = replace(rendered, quotes=quotes, coverage=coverage, follows=follows)
                 if ways is not None:
                     searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
                     answered = replace(answered, searched=searched, rewrites=rewrites)
             if mix is not None:
                 self._keep_vectors(context.fresh, tenant)
-            return answered if session is None else self._sessions().keep(answered, asked.session, tenant)
+            answered = replace(answered, session=asked.session, turn=turn)
+            return answered if session is None or turn else self._sessions().keep(answered, asked.session, tenant)
 
     def search(
         self,

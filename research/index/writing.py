@@ -50,7 +50,7 @@ class Writing(IndexBase):
 
     def keep_answer(self, context: ResearchContext, answer: CheckedAnswer, *, tenant: str = "") -> None:
         """Keep what a model wrote with the turn of the session that it answers; without a session there is none."""
-        self._sessions().keep_answer(context, tenant, answer.written.text, answer.written.model)
+        self._sessions().keep_answer(context, self._tenant(tenant), answer.written.text, answer.written.model)
 
     def prompt(self, context: ResearchContext, *, with_pictures: bool = False) -> Prompt:
         """What a model would get for a context, exactly: also where none is named yet. Nothing is sent."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from research.errors import CtxError, UsageError
-from research.models import AnsweredBy, Coverage, LegCoverage, LegScore, Question, Rewrite
+from research.models import AnsweredBy, Coverage, FoundPart, LegCoverage, LegScore, Question, Rewrite
 from research.search.legs import (
     DEFAULT_WEIGHTS,
     Boosted,
@@ -119,6 +119,7 @@ class _Changes:
     rewrites: list[Rewrite]
     scores: dict[int, dict[str, LegScore]] = field(default_factory=dict)  # page_id → name of what moved it → how
     boosted: set[int] = field(default_factory=set)
+    parts: dict[int, FoundPart] = field(default_factory=dict)
 
     def moved(self, name: str, pages: Sequence[Ranked], *, ranked: bool = True) -> None:
         for rank, page in enumerate(pages, start=1):
@@ -188,6 +189,7 @@ class Engine:
                         answered_by = boosted.answered_by
                     moved = [entry for entry in ranked if entry.page_id in boosted.pages]
                     changes.moved(booster.name, moved, ranked=False)
+                    changes.parts.update(boosted.parts)
         for order, applies in zip(self._orders, (len(legs) > 1, True), strict=True):
             if order is not None and applies and answered_by == "pages":
                 # What a booster moved the question names, by its number or as a part of a document: that stays.
@@ -197,7 +199,7 @@ class Engine:
                 changes.reranked(order.name, reranked.scores)
                 timings[order.name] = time.perf_counter() - before
         pages = pages_with_text(reader, question, [entry.page_id for entry in ranked[:limit]])
-        candidates = _with_pages(reader, ranked if everything else ranked[:limit], pages, ranking, changes.scores)
+        candidates = _with_pages(reader, ranked if everything else ranked[:limit], pages, ranking, changes)
         timings["search"] = time.perf_counter() - started
         coverage = _coverage(reader, ranking.runs, off, question.notes)
         return SearchOutcome(
@@ -327,7 +329,7 @@ def _with_pages(
     ranked: Sequence[Ranked],
     pages: Mapping[int, tuple[StoredPage, Structure]],
     ranking: _Ranking,
-    moved: Mapping[int, dict[str, LegScore]],
+    changes: _Changes,
 ) -> list[Found]:
     page_ids = [entry.page_id for entry in ranked]
     others = get_pages(reader, [page_id for page_id in page_ids if page_id not in pages])
@@ -335,7 +337,8 @@ def _with_pages(
     found = []
     for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
         score = min(1.0, max(0.0, entry.score))
-        found.append(Found(*pages[entry.page_id], score, legs | moved.get(entry.page_id, {})))
+        moved, part = changes.scores.get(entry.page_id, {}), changes.parts.get(entry.page_id)
+        found.append(Found(*pages[entry.page_id], score, legs | moved, part))
     return found
 
 

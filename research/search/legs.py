@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from research.models import AnsweredBy, Coverage, LegScore, Question, Rewrite
+from research.models import AnsweredBy, Coverage, FoundPart, LegScore, Question, Rewrite
 from research.store.catalog.pages import StoredPage
 from research.store.catalog.reader import Reader
 from research.units import Structure
@@ -108,6 +108,7 @@ class Boosted:
     ranked: Sequence[Ranked]
     pages: Collection[int] = ()
     answered_by: AnsweredBy = "pages"
+    parts: Mapping[int, FoundPart] = field(default_factory=dict)  # of their documents, that such pages hold
 
 
 class Booster(Protocol):
@@ -177,6 +178,7 @@ class Found:
     text: Structure  # its markdown and units; empty for candidates after the results
     score: float  # the weighted sum, 0 to 1
     legs: dict[str, LegScore]
+    part: FoundPart | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,7 @@ def ask_document(context: ResearchContext, answer: CheckedAnswer | None = None) 
         "coverage": {"complete": context.coverage.complete} | _fields(context.coverage),
         "timings": context.timings,
         "formatted_text": context.formatted_text,
+        **({"session": {"name": context.session, "turn": context.turn}} if context.session else {}),
         **({"types": context.types} if context.types else {}),
     }
 

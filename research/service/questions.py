@@ -44,6 +44,19 @@ def questions_router(service: Service) -> APIRouter:
         answer = await own.write(context) if _is_written(own, body, context) else None
         return json_response(ask_document(context, answer))
 
+    @router.get(
+        "/api/sessions/{name}",
+        summary="What was asked in a conversation, and what answered, oldest first",
+        response_class=Response,
+        responses={200: {"model": schemas.SessionDocument}},
+    )
+    async def session(name: schemas.Name, request: Request) -> Response:
+        caller = request.state.caller
+        turns = await service.acting_as(caller).look(lambda index: index.session(name, tenant=caller.tenant))
+        return json_response(
+            {"schema": "ctx.research.session/1", "session": name, "turns": [turn.to_dict() for turn in turns]}
+        )
+
     @router.post(
         "/api/search",
         summary="Rank pages for a question, with snippets",
@@ -109,14 +122,16 @@ def _common(body: schemas.SearchBody) -> dict[str, Any]:
 
 
 async def _asked(service: Service, body: schemas.AskBody, request: Request) -> ResearchContext:
-    """Memories are those of whoever asks, by their token."""
+    """Memories and sessions are those of whoever asks, by their token."""
     return await service.ask(
         body.query,
         max_sources=body.max_sources,
         max_tokens=body.max_tokens,
         extent=body.extent,
         types=body.types,
-        tenant=request.state.caller.tenant if body.types else "",
+        session=body.session,
+        turn=body.turn or 0,
+        tenant=request.state.caller.tenant,
         **_common(body),
     )
 

@@ -118,6 +118,10 @@ class AskBody(SearchBody):
     types: Annotated[list[SourceType], Field(min_length=1, max_length=20)] | None = Field(
         default=None, description="Which sources are asked, memories those of the token's tenant. Left out: documents."
     )
+    session: Name | None = Field(default=None, description="Go on with this conversation, of the token's tenant.")
+    turn: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Ask again what was this turn of the session: nothing is kept."
+    )
 
 
 class LoginBody(Body):
@@ -212,6 +216,12 @@ class AskDocument(Answer):
     max_tokens: int
     truncated: bool
     formatted_text: str
+    session: dict[str, str | int] | None = Field(default=None, description="Its name, and the turn this was kept as.")
+
+
+class SessionDocument(Answer):
+    session: str
+    turns: list[dict[str, Any]]
 
 
 class ResultDocument(PlaceDocument):

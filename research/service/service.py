@@ -88,6 +88,8 @@ class Service:
         min_score: float | None = None,
         min_confidence: str | float | None = None,
         types: Sequence[str] | None = None,
+        session: str | None = None,
+        turn: int = 0,
         tenant: str = "",
     ) -> ResearchContext:
         """`Index.ask` with the places on the pages, in its turn."""
@@ -105,6 +107,8 @@ class Service:
             min_score=min_score,
             min_confidence=min_confidence,
             types=types,
+            session=session,
+            turn=turn,
             tenant=tenant,
         )
         return await self.turns.run(partial(self._present, work))
@@ -137,7 +141,10 @@ class Service:
         """What the configured model writes from a context, checked. `on_piece` is called in another thread; it ends the
         answer by raising KeyboardInterrupt, as Ctrl-C would."""
         seconds = self.index.settings.model_timeout * 5 + _SPARE_SECONDS
-        return await self._writing.run(lambda: self.index.written_by(self._answer_writer(), context, on_piece), seconds)
+        made = await self._writing.run(lambda: self.index.written_by(self._answer_writer(), context, on_piece), seconds)
+        if context.turn:
+            await self.look(lambda index: index.keep_answer(context, made))
+        return made
 
     async def look(self, work: Callable[[Index], T]) -> T:
         """Something short about the index: a page, a list, a picture."""

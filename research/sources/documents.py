@@ -109,13 +109,14 @@ class DocumentsSource:
         """The items with their passages, each under its headings, and to the end of a sentence that runs on. `look`:
         also where a visual model sees the answer. What fails costs itself alone, and a note tells."""
         from research.context.page_breaks import join_page_breaks
+        from research.search.boosters.part_passages import opened
 
         page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
         found = list(items)
         with _failing_alone(question):
             found = self._highlighter.passages(reader, question, found, page_ids)
         with _failing_alone(question):
-            found = join_page_breaks(reader, found)
+            found = [opened(item) for item in join_page_breaks(reader, found)]
         if look:
             with _failing_alone(question):
                 found = self._highlighter.places(reader, question, found, page_ids)
@@ -187,6 +188,7 @@ def _found_item(found: Found, score: float, limit: int) -> Item:
         score=score,
         raw_score=found.score,
         legs=found.legs,
+        part=found.part,
         labels=(VISUAL_MATCH,) if rank is not None and rank <= limit else (),
     )
 

@@ -9,10 +9,10 @@ A question that is a document's name and no more ("raptor", "what is RAPTOR?") b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from research.models import Question
+from research.models import FoundPart, Question
 from research.search.legs import Boosted, Ranked
 
 if TYPE_CHECKING:
@@ -48,26 +48,34 @@ class DocumentPartsBooster:
             return _with_title_page(reader, name_question(question.wording), ranking, ranked)
         if asked.parts == (NAMED_SECTION,):
             return _lifted(_named_section(reader, asked, ranking), ranked)
-        return _lifted(_parts(reader, asked, ranked), ranked)
+        return _parts(reader, asked, ranked)
 
 
-def _lifted(pages: Sequence[tuple[int, str]], ranked: Sequence[Ranked], place: int = 0) -> Boosted:
+def _lifted(
+    pages: Sequence[tuple[int, str]],
+    ranked: Sequence[Ranked],
+    place: int = 0,
+    parts: Mapping[int, FoundPart] | None = None,
+) -> Boosted:
     """The ranking with these pages (page_id, doc_id) at a place, with the score of what stood there."""
     chosen = dict(pages)
     score = ranked[min(place, len(ranked) - 1)].score
     others = [page for page in ranked if page.page_id not in chosen]
     lifted = [Ranked(page_id, doc_id, score) for page_id, doc_id in chosen.items()]
-    return Boosted([*others[:place], *lifted, *others[place:]], frozenset(chosen))
+    return Boosted([*others[:place], *lifted, *others[place:]], frozenset(chosen), parts=parts or {})
 
 
-def _parts(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked]) -> list[tuple[int, str]]:
+def _parts(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked]) -> Boosted:
     from research.search.boosters.named_documents import documents_meant
     from research.search.boosters.part_pages import pages_of_parts
 
     documents = documents_meant(reader, asked, ranked)
-    found = [[(page_id, doc_id) for page_id in pages_of_parts(reader, doc_id, asked)] for doc_id in documents]
+    parts = {doc_id: pages_of_parts(reader, doc_id, asked) for doc_id in documents}
+    found = [[(page_id, doc_id) for page_id in pages] for doc_id, pages in parts.items()]
     # Of several documents that may be meant, first the first page of each.
-    return [pages[0] for pages in found if pages] + [page for pages in found for page in pages[1:]]
+    pages = [pages[0] for pages in found if pages] + [page for pages in found for page in pages[1:]]
+    known = {page_id: part for pages in parts.values() for page_id, part in pages.items() if part is not None}
+    return _lifted(pages, ranked, parts=known)
 
 
 def _named_section(reader: Reader, asked: PartQuestion, ranking: Sequence[str]) -> list[tuple[int, str]]:

@@ -18,7 +18,7 @@ _MOST_DOCUMENTS = 3
 # Documents of the ranking that may be meant without being named.
 _LOOKED_AT = 5
 # How much of the weight of a question's words must name the document, by its name or its first pages.
-_NAMED = 0.8
+_NAMED = 0.85
 _HALF_NAMED = 0.5
 _MOST_WORDS = 12
 _IN_A_ROW = 3  # words from here on must stand so; fewer do by chance

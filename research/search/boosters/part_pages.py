@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
+from research.models import FoundPart
 from research.search.boosters.part_questions import AskedPart, PartQuestion, names
-from research.search.boosters.part_words import IN_FRONT, PARTS
+from research.search.boosters.part_words import IN_FRONT, PARTS, SUMMARY
 from research.store.catalog.reader import Reader
-from research.store.fulltext.analyzer import analyze
+from research.store.fulltext.analyzer import analyze, normalize
 from research.store.fulltext.document_parts import (
     Heading,
     all_headings,
@@ -27,6 +29,13 @@ _YEARS = 8
 _ENTRIES = 8
 _ENTRY_SHARE = 0.4
 _IN_FRONT = 12  # pages
+_OVERVIEWS = {"summary", "abstract"}
+_TIERS = ("summary", "summary", "letter", "highlights", "overview", "introduction")  # what the headings of SUMMARY are
+_MOST_OVERVIEW = 3  # pages
+_COVER = 15  # words; the beginning of a document with fewer says nothing
+_SOME_SECTIONS, _MOST_SECTIONS = 3, 6
+_ALONE = 3
+_LISTS = {"contents", "references", "glossary", "index", "list of figures", "list of tables"}
 # Lines that tell who made a document begin so.
 _MADE_BY = re.compile(
     r"^[^\w\n]{0,8}(?:(?:written|prepared|edited|compiled|presented|produced|created|published|verfasst|redige|"
@@ -36,13 +45,14 @@ _MADE_BY = re.compile(
 )
 
 
-def pages_of_parts(reader: Reader, doc_id: str, asked: PartQuestion) -> list[int]:
-    """The pages of the parts asked for, those of the first part first."""
+def pages_of_parts(reader: Reader, doc_id: str, asked: PartQuestion) -> dict[int, FoundPart | None]:
+    """The pages of the parts asked for, those of the first part first; without a part what only goes with them."""
     others = {stem for word in asked.rest for stem in analyze(word)}
-    found: dict[int, None] = {}
+    found: dict[int, FoundPart | None] = {}
     for part in asked.parts:
-        found.update(dict.fromkeys(_pages_of(reader, doc_id, part, others)))
-    return list(found)
+        for page_id, place in _pages_of(reader, doc_id, part, others).items():
+            found.setdefault(page_id, place)
+    return found
 
 
 def page_of_section(reader: Reader, doc_id: str, words: set[str], needed: set[str]) -> int | None:
@@ -59,26 +69,71 @@ def page_of_section(reader: Reader, doc_id: str, words: set[str], needed: set[st
     return found.page_id if found is not None and found.page_id not in _listing_pages(reader, [found]) else None
 
 
-def _pages_of(reader: Reader, doc_id: str, part: AskedPart, others: Collection[str]) -> list[int]:
-    if part.kind == "section":
-        return _section(reader, doc_id, part.number)
-    if part.kind == "appendix" and part.number:
-        return _appendix(reader, doc_id, part.number)
+def _pages_of(reader: Reader, doc_id: str, part: AskedPart, others: Collection[str]) -> Mapping[int, FoundPart | None]:
     fronts = front_pages(reader, [doc_id]).get(doc_id, [])
-    if part.kind in {"title", "authors", "date"}:
-        called = page_of_section(reader, doc_id, set(analyze(part.said)), set()) if part.section else None
-        return _title_page(reader, fronts, part.kind) if called is None else [called]
+    if part.number or part.kind in {"title", "authors", "date"}:
+        return dict.fromkeys(_place_of(reader, doc_id, part, fronts))
     heading = _heading_of(reader, doc_id, part, others)
-    if part.kind in {"summary", "abstract"} or (part.kind == "purpose" and heading is None):
+    if part.kind in _OVERVIEWS or (part.kind == "purpose" and heading is None):
         # What sums a document up says what it is for, too.
-        heading = heading or _heading_of(reader, doc_id, AskedPart("summary"), others)
-        return [*([heading.page_id] if heading else []), *(front.page_id for front in fronts[:1])]
+        return _overview(reader, doc_id, heading or _heading_of(reader, doc_id, AskedPart("summary"), others), fronts)
     if part.kind == "contents" and (heading is None or heading.page > _IN_FRONT):
         # One far behind is that of an attached document.
         listing = _contents(reader, fronts)
         if listing or heading is None:
-            return listing
-    return list(_with_following(reader, heading, part.kind)) if heading else []
+            return dict.fromkeys(listing)
+    if heading is None:
+        return {}
+    pages = list(_with_following(reader, heading, part.kind))
+    if part.kind in _LISTS:
+        return dict.fromkeys(pages)
+    return {page_id: FoundPart(part.kind, "" if at else heading.title) for at, page_id in enumerate(pages)}
+
+
+def _place_of(reader: Reader, doc_id: str, part: AskedPart, fronts: Sequence[FrontPage]) -> list[int]:
+    """What is found by its number, or by where it stands."""
+    if part.kind == "section":
+        return _section(reader, doc_id, part.number)
+    if part.kind == "appendix":
+        return _appendix(reader, doc_id, part.number)
+    called = page_of_section(reader, doc_id, set(analyze(part.said)), set()) if part.section else None
+    return _title_page(reader, fronts, part.kind) if called is None else [called]
+
+
+def _overview(
+    reader: Reader, doc_id: str, heading: Heading | None, fronts: Sequence[FrontPage]
+) -> dict[int, FoundPart | None]:
+    """The pages that sum a document up: under such a heading, or else the beginnings of its sections. The first page
+    goes with them."""
+    found: dict[int, FoundPart | None] = {}
+    if heading is not None:
+        name = next(
+            (name for name, tier in zip(_TIERS, SUMMARY, strict=True) if _fit(heading, names(tier), begins=True)), ""
+        )
+        most = 1 if _fit(heading, names(PARTS["abstract"].asked), begins=True) else _MOST_OVERVIEW
+        for page_id in islice(_with_following(reader, heading, "summary"), most):
+            found[page_id] = FoundPart(name or "summary", "" if found else heading.title)
+    else:
+        covers = {front.page_id for front in fronts if front.words < _COVER}
+        for section in _top_sections(reader, doc_id, covers):
+            found.setdefault(section.page_id, FoundPart("outline", section.title))
+    for front in fronts[:1]:
+        found.setdefault(front.page_id, None if found else FoundPart("beginning"))
+    return found
+
+
+def _top_sections(reader: Reader, doc_id: str, covers: Collection[int]) -> list[Heading]:
+    """The first headings of the highest levels that have some, each where it comes first."""
+    every: dict[str, Heading] = {}
+    for heading in all_headings(reader, doc_id):
+        if heading.level <= 6:
+            every.setdefault(heading.title, heading)
+    listing = _listing_pages(reader, list(every.values()))
+    for level in range(1, 7):
+        found = [each for each in every.values() if each.level <= level and each.page_id not in {*listing, *covers}]
+        if len(found) >= _SOME_SECTIONS:
+            return found[:_MOST_SECTIONS]
+    return []
 
 
 def _title_page(reader: Reader, fronts: Sequence[FrontPage], kind: str) -> list[int]:
@@ -100,12 +155,15 @@ def _heading_of(reader: Reader, doc_id: str, asked: AskedPart, others: Collectio
     or else one that has its name alone, stands highest, and comes first (or last)."""
     part = PARTS[asked.kind]
     every = headings_with(reader, doc_id, [name for tier in part.headings for name in names(tier)])
-    every = [heading for heading in every if heading.page <= _IN_FRONT or not _fit_front(heading)]
+    if asked.kind in _OVERVIEWS:
+        every = [heading for heading in every if heading.page <= _IN_FRONT or _sums_up(heading)]
     listing = _listing_pages(reader, every) if asked.kind != "contents" else set()
     if asked.kind == "index":  # which lists by its nature
         listing = {heading.page_id for heading in every if heading.page_id in listing and heading.page <= _IN_FRONT}
     spoken = [asked.said] if any(asked.said in names(tier) for tier in part.headings) else []
-    for wanted in [spoken, *map(names, part.headings)]:
+    tiers = list(map(names, part.headings))
+    said = next((at for at, tier in enumerate(tiers) if asked.said in tier), 0)  # "highlights" before a letter
+    for wanted in [spoken, *tiers[said:], *tiers[:said]]:
         fitting = [(fit, heading) for heading in every if (fit := _fit(heading, wanted, begins=part.begins))]
         fitting = [each for each in fitting if each[1].page_id not in listing] or fitting
         if fitting:
@@ -135,19 +193,21 @@ def _first_of_run(heading: Heading, fitting: Sequence[Heading]) -> Heading:
     return heading
 
 
-def _fit_front(heading: Heading) -> bool:
-    return _fit(heading, names(IN_FRONT), begins=True) > 0
+def _sums_up(heading: Heading) -> bool:
+    """Whether a heading deep inside a document says by itself that what follows sums it up."""
+    front = _fit(heading, names(IN_FRONT), begins=True)
+    return not front and max(_fit(heading, names(tier), begins=True) for tier in SUMMARY) == _ALONE
 
 
 def _fit(heading: Heading, wanted: Iterable[str], *, begins: bool) -> int:
-    """3: the name alone; 2: a heading that begins with it or has it in it; 1: a line that may be a heading; 0: no."""
-    words = heading.title.replace("/", " ").split()
+    """_ALONE: the name alone; 2: a heading that begins with it or has it in it; 1: what may be a heading; 0: no."""
+    words = heading.title.replace("/", " ").replace("’", "'").split()
     title = " ".join(words)
     alone = {title, *(part.strip() for part in heading.title.split("/"))}  # "Zusammenfassung / Abstract"
     best = 0
     for name in wanted:
         if name in alone:
-            return 3
+            return _ALONE
         if not name.isascii() and title.startswith(name):
             best = 2
         elif len(words) <= _MOST_WORDS and _has(title, name, begins=begins):
@@ -187,14 +247,14 @@ def _with_following(reader: Reader, heading: Heading, kind: str) -> Iterator[int
         elif kind == "contents":
             more = _lists_sections(text)
         else:
-            more = any(_last_is(path, name) for name in wanted)
+            more = any(_is_in(path, name) for name in [*wanted, heading.title])
         if not more:
             return
         yield page_id
 
 
-def _last_is(path: str, name: str) -> bool:
-    return path.casefold().rsplit(" > ", 1)[-1].strip(" .0123456789") == name
+def _is_in(path: str, name: str) -> bool:
+    return any(step.strip(" .0123456789") == name for step in normalize(path).split(" > "))
 
 
 def _contents(reader: Reader, fronts: Sequence[FrontPage]) -> list[int]:

@@ -16,8 +16,10 @@ const LEVELS = {
 };
 
 export class AnswerView {
-  constructor(root) {
+  /** `onFound` gets the answer and the place that asked it. */
+  constructor(root, onFound) {
     this.root = root;
+    this.onFound = onFound;
     this.asked = ""; // the key of what is shown
     this.model = ""; // that writes answers, if there is one
     this.sources = [];
@@ -111,6 +113,7 @@ export class AnswerView {
     for (const passage of this.root.querySelectorAll(".passage"))
       passage.classList.toggle("cut", passage.scrollHeight > passage.clientHeight + 4);
     say(summary(answer));
+    this.onFound(answer, place);
     // Out of the box, so that the keys act and a phone's keyboard gives way; not while something new is being typed.
     if (document.activeElement === byId("q") && byId("q").value.trim() === answer.query)
       this.root.focus({ preventScroll: true });

@@ -2,6 +2,7 @@
 
 import { AnswerView } from "./answer.js";
 import { Problem, call, getJson, session } from "./api.js";
+import { Conversation, newSession } from "./conversation.js";
 import { byId, counted, problemView } from "./dom.js";
 import { DocumentsView } from "./documents.js";
 import { hashFor, placeOf, searchFor } from "./place.js";
@@ -15,8 +16,12 @@ const here = () => placeOf(new URL(location.href));
 let isIn = false; // somebody is signed in, as far as is known
 let offered = false; // the filters know what there is to choose from
 
-const answer = new AnswerView(byId("answer"));
-const form = new QuestionForm((ask) => go(searchFor(ask), { again: true }));
+const answer = new AnswerView(byId("answer"), kept);
+const conversation = new Conversation(byId("conversation"), (address) => {
+  go(address);
+  scrollTo({ top: 0 });
+});
+const form = new QuestionForm((ask) => go(searchFor({ ...ask, session: here().ask.session }), { again: true }));
 const documents = new DocumentsView((info) => {
   const { ask } = here();
   go(searchFor({ ...ask, q: "", doc: [info.doc_id] }));
@@ -50,6 +55,21 @@ function go(url, { replace = false, again = false } = {}) {
   show();
 }
 
+/** An answer is there: its address names the turn of the conversation that it was kept as. */
+function kept({ session }, place) {
+  if (!session?.turn || here().key !== place.key) return;
+  const address = searchFor({ ...place.ask, session: session.name, turn: session.turn });
+  history.replaceState(history.state, "", `${address}${location.hash}`);
+  answer.asked = here().key;
+  conversation.show(session, address);
+}
+
+/** Ask something that does not lean on what was asked. */
+function beginAnew() {
+  go(searchFor({ ...here().ask, q: "", session: "" }));
+  form.box.focus();
+}
+
 /** Everything as the address has it. */
 function show() {
   const place = here();
@@ -68,9 +88,12 @@ function show() {
   form.fill(place.ask);
   if (!isIn) return;
   if (!isAsk) documents.show();
-  if (!place.key) answer.clear();
-  else if (place.key !== answer.asked) {
+  if (!place.key) {
+    answer.clear();
+    conversation.clear();
+  } else if (place.key !== answer.asked) {
     form.remember(place.ask.q);
+    place.ask.session ||= newSession();
     answer.show(place).then(() => answer.jump(here().source));
   }
   if (place.page) viewer.open(place.page, isAsk ? place.ask.q : "");
@@ -167,6 +190,7 @@ session.addEventListener("over", () => {
   byId("sign-out").hidden = true;
   viewer.close();
   answer.clear();
+  conversation.clear();
   documents.refresh(false);
   show();
   byId("token").focus();
@@ -231,6 +255,8 @@ byId("filters").addEventListener("toggle", () =>
   }),
 );
 
+byId("new-conversation").addEventListener("click", beginAnew);
+
 byId("show-keys").addEventListener("click", () => byId("keys").showModal());
 
 addEventListener("keydown", (event) => {
@@ -240,6 +266,9 @@ addEventListener("keydown", (event) => {
     event.preventDefault();
     if (here().view !== "ask") go(`/${location.search}`);
     form.focus();
+  } else if (event.key === "n" && isIn) {
+    event.preventDefault();
+    beginAnew();
   } else if (event.key === "?") byId("keys").showModal();
   else openSource(Number(event.key));
 });

@@ -16,10 +16,11 @@ function onBudget({ sources, dropped, truncated, max_tokens: most }) {
   ];
 }
 
-function onSearch({ sources, answered_by: by, searched, query }) {
+function onSearch({ sources, answered_by: by, searched, query, rewrites = [] }) {
+  const leans = rewrites.some(({ name }) => name === "follow-up");
   return [
     ...(by === "documents" ? [["", `Answered by ${counted(sources.length, "document")}, one page each.`]] : []),
-    ...(searched && searched !== query ? [["", `Searched for: ${searched}`]] : []),
+    ...(searched && searched !== query ? [["", `${leans ? "It goes on from the question before, so it was searched for" : "Searched for"}: ${searched}`]] : []),
   ];
 }
 

@@ -10,6 +10,8 @@ export function placeOf(url) {
   const given = url.searchParams;
   const ask = {
     q: (given.get("q") ?? "").trim(),
+    session: /^[\w.-]{1,100}$/.test(given.get("session") ?? "") ? given.get("session") : "",
+    turn: number(given.get("turn")) ?? 0,
     sources: number(given.get("sources")),
     write: given.get("write") !== "no",
   };
@@ -43,6 +45,8 @@ export function searchFor(ask) {
   for (const name of SINGLE) if (ask[name]) given.set(name, ask[name]);
   if (ask.sources) given.set("sources", ask.sources);
   if (!ask.write) given.set("write", "no");
+  if (ask.session) given.set("session", ask.session);
+  if (ask.session && ask.turn) given.set("turn", ask.turn);
   const text = given.toString();
   return text ? `/?${text}` : "/";
 }
@@ -59,6 +63,8 @@ export function pageHash(id, number) {
 
 export const emptyAsk = () => ({
   q: "",
+  session: "",
+  turn: 0,
   sources: null,
   write: true,
   doc: [],
@@ -77,5 +83,7 @@ export function requestFor(ask) {
   if ([...LISTS, ...SINGLE].some((name) => ask[name].length)) body.filters = filters;
   if (ask.sources) body.max_sources = ask.sources;
   if (!ask.write) body.write = false;
+  if (ask.session) body.session = ask.session;
+  if (ask.turn) body.turn = ask.turn;
   return body;
 }

@@ -25,6 +25,8 @@ export class QuestionForm {
       if (ask.q) onAsk(ask);
     });
     this.box.addEventListener("keydown", (event) => this.onKey(event));
+    // What was asked gives way to what is typed next; a second click sets the cursor into it.
+    this.box.addEventListener("focus", () => setTimeout(() => this.box.value === this.asked && this.box.select()));
     this.box.addEventListener("input", () => this.fit());
     byId("recent").addEventListener("beforetoggle", () => this.fillRecent());
     this.fillLatest();
@@ -38,6 +40,7 @@ export class QuestionForm {
   /** Show what an address asks. */
   fill(ask) {
     if (this.box.value.trim() !== ask.q) this.box.value = ask.q;
+    this.asked = this.box.value;
     for (const [name, list] of Object.entries(this.lists)) list.set(ask[name]);
     for (const name of FIELDS) byId(name).value = ask[name];
     byId("sources").value = ask.sources ?? "";

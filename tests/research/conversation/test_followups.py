@@ -154,3 +154,26 @@ def test_documents_that_were_talked_about_come_earlier_and_make_nobody_surer() -
     ranked = [Ranked(1, "a", 0.50), Ranked(2, "b", 0.45), Ranked(3, "b", 0.20), Ranked(4, "c", 0.10)]
     found = focused(ranked, {"b": 0.1})
     assert [(each.page_id, each.score) for each in found] == [(2, 0.50), (1, 0.45), (3, 0.20), (4, 0.10)]
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "searched"),
+    [
+        ("What was the guarantee fee of the G4 in 2023?", "who is its maker?", "G4"),
+        ("How long is the guarantee of the G4?", "Where are its probes placed?", "G4"),
+        ("How long is the guarantee of the G4?", "and its total weight?", "G4"),
+        ("How long is the guarantee of the G4?", "who is the maker?", "G4"),
+        ("How many shipwrights does Weighing Systems pay?", "Who leads it?", "Weighing Systems"),
+        ("Wie lang ist die Garantie des G4?", "Wo hängen seine Fühler?", "G4"),
+    ],
+)
+def test_where_something_else_is_asked_only_the_name_comes_over(
+    reader: Reader, before: str, question: str, searched: str
+) -> None:
+    assert follow_up(question, [Earlier(before)], reader).searched == f"{question} {searched}"
+
+
+def test_a_name_takes_the_place_of_a_name(reader: Reader) -> None:
+    before = Earlier("How long is the guarantee of the G4?", documents=((G4, 0.9),))
+    found = follow_up("and for the footbridge?", [before], reader)
+    assert (found.searched, found.about) == ("and for the footbridge? guarantee", {})

@@ -55,6 +55,9 @@ def requests(doc_id: str) -> Iterator[tuple[str, str, Any]]:
     yield "POST", "/api/research/ask", {"query": ASKED, "stream": True}
     yield "POST", "/api/research/ask", {"query": ASKED, "types": list(CONTEXT_TYPES)}
     yield "POST", "/api/research/ask", {"query": ASKED, "documents": ["manaul.pdf"]}
+    yield "GET", "/api/sessions/s", None
+    yield "POST", "/api/research/ask", {"query": ASKED, "session": "s"}
+    yield "GET", "/api/sessions/s?again", None
     yield "POST", "/api/search", {"query": ASKED}
     yield "POST", "/api/context", {"query": ASKED, "context_types": list(CONTEXT_TYPES)}
     yield "POST", "/api/premortem", {"domain": "debugging"}
@@ -101,6 +104,8 @@ def test_with_another_token_nothing_comes_out_but_ones_own(root: Path, tmp_path:
         own = answers(server, server.token, info.doc_id)
         seen = answers(server, eva, info.doc_id)
     assert len([what for what, answer in own if leaks(root, answer.body.decode("latin-1"))]) >= 18, "the owner sees it"
+    assert dict(seen)["GET /api/sessions/s None"].status == 404, "the owner's session is not hers"
+    assert b"turns" in dict(seen)["GET /api/sessions/s?again None"].body
     for what, answer in seen:
         assert answer.status < 500, (what, answer.body)
         assert [three for three in leaks(root, answer.body.decode("latin-1")) if three not in hers] == [], what

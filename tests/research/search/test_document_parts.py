@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from small_index import add
 
+from research.index import Index
 from research.models import Question
 from research.search.boosters.document_parts import DocumentPartsBooster
 from research.search.legs import Boosted, Ranked
@@ -166,6 +168,70 @@ def test_an_overview_of_a_chapter_sums_up_no_document(catalog: Catalog) -> None:
     pages = ["# Voting access\n\nA survey of adults.", *["Text."] * 14, "## Overview\n\nThe panel was recruited."]
     add(catalog, {"/d/voting-access.pdf": pages, **OTHERS})
     assert moved(catalog, "overview of the voting access report") == [("voting-access.pdf", 1)]
+
+
+ANNUAL = [
+    "# Corbel plc\n\nAnnual report",
+    "# Highlights\n\nSales 14, profit 2.",
+    "# Chairman’s Report\n\nCorbel plc 2\n\nSlates sold well in every month.\n\n## People\n\nNine masons joined us.",
+    "Corbel plc 3\n\nThe outlook of the year is fair.",
+    "# Principal risks and uncertainties\n\nWe list them by weight.\n\n## Stone\n\nThe quarry may close next year.",
+    *["Notes to the accounts of the year."] * 12,
+    "# Summary of accounting policies\n\nRevenue is booked when slates leave.",
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "pages"),
+    [
+        ("summarise the Corbel report", [3, 1]),
+        ("What is the Corbel annual report about?", [3, 1]),
+        ("highlights of the Corbel report", [2, 1]),
+        ("Chairman's report of Corbel", [3]),
+        ("main risks of Corbel", [5]),
+        ("Was sind die Hauptrisiken von Corbel?", [5]),
+        ("Quels sont les principaux risques de Corbel ?", [5]),
+        ("¿Cuáles son los principales riesgos de Corbel?", [5]),
+        ("What are the risks of opening the quarry?", []),
+        ("main risks of diabetes treatment", []),
+    ],
+)
+def test_whole_documents(catalog: Catalog, question: str, pages: list[int]) -> None:
+    add(catalog, {"/d/corbel-2023.pdf": ANNUAL, **OTHERS})
+    assert moved(catalog, question) == [("corbel-2023.pdf", page) for page in pages]
+
+
+def test_where_nothing_sums_a_document_up_its_sections_do(catalog: Catalog) -> None:
+    chapters = [
+        "Planer",
+        *[f"# {name}\n\n{LONG}" for name in ("Blades", "Belts", "Oil")],
+    ]
+    add(catalog, {"/d/planer.pdf": chapters, **OTHERS})
+    assert moved(catalog, "give me an overview of the Planer manual") == [("planer.pdf", page) for page in (2, 3, 4, 1)]
+
+
+@pytest.mark.parametrize(
+    ("question", "note", "quotes"),
+    [
+        (
+            "Summarise the Tessel & Rowe report",
+            "own letter or statement to its readers (page 2)",
+            "A year in which one",
+        ),
+        ("main risks of Tessel & Rowe", "own section on risks (page 5)", "Concentration."),
+        ("abstract of the night cooling article", "own summary (page 1)", "Abstract. Libraries in older schools"),
+        ("overview of the 2025 Saltmarsh handbook", "its sections begin so (pages", ""),
+        ("What was Tessel & Rowe's revenue?", "", "Revenue"),
+    ],
+)
+def test_a_part_is_quoted_from_its_beginning_and_named(
+    sample_index: Path, question: str, note: str, quotes: str
+) -> None:
+    with Index(sample_index) as index:
+        found = index.ask(question)
+    assert [note in told for told in found.coverage.notes] == ([True] if note else []), found.coverage.notes
+    assert found.quotes[0].citation == 1
+    assert quotes in found.quotes[0].text
 
 
 @pytest.mark.parametrize(

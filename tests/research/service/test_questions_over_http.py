@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from pathlib import Path
+from typing import Any
 
 import httpx
 import jsonschema
@@ -47,6 +48,30 @@ def test_without_a_model_the_answer_is_the_quotes(sample_index: Path) -> None:
         assert "18 weeks" in found["answer"]
 
     run(work, sample_index)
+
+
+def test_a_session_goes_on_and_a_turn_of_it_can_be_asked_again(sample_index: Path, tmp_path: Path) -> None:
+    index = Path(shutil.copytree(sample_index, tmp_path / "index"))
+
+    async def work(client: httpx.AsyncClient, service: Service) -> None:
+        async def ask(query: str, **more: object) -> dict[str, Any]:
+            found: dict[str, Any] = (await client.post("/api/research/ask", json={"query": query, **more})).json()
+            return found
+
+        first = await ask("What was the order intake of Weighing Systems?", session="talk")
+        second = await ask("Who leads it?", session="talk")
+        assert (first["session"], second["session"]) == ({"name": "talk", "turn": 1}, {"name": "talk", "turn": 2})
+        assert second["searched"] == "Who leads it? Weighing Systems"
+        again = await ask("Who leads it?", session="talk", turn=2)
+        assert (again["searched"], again["session"]) == (second["searched"], second["session"])
+        assert (await ask("Who leads it?", session="talk", turn=1))["searched"] == "Who leads it?"
+        assert "session" not in await ask("Who leads it?")
+        told = (await client.get("/api/sessions/talk")).json()
+        assert [turn["question"] for turn in told["turns"]] == [first["query"], "Who leads it?"]
+        assert (await client.get("/api/sessions/other")).status_code == 404
+        assert (await client.post("/api/research/ask", json={"query": "x", "session": "a\nb"})).status_code == 422
+
+    run(work, index)
 
 
 def test_a_stream_brings_the_context_and_then_the_answer(sample_index: Path) -> None:

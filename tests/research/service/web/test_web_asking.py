@@ -111,6 +111,39 @@ def test_the_address_holds_what_is_shown(visiting: Visiting) -> None:
     expect(page.locator("blockquote").first).to_contain_text(ANSWER)
 
 
+def test_a_conversation_goes_on_and_each_answer_has_its_address(visiting: Visiting) -> None:
+    visitor = visiting(size=(390, 780))
+    page = visitor.open("/")
+    begun, follow = "What was the order intake of Weighing Systems?", "Who leads it?"
+    visitor.ask(begun)
+    expect(page.locator("#conversation")).to_be_visible()
+    address = page.url
+    assert address.endswith("&turn=1")
+    visitor.ask(follow)
+    turns, note = page.locator("#turns li"), page.locator(".notes")
+    for _ in range(2):
+        expect(note).to_contain_text(f"it was searched for: {follow} Weighing Systems")
+        expect(turns).to_have_count(2)
+        page.reload()
+    expect(page.locator("#turns [aria-current]")).to_have_text(follow)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.locator("#turns a").first.click()
+    expect(page.locator("#q")).to_have_value(begun)
+    expect(page.locator("#turns [aria-current]")).to_have_text(begun)
+    assert page.url == address
+    page.go_back()
+    expect(page.locator("#turns [aria-current]")).to_have_text(follow)
+    expect(turns).to_have_count(2)  # what is looked at again is not asked again
+    page.locator("#answer").focus()
+    page.keyboard.press("n")
+    expect(page.locator("#conversation")).to_be_hidden()
+    expect(page.locator("#q")).to_be_focused()
+    visitor.ask(follow)
+    expect(page.locator("#conversation")).to_be_visible()
+    expect(turns).to_have_count(0)
+    expect(page.locator(".notes", has_text="Weighing Systems")).to_have_count(0)
+
+
 def test_questions_are_remembered_until_they_are_cleared(visiting: Visiting) -> None:
     visitor = visiting()
     page = visitor.open("/")

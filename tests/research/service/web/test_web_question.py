@@ -42,7 +42,9 @@ def test_a_question_is_answered_and_the_page_shows_where(visiting: Visiting) -> 
     expect(page.locator("blockquote").first).to_contain_text(ANSWER)
     assert "parent" in page.locator("blockquote mark").all_inner_texts()
     expect(page.locator("#said")).to_contain_text("High confidence. 3 quotes, 10 sources.")
-    assert page.url == visitor.server.asking().replace("%20", "+")
+    address, _, turn = page.url.partition("&session=")
+    assert address == visitor.server.asking().replace("%20", "+")
+    assert turn.endswith("&turn=1"), "it began a conversation"
     assert page.title() == f"{QUESTION} · ctx"
 
     page.locator("figcaption .cite").first.click()  # jumps to the source
