@@ -94,7 +94,7 @@ class Question:
         """The same question, searched by another text; what was worked out about the old one does not hold for it."""
         if text == self.wording:
             return self
-        return replace(self, searched=text, memo=Memo())
+        return replace(self, searched=text, memo=self.memo.get(("searching", text), Memo))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +206,16 @@ class Item:
     @property
     def units(self) -> list[Unit]:
         """The sentences, rows and so on of its text; those that are stored, if it is still the text they are of."""
-        if self.structure is not None and self.structure.text == self.text:
-            return self.structure.units
-        from research.units import split
+        return self.stored.units
 
-        return split(self.text)
+    @property
+    def stored(self) -> Structure:
+        """Its text with what is stored of it; found anew, if it is no longer the text it was."""
+        if self.structure is not None and self.structure.text == self.text:
+            return self.structure
+        from research.units import Structure
+
+        return Structure(self.text)
 
     @property
     def regions(self) -> list[MatchedRegion]:

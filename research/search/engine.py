@@ -28,18 +28,19 @@ from research.search.legs import (
     Leg,
     PageOrder,
     Ranked,
+    Reranked,
     Rewriters,
     SearchOutcome,
     Weights,
 )
 from research.store.catalog.page_vectors import count_unseen
-from research.store.catalog.pages import get_pages, get_pages_with_text, places_of, totals
+from research.store.catalog.pages import StoredPage, get_pages, pages_with_text, places_of, totals
 from research.store.catalog.reader import Reader
+from research.store.catalog.scope import Scope
 from research.units import Structure
 
 if TYPE_CHECKING:
     from research.observe.recorder import Recorder
-    from research.store.catalog.scope import Scope
 
 _T = TypeVar("_T")
 
@@ -140,16 +141,18 @@ class Engine:
         weights: Weights,
         rewriters: Rewriters,
         boosters: Sequence[Booster] = (),
+        order: PageOrder | None = None,
         reranker: PageOrder | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        """`modes` names the legs that each mode asks; `reranker` has the last word on the order."""
+        """`modes` names the legs that each mode asks. `order` looks at what several legs found together; `reranker` has
+        the last word."""
         self._legs = {leg.name: leg for leg in legs}
         self._modes = modes
         self._weights = weights
         self._rewriters = rewriters
         self._boosters = boosters
-        self._reranker = reranker
+        self._orders = (order, reranker)
         self._recorder = recorder
 
     def run(self, reader: Reader, question: Question, limit: int, *, everything: bool = False) -> SearchOutcome:
@@ -184,14 +187,16 @@ class Engine:
                         answered_by = boosted.answered_by
                     moved = [entry for entry in ranked if entry.page_id in boosted.pages]
                     changes.moved(booster.name, moved, ranked=False)
-        if self._reranker is not None and answered_by == "pages":
-            # What a booster moved the question names, by its number or as a part of a document: that stays.
-            before = time.perf_counter()
-            reranked = self._reranker.rerank(reader, question, ranked, changes.boosted)
-            ranked = reranked.ranked
-            changes.reranked(self._reranker.name, reranked.scores)
-            timings[self._reranker.name] = time.perf_counter() - before
-        candidates = _with_pages(reader, ranked if everything else ranked[:limit], limit, ranking, changes.scores)
+        for order, applies in zip(self._orders, (len(legs) > 1, True), strict=True):
+            if order is not None and applies and answered_by == "pages":
+                # What a booster moved the question names, by its number or as a part of a document: that stays.
+                before = time.perf_counter()
+                reranked = _ordered(order, reader, question, ranked, changes)
+                ranked = reranked.ranked
+                changes.reranked(order.name, reranked.scores)
+                timings[order.name] = time.perf_counter() - before
+        pages = pages_with_text(reader, question, [entry.page_id for entry in ranked[:limit]])
+        candidates = _with_pages(reader, ranked if everything else ranked[:limit], pages, ranking, changes.scores)
         timings["search"] = time.perf_counter() - started
         coverage = _coverage(reader, ranking.runs, off, question.notes)
         return SearchOutcome(
@@ -208,13 +213,14 @@ class Engine:
         return [leg for leg in legs if not reasons.get(leg.name)], off
 
     def _rank(
-        self, reader: Reader, question: Question, legs: Sequence[Leg], limit: int, *, exactly: bool = False
+        self, reader: Reader, question: Question, legs: Sequence[Leg], limit: int, *, among: Sequence[int] | None = None
     ) -> _Ranking:
-        """Ask every leg for its pages, have every leg score the pages of all, and add up. `exactly`: score every page
-        that the question may be answered from, however many there are."""
+        """Ask every leg for its pages, have every leg score the pages of all, or those `among`, and add up."""
         runs = [_LegRun(leg) for leg in legs]
         scope = _scope(question)
-        if scope is None or not (exactly or scope.count(reader) <= _MOST_SCORED):
+        if among is None and scope is not None and scope.count(reader) <= _MOST_SCORED:
+            among = scope.page_ids(reader)
+        if among is None:
             _side_by_side(runs, lambda run: run.find(reader, question, limit, scope))
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
             # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
@@ -223,8 +229,8 @@ class Engine:
         else:
             # Inside a few documents every page is scored: exact, and quicker than filtering neighbours. What no leg
             # would have found in the whole index is not found here either: a filter only takes away.
-            inside = scope.page_ids(reader)
-            _side_by_side(runs, lambda run: run.score(reader, question, inside, own=True))
+            for run in runs:
+                run.score(reader, question, among, own=True)
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
         with self._recorder.time("fuse") if self._recorder else nullcontext():
             found = {run.leg.name: run.hits for run in runs if not run.failure}
@@ -237,7 +243,10 @@ class Engine:
         ranked: Sequence[Ranked] = plain.ranked
         for reranking in self._rewriters.rerankings(question.wording, list(changes.rewrites), reader, ranked):
             other = replace(question.searching(reranking.question), documents=reranking.documents)
-            again = self._rank(reader, other, legs, 0, exactly=True).ranked
+            among = [page.page_id for page in ranked if page.doc_id in reranking.documents]
+            if not reranking.named:  # pages that the first text did not find may come in
+                among = Scope(frozenset(reranking.documents), question.pages).page_ids(reader)
+            again = self._rank(reader, other, legs, 0, among=among).ranked
             ranked = self._rewriters.merge(ranked, again, reranking)
             if reranking.rewrite is not None:
                 changes.rewrites.append(reranking.rewrite)
@@ -249,8 +258,6 @@ def _scope(question: Question) -> Scope | None:
     """Where the question may be answered from; None: everywhere."""
     if question.documents is None and not question.pages:
         return None
-    from research.store.catalog.scope import Scope
-
     return Scope(None if question.documents is None else frozenset(question.documents), question.pages)
 
 
@@ -283,6 +290,14 @@ def _boosted(booster: Booster, reader: Reader, ranked: Sequence[Ranked], questio
     )
 
 
+def _ordered(
+    order: PageOrder, reader: Reader, question: Question, ranked: Sequence[Ranked], changes: _Changes
+) -> Reranked:
+    return _unless_it_fails(
+        question, order.name, Reranked(ranked), lambda: order.rerank(reader, question, ranked, changes.boosted)
+    )
+
+
 def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> None:
     """Each leg in a thread of its own, the first in this one; but one that follows another after it in the same."""
     chains: list[list[_LegRun]] = []
@@ -307,11 +322,15 @@ def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> N
 
 
 def _with_pages(
-    reader: Reader, ranked: Sequence[Ranked], limit: int, ranking: _Ranking, moved: Mapping[int, dict[str, LegScore]]
+    reader: Reader,
+    ranked: Sequence[Ranked],
+    pages: Mapping[int, tuple[StoredPage, Structure]],
+    ranking: _Ranking,
+    moved: Mapping[int, dict[str, LegScore]],
 ) -> list[Found]:
     page_ids = [entry.page_id for entry in ranked]
-    pages = get_pages_with_text(reader, page_ids[:limit])
-    pages |= {page_id: (page, Structure("")) for page_id, page in get_pages(reader, page_ids[limit:]).items()}
+    others = get_pages(reader, [page_id for page_id in page_ids if page_id not in pages])
+    pages = {**pages, **{page_id: (page, Structure("")) for page_id, page in others.items()}}
     found = []
     for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
         score = min(1.0, max(0.0, entry.score))

@@ -5,14 +5,15 @@ Apart from the search, and asked for by who shows it: it costs a look at every p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from research.boxes import Box, area, rounded, touches, union, unpack_boxes
-from research.errors import CtxError, EncoderNotAllowed, EncoderUnavailable
-from research.models import Item, Passage, Question
+from research.errors import CtxError
+from research.models import Item, LegScore, Passage, Question
+from research.search.legs import Ranked, Reranked
 from research.search.lexical import terms_of
 from research.search.passages import PageEvidence, Piece, WantedWords
 from research.search.rewriters.finance import row_names
@@ -20,6 +21,8 @@ from research.search.rewriters.names import naming as named_documents
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
+from research.store.catalog.pages import pages_with_text
+from research.units import Structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +36,18 @@ _AS_GOOD = 0.8  # of the best place's score, for a second one to be marked on a 
 _PATCHES = 12  # of a visual model's patches, the best ones
 _TOUCHING = 0.005  # of the page: patches no further apart are one
 _DIGITS = 4  # of a box that is shown
+_ORDERED = 10  # pages that are looked at for rows, however few are shown
+_CALLED = 0.5  # how well a row's label is what the question asks for, at least
+_ROW = 0.05  # of the sum of the legs, for such a row; .03 to .07 are alike (RETRIEVAL.md)
+
+
+_Page = tuple[int, str, str, Structure]  # page_id, doc_id, the headings in force where it begins, its text
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    passages: tuple[Passage, ...]  # best first
+    is_row: bool  # the best one is a row that is called what the question asks for
 
 
 class Highlighter:
@@ -43,20 +58,27 @@ class Highlighter:
         self._visual = visual
 
     def passages(
-        self,
-        reader: Reader,
-        question: Question,
-        items: Sequence[Item],
-        page_ids: Sequence[int],
-        *,
-        closely: bool = False,
+        self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]
     ) -> list[Item]:
-        """The items with their best passages, best first. `closely`: each unit is embedded itself. Without an encoder,
-        or where the search needs none, passages are found by words alone."""
+        """The items with their best passages, best first. Without an encoder, or where the search needs none, passages
+        are found by words alone."""
+        seen = self.look_at(reader, question, _pages(items, page_ids))
+        return [replace(item, passages=seen[page_id].passages) for item, page_id in zip(items, page_ids, strict=True)]
+
+    def look_at(
+        self, reader: Reader, question: Question, pages: Sequence[_Page], *, closely: bool = False
+    ) -> Mapping[int, _Seen]:
+        """page_id → its passages. `closely`: each unit is embedded itself. Else what a question has seen of a page when
+        it was ranked is not looked for again when it is shown."""
+        known: dict[int, _Seen] = {} if closely else question.memo.get("passages", dict)
+        new = [page for page in pages if page[0] not in known]
+        if not new:
+            return known
         asked: NDArray[np.float32] | None = None
         if question.mode != "lexical":  # what loads no encoder to search needs none for its passages
-            with suppress(EncoderNotAllowed, EncoderUnavailable):  # its leg has told why
+            with suppress(CtxError):  # its leg has told why
                 asked = self._encoder.vector(reader, question)
+        page_ids = [page_id for page_id, *_ in new]
         chunks = vectors.nearest_on_pages(reader, page_ids, asked) if asked is not None else {}
         lines = _lines(reader, page_ids, asked) if asked is not None else {}
         naming = named_documents(question.wording, reader)
@@ -65,22 +87,18 @@ class Highlighter:
         wanted = WantedWords(question.wording, weights, rows)
         # Inside the document that a question names, its name tells no sentence from another.
         inside = WantedWords(question.wording, weights, rows, naming.words) if naming.words else wanted
-        pages: list[PageEvidence] = []
-        for item, page_id in zip(items, page_ids, strict=True):
-            words = inside if item.ref.key in naming.documents else wanted
-            pages.append(PageEvidence(item.text, item.units, words, chunks.get(page_id, ()), lines.get(page_id, ())))
-        if asked is not None and closely:
-            encoder = self._encoder.encoder(reader)
-            for page in pages:
-                page.refine(_cosines(encoder, page.texts(), asked))
-        found: list[Item] = []
-        for item, page in zip(items, pages, strict=True):
-            section = str(item.metadata.get("section_path", ""))
+        for page_id, doc_id, section, text in new:
+            is_named = doc_id in naming.documents
+            words = inside if is_named else wanted
+            page = PageEvidence(text.text, text.units, words, chunks.get(page_id, ()), lines.get(page_id, ()))
+            if asked is not None and closely:
+                page.refine(_cosines(self._encoder.encoder(reader), page.texts(), asked))
             passages = page.passages(section)
-            if naming.documents and item.ref.key not in naming.documents:  # it is not the one that was asked about
+            if naming.documents and not is_named:  # it is not the one that was asked about
                 passages = tuple(replace(each, score=round(each.score / 2, 4)) for each in passages)
-            found.append(replace(item, passages=passages))
-        return found
+            is_row = bool(passages) and page.label_of(passages[0]) > _CALLED
+            known[page_id] = _Seen(passages, is_row and (is_named or not naming.documents))
+        return known
 
     def places(self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]) -> list[Item]:
         """The items with the places that a visual model answers the question by, in place of those the text has. As
@@ -101,8 +119,39 @@ class Highlighter:
                 return list(seen), ""
         except CtxError as error:
             problem = error.message
-        found = self.passages(reader, question, [item], [page_id], closely=True)[0].passages
+        found = self.look_at(reader, question, _pages([item], [page_id]), closely=True)[page_id].passages
         return [each for each in found if each.score >= _AS_GOOD * found[0].score], problem
+
+
+def _pages(items: Sequence[Item], page_ids: Sequence[int]) -> list[_Page]:
+    return [
+        (page_id, item.ref.key, str(item.metadata.get("section_path", "")), item.stored)
+        for item, page_id in zip(items, page_ids, strict=True)
+    ]
+
+
+class RowOrder:
+    """Lifts pages a little whose best passage is a row of a table that is called what the question asks for: the words
+    of a whole page cannot tell. Each place keeps its score, for that says how likely the page in this place answers."""
+
+    name = "rows"
+
+    def __init__(self, highlighter: Highlighter) -> None:
+        self._highlighter = highlighter
+
+    def rerank(self, reader: Reader, question: Question, ranked: Sequence[Ranked], keep: Collection[int]) -> Reranked:
+        """The pages in their new order; those of `keep` stay in their places."""
+        places = [place for place, page in enumerate(ranked[:_ORDERED]) if page.page_id not in keep]
+        page_ids = [ranked[place].page_id for place in places]
+        stored = pages_with_text(reader, question, page_ids)
+        pages = [(page_id, known.doc_id, known.section_path, text) for page_id, (known, text) in stored.items()]
+        seen = self._highlighter.look_at(reader, question, pages)
+        lifted = {page_id: _ROW for page_id, one in seen.items() if one.is_row}
+        best = sorted(places, key=lambda at: -round(ranked[at].score + lifted.get(ranked[at].page_id, 0.0), 6))
+        ordered = list(ranked)
+        for place, chosen in zip(places, best, strict=True):
+            ordered[place] = ranked[chosen]._replace(score=ranked[place].score)
+        return Reranked(ordered, {page_id: LegScore(None, lift) for page_id, lift in lifted.items()})
 
 
 def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float32]) -> list[float]:

@@ -218,6 +218,10 @@ class PageEvidence:
                 found.append(Passage(self.text[start:end], share, self._box(start, end), start, end, path))
         return tuple(found)
 
+    def label_of(self, passage: Passage) -> float:
+        """How well a row in it is called what the question asks for; 0 without a row."""
+        return max((self._labels[index] for index in self._between(passage.start, passage.end)), default=0.0)
+
     def _only_names(self, index: int) -> bool:
         """Whether a unit names what others say: a heading, the header of a table, an entry of a table of contents."""
         return self.units[index].kind == "heading" or index in self._listing or index in self._naming

@@ -16,6 +16,7 @@ from research.search.boosters.collection import CollectionBooster
 from research.search.boosters.document_parts import DocumentPartsBooster
 from research.search.boosters.page_references import PageReferencesBooster
 from research.search.engine import Engine
+from research.search.highlights import Highlighter, RowOrder
 from research.search.legs import DEFAULT_WEIGHTS, Found, SearchOutcome
 from research.search.lexical import LexicalLeg
 from research.search.rewriters.base import Rewriters
@@ -26,7 +27,6 @@ from research.store.catalog.pages import page_ids_at
 if TYPE_CHECKING:
     from research.encoders.base import TextEncoder
     from research.observe.recorder import Recorder
-    from research.search.highlights import Highlighter
     from research.search.legs import PageOrder
     from research.settings import Settings
     from research.store.catalog.pages import StoredPage
@@ -76,12 +76,14 @@ class DocumentsSource:
         self._encoder = QuestionEncoder(encoder, named, settings.request_timeout, partial(_check_encoder, settings))
         dense = DenseLeg(vectors, self._encoder)
         self._visual = VisualLeg(dense, self._encoder, vectors, settings.device, named)
+        self._highlighter = Highlighter(self._encoder, self._visual)
         self.engine = Engine(
             [LexicalLeg(), dense, self._visual],
             modes=MODES,
             weights=DEFAULT_WEIGHTS,
             rewriters=Rewriters(settings.rewriters, settings.vocabulary),
             boosters=[booster for booster in _BOOSTERS if booster.name in settings.boosters],
+            order=RowOrder(self._highlighter),
             reranker=self._reranker(settings),
             recorder=recorder,
         )
@@ -109,20 +111,20 @@ class DocumentsSource:
         from research.context.page_breaks import join_page_breaks
 
         page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
-        highlighter, found = self._highlighter(), list(items)
+        found = list(items)
         with _failing_alone(question):
-            found = highlighter.passages(reader, question, found, page_ids)
+            found = self._highlighter.passages(reader, question, found, page_ids)
         with _failing_alone(question):
             found = join_page_breaks(reader, found)
         if look:
             with _failing_alone(question):
-                found = highlighter.places(reader, question, found, page_ids)
+                found = self._highlighter.places(reader, question, found, page_ids)
         return found
 
     def places(self, reader: Reader, question: Question, item: Item) -> tuple[list[Passage], str]:
         """Where on one page the answer seems to stand, and why a visual model could not say, if so."""
         [page_id] = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}"])
-        return self._highlighter().closely(reader, question, item, page_id)
+        return self._highlighter.closely(reader, question, item, page_id)
 
     def encoder(self, reader: Reader) -> TextEncoder:
         """The one that filled the index."""
@@ -133,12 +135,7 @@ class DocumentsSource:
             return None
         from research.search.reranker import PageReranker
 
-        return PageReranker(settings.reranker, self._highlighter(), settings.request_timeout)
-
-    def _highlighter(self) -> Highlighter:
-        from research.search.highlights import Highlighter
-
-        return Highlighter(self._encoder, self._visual)
+        return PageReranker(settings.reranker, self._highlighter, settings.request_timeout)
 
 
 @contextmanager

@@ -111,14 +111,16 @@ class Rewriters:
             from research.search.rewriters.names import as_written
 
             found.append(as_written(corrected, reader, ranked))
-        if "finance" in self.names and may_name_a_ratio(question, self.vocabulary):
-            from research.search.rewriters.finance import expand
-
-            found.append(expand(question, reader, ranked, self.vocabulary))
-        if "names" in self.names and not any(found):
+        elif "names" in self.names:
             from research.search.rewriters.names import without_names
 
             found.append(without_names(question, reader, ranked))
+        if "finance" in self.names and may_name_a_ratio(question, self.vocabulary):
+            from research.search.rewriters.finance import expand
+
+            # A name that has chosen its documents tells the lines of their statements no better apart.
+            unnamed = next((each.question for each in found if each is not None and each.named), question)
+            found.append(expand(unnamed, reader, ranked, self.vocabulary))
         return [reranking for reranking in found if reranking is not None]
 
     def merge(self, plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> list[Ranked]:
