@@ -45,13 +45,15 @@ class Rewrite:
 class Memo:
     """What was worked out about one question, by key: its vector, the statistics of its words.
 
-    Threads of one question may share it: at worst two of them work out the same thing.
+    Threads of one question may share it: at worst two of them work out the same thing. `of_any` holds for whatever
+    text the question is searched by: what is known of pages.
     """
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "of_any")
 
-    def __init__(self) -> None:
+    def __init__(self, of_any: Memo | None = None) -> None:
         self._known: dict[Hashable, object] = {}
+        self.of_any = of_any or self
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         if key not in self._known:
@@ -94,7 +96,7 @@ class Question:
         """The same question, searched by another text; what was worked out about the old one does not hold for it."""
         if text == self.wording:
             return self
-        return replace(self, searched=text, memo=self.memo.get(("searching", text), Memo))
+        return replace(self, searched=text, memo=self.memo.get(("searching", text), lambda: Memo(self.memo.of_any)))
 
 
 @dataclass(frozen=True, slots=True)

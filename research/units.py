@@ -12,9 +12,9 @@ import sys
 import zlib
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 from operator import attrgetter
+from typing import NamedTuple
 
 from research.text import SENTENCE_BREAK
 
@@ -22,9 +22,8 @@ RULES = 2
 """The version of the rules below. Units that other rules have found are found anew when they are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """What is never cut. `text[start:end]` is it with its list mark or heading mark."""
+class Unit(NamedTuple):
+    """What is never cut. `text[start:end]` is it with its list mark or heading mark. A question makes a thousand."""
 
     start: int
     end: int
@@ -108,9 +107,9 @@ def unpack_units(numbers: array[int], markdown: str) -> list[Unit]:
         return split(markdown)
     units: list[Unit] = []
     last, most = 0, len(markdown)
-    for at in range(2, len(numbers), _FIELDS):
-        start, end, kind, block, section, *spans = numbers[at : at + _FIELDS]
-        if not (last <= start < end <= most and 0 <= kind < len(_KINDS) and all(-1 <= edge <= most for edge in spans)):
+    kinds = range(len(_KINDS))
+    for start, end, kind, block, section, *spans in zip(*[iter(numbers[2:])] * _FIELDS, strict=True):
+        if not (last <= start < end <= most and kind in kinds and min(spans) >= -1 and max(spans) <= most):
             return split(markdown)  # a catalog that somebody else has written
         header = (spans[0], spans[1]) if spans[0] >= 0 else None
         title = (spans[2], spans[3]) if spans[2] >= 0 else None
@@ -328,7 +327,7 @@ def _with_captions_below(markdown: str, units: list[Unit]) -> list[Unit]:
             first -= 1
         title = units[first].title
         if first < at and (title is None or _CAPTION.match(markdown, title[0]) is None):
-            units[first:at] = [replace(row, title=(unit.start, unit.end)) for row in units[first:at]]
+            units[first:at] = [row._replace(title=(unit.start, unit.end)) for row in units[first:at]]
     return units
 
 
@@ -380,7 +379,7 @@ class _Table:
             self._begin()
         for unit in block:
             if unit.kind == "row" and unit not in named:
-                unit = replace(unit, header=self._header, title=self._title)  # noqa: PLW2901
+                unit = unit._replace(header=self._header, title=self._title)  # noqa: PLW2901
             if unit.kind != "rule":
                 self.units.append(unit)
         self._columns = set()
@@ -396,7 +395,7 @@ class _Table:
             self._title = self._above()
         self._doubtful = False
         self._columns.add(values)
-        self.units.append(replace(unit, header=self._header, title=self._title))
+        self.units.append(unit._replace(header=self._header, title=self._title))
 
     def _begin(self) -> None:
         """Begin the rows under what has named columns so far."""

@@ -138,7 +138,8 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
 
     def may_join(unit: Unit) -> bool:
         free = all(unit.end <= first or last <= unit.start for first, last in others)
-        return unit.kind != "heading" and unit.start >= top and free and _is_sound(page.text[unit.start : unit.end])
+        sound = not page.signals or _is_sound(page.text[unit.start : unit.end])
+        return unit.kind != "heading" and unit.start >= top and free and sound
 
     after = bisect_right(units, end - 1, key=lambda unit: unit.start)
     before = bisect_right(units, start, key=lambda unit: unit.start) - 2

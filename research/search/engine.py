@@ -46,6 +46,7 @@ _T = TypeVar("_T")
 
 # Inside so many pages all are scored, which is exact and quick; beyond that the legs find, and what is outside goes.
 _MOST_SCORED = 5000
+_MOST_NAMED = 50  # of the first pages are ranked again without the name that chose their document
 _DEEPER = 4  # times as many pages are asked for where too few were inside
 
 
@@ -241,9 +242,9 @@ class Engine:
     ) -> Sequence[Ranked]:
         """With the pages of some documents ranked by another text, where a rewriter has one; `changes` hears of it."""
         ranked: Sequence[Ranked] = plain.ranked
-        for reranking in self._rewriters.rerankings(question.wording, list(changes.rewrites), reader, ranked):
+        for reranking in self._rewriters.rerankings(question, list(changes.rewrites), reader, ranked):
             other = replace(question.searching(reranking.question), documents=reranking.documents)
-            among = [page.page_id for page in ranked if page.doc_id in reranking.documents]
+            among = [page.page_id for page in ranked[:_MOST_NAMED] if page.doc_id in reranking.documents]
             if not reranking.named:  # pages that the first text did not find may come in
                 among = Scope(frozenset(reranking.documents), question.pages).page_ids(reader)
             again = self._rank(reader, other, legs, 0, among=among).ranked

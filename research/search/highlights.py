@@ -81,7 +81,7 @@ class Highlighter:
         page_ids = [page_id for page_id, *_ in new]
         chunks = vectors.nearest_on_pages(reader, page_ids, asked) if asked is not None else {}
         lines = _lines(reader, page_ids, asked) if asked is not None else {}
-        naming = named_documents(question.wording, reader)
+        naming = named_documents(question, reader)
         weights = {term.word: term.idf for term in terms_of(reader, question)}
         rows = row_names(question.wording)
         wanted = WantedWords(question.wording, weights, rows)

@@ -91,9 +91,9 @@ class Rewriters(Protocol):
         ...
 
     def rerankings(
-        self, text: str, rewrites: Sequence[Rewrite], reader: Reader, ranked: Sequence[Ranked], /
+        self, question: Question, rewrites: Sequence[Rewrite], reader: Reader, ranked: Sequence[Ranked], /
     ) -> Sequence[Reranking]:
-        """What to rank anew after the text made by `rewrites` was searched."""
+        """What to rank anew after the question was searched by the text that `rewrites` made."""
         ...
 
     def merge(self, plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> Sequence[Ranked]:

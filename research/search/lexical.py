@@ -86,7 +86,8 @@ class LexicalLeg:
         most = sum(term.idf for term in asked.terms)
         if most <= 0 or not page_ids:
             return {}
-        by_words = search.score_words(reader, asked.terms, page_ids, asked.floors)
+        known: search.ByWord = question.memo.of_any.get("words", dict)
+        by_words = search.score_words(reader, asked.terms, page_ids, asked.floors, known)
         by_pairs: dict[int, float] | None = question.memo.known("pairs")
         if by_pairs is None:
             by_pairs = search.score_pairs(reader, asked.ordered, page_ids)

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -195,7 +195,7 @@ def _clauses(text: str, unit: Unit) -> list[Unit]:
     places = [unit.start, *(match.end() for match in _SEMICOLON.finditer(text, unit.start, unit.end)), unit.end]
     if any(len(_TERM.findall(text, first, last)) < _CLAUSE for first, last in pairwise(places)):
         return [unit]
-    return [replace(unit, start=first, end=last) for first, last in pairwise(places)]
+    return [unit._replace(start=first, end=last) for first, last in pairwise(places)]
 
 
 def flat(text: str) -> str:

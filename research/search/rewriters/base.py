@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from research.errors import UsageError
-from research.models import Rewrite
+from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
 from research.settings import REWRITERS
 
@@ -102,9 +102,10 @@ class Rewriters:
         return question, rewrites
 
     def rerankings(
-        self, question: str, rewrites: Sequence[Rewrite], reader: Reader, ranked: Sequence[Ranked]
+        self, question: Question, rewrites: Sequence[Rewrite], reader: Reader, ranked: Sequence[Ranked]
     ) -> list[Reranking]:
-        """What to rank anew after `question`, the text made by `rewrites`, was searched. Best page first."""
+        """What to rank anew after the question was searched by the text that `rewrites` made. Best page first."""
+        text = question.wording
         found: list[Reranking | None] = []
         corrected = next((done for done in rewrites if done.name == "names"), None)
         if corrected is not None:
@@ -115,12 +116,13 @@ class Rewriters:
             from research.search.rewriters.names import without_names
 
             found.append(without_names(question, reader, ranked))
-        if "finance" in self.names and may_name_a_ratio(question, self.vocabulary):
+        if "finance" in self.names and may_name_a_ratio(text, self.vocabulary):
             from research.search.rewriters.finance import expand
 
-            # A name that has chosen its documents tells the lines of their statements no better apart.
-            unnamed = next((each.question for each in found if each is not None and each.named), question)
-            found.append(expand(unnamed, reader, ranked, self.vocabulary))
+            named = next((each for each in found if each is not None and each.named), None)
+            if named is not None:  # it has chosen the documents, and tells their lines no better apart
+                text, ranked = named.question, [page for page in ranked if page.doc_id in named.documents]
+            found.append(expand(text, reader, ranked, self.vocabulary))
         return [reranking for reranking in found if reranking is not None]
 
     def merge(self, plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> list[Ranked]:

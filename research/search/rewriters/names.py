@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
-from research.models import Rewrite
+from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
 from research.search.rewriters.base import LEAST_LETTERS
 from research.store.catalog.reader import Reader
@@ -79,13 +80,17 @@ def as_written(done: Rewrite, reader: Reader, ranked: Sequence[Ranked]) -> Reran
     return Reranking(done.before, chosen, keep_best=False) if chosen else None
 
 
-def naming(question: str, reader: Reader) -> Naming:
+def naming(question: Question, reader: Reader) -> Naming:
     """The documents that a question names, and the words it does so by.
 
     A word of a document's file name or title is a name if it is written as one and most of the pages that hold it are
     of documents called so ("Boeing"); two words are, if the document's name is both of them joined ("Best Buy" and
     BESTBUY.pdf). Numbers and years name nothing by themselves.
     """
+    return question.memo.get("naming", partial(_naming, question.wording, reader))
+
+
+def _naming(question: str, reader: Reader) -> Naming:
     tokens = [token.removesuffix("'s").removesuffix("’s") for token in _TOKEN.findall(question)]
     stems = [frozenset(analyze(token)) if token.isalpha() and len(token) > 2 else frozenset() for token in tokens]
     joined = [
@@ -122,14 +127,14 @@ def _least_share(token: str, at: int) -> float:
     return _A_NAME if token[0].isupper() else 2.0  # which no word has
 
 
-def without_names(question: str, reader: Reader, ranked: Sequence[Ranked]) -> Reranking | None:
+def without_names(question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Reranking | None:
     """A name chooses the document; which of its pages come first is up to the rest of the question."""
     named = naming(question, reader)
     documents = tuple(dict.fromkeys(page.doc_id for page in ranked if page.doc_id in named.documents))
-    rest = " ".join(word for word in question.split() if not _is_name(word, named.words))
+    rest = " ".join(word for word in question.wording.split() if not _is_name(word, named.words))
     if not documents or not analyze(rest):
         return None
-    weights = {term.word: term.idf for term in term_statistics(reader, analyze(question))}
+    weights = {term.word: term.idf for term in term_statistics(reader, analyze(question.wording))}
     share = sum(weights.get(word, 0.0) for word in named.words) / (sum(weights.values()) or 1.0)
     return Reranking(rest, documents, named=share)
 

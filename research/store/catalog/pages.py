@@ -114,7 +114,7 @@ def pages_with_text(
     reader: Reader, question: Question, page_ids: Sequence[int]
 ) -> dict[int, tuple[StoredPage, Structure]]:
     """The same for a question that reads some pages more than once."""
-    known: dict[int, tuple[StoredPage, Structure]] = question.memo.get("pages", dict)
+    known: dict[int, tuple[StoredPage, Structure]] = question.memo.of_any.get("pages", dict)
     known.update(get_pages_with_text(reader, [page_id for page_id in page_ids if page_id not in known]))
     return {page_id: known[page_id] for page_id in page_ids if page_id in known}
 

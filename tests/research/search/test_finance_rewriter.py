@@ -13,7 +13,7 @@ from small_index import add, embed
 from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
 from research.errors import UsageError
-from research.models import Rewrite
+from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
 from research.search.rewriters.base import FINANCE_HINTS, Rewriters
 from research.search.rewriters.finance import TABLE, matches
@@ -31,7 +31,7 @@ REPORT = [
 
 
 def expand(question: str, catalog: Catalog, ranked: Sequence[Ranked], *own_tables: str) -> Rewrite | None:
-    rerankings = Rewriters(["finance"], own_tables).rerankings(question, [], catalog, ranked)
+    rerankings = Rewriters(["finance"], own_tables).rerankings(Question(question), [], catalog, ranked)
     assert all(reranking.keep_best for reranking in rerankings)
     return rerankings[0].rewrite if rerankings else None
 

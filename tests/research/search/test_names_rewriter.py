@@ -11,6 +11,7 @@ from small_index import add, embed
 
 from research.contract import SearchEngine
 from research.encoders.base import TextEncoder
+from research.models import Question
 from research.search.legs import Ranked
 from research.search.rewriters.base import Rewriters
 from research.search.rewriters.names import naming
@@ -47,7 +48,7 @@ def names(catalog: Catalog) -> Catalog:
     ],
 )
 def test_a_name_chooses_its_document(names: Catalog, question: str, named: set[str], words: set[str]) -> None:
-    found = naming(question, names)
+    found = naming(Question(question), names)
     paths = {str(row[1]): str(row[0]) for row in names.connection.execute("SELECT source_path, doc_id FROM documents")}
     assert {paths[doc_id] for doc_id in found.documents} == named
     assert found.words == words
@@ -64,7 +65,7 @@ def test_inside_the_document_its_name_weighs_nothing(names: Catalog) -> None:
             ("betmakers.pdf",),
         )
     ]
-    [reranking] = Rewriters(["names"]).rerankings(asked, [], names, plain)
+    [reranking] = Rewriters(["names"]).rerankings(Question(asked), [], names, plain)
     assert reranking.question == "What were the total assets of"
     other = [page._replace(score=0.1 if page.score == 0.5 else 0.9) for page in plain]
     merged = Rewriters().merge(plain, other, reranking)
@@ -138,6 +139,7 @@ def test_known_words_load_next_to_nothing(names: Catalog) -> None:
     script = f"""
 import sys
 from pathlib import Path
+from research.models import Question
 from research.search.rewriters.base import Rewriters
 from research.settings import REWRITERS
 ALL = Rewriters(REWRITERS)
@@ -145,7 +147,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
 catalog = Catalog(IndexPaths(Path({str(names.paths.root)!r})))
 assert ALL.before("Who bought content in 2015?", catalog) == ("Who bought content in 2015?", [])
-assert ALL.rerankings("Who bought content in 2015?", [], catalog, []) == []
+assert ALL.rerankings(Question("Who bought content in 2015?"), [], catalog, []) == []
 loaded = {{name for name in sys.modules if "rapidfuzz" in name or "search.rewriters." in name or name == "tomllib"}}
 assert loaded == {{"research.search.rewriters.base", "research.search.rewriters.names"}}, loaded
 """
