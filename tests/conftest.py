@@ -150,6 +150,14 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index with something of every kind, made once. Tests only read it."""
+    from tests.research.sources.everything import fill  # which makes its PDFs with this file
+
+    return built_once(tmp_path_factory, "everything", fill)
+
+
+@pytest.fixture(scope="session")
 def tiny_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a tiny sentence-transformers model. Tests that change it take a copy."""
 

@@ -6,6 +6,7 @@ draws at random, keeps what it finds, and measures coverage.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -55,6 +56,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
     items.sort(key=lambda item: _turn(_scope(item.nodeid)))  # stable, so every process has the same order
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # six thousand tests and all they import, which every search for garbage would go through again
 
 
 @pytest.hookimpl(optionalhook=True)

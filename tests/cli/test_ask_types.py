@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import shutil
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import jsonschema
@@ -17,29 +15,19 @@ import pytest
 from research.context.tokens import TokenCounter
 from research.governance.access import Principal
 from research.index import Index
-from research.service.app import create_app
-from research.service.questions import questions_router
 from research.service.schemas import AskDocument
-from research.service.service import Service
 from tests.cli.answers import without_escapes
 from tests.cli.test_schemas import validate
-from tests.conftest import built_once
 from tests.in_process import Ran
 from tests.loopback import Serving
 from tests.mcp_driving import Driver, agent_of, fields_of, text_of, wire_tokens
-from tests.research.service.serving_app import OWNER
-from tests.research.sources.everything import NAME, fill
+from tests.research.service.serving_app import run_client
 
 ASKED = "why do uploads stop and are parts sent again"
 ALL = "documents,code,commits,memories,experiences,values"
 KEY = "the key under the mat"
 
 Call = Callable[..., Ran]
-
-
-@pytest.fixture(scope="session")
-def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_once(tmp_path_factory, NAME, fill)
 
 
 @pytest.fixture
@@ -167,30 +155,9 @@ def test_over_http(of_everything: Path, tmp_path: Path) -> None:
         assert "secret upload key" in found["formatted_text"]
         assert {each["kind"] for each in found["sources"]} == {"memory"}, "the rest is the owner's"
 
-    _served(work, of_everything)
+    run_client(work, of_everything)
     # What is decided for her is recorded, in an index that no other test reads.
-    _served(as_eva, Path(shutil.copytree(of_everything, tmp_path / "index")), Principal("eva", "eva"))
-
-
-def _served(
-    work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, caller: Principal = OWNER
-) -> None:
-    async def main() -> None:
-        service = Service(Index(root))
-        app = create_app(service, [questions_router(service)])
-
-        async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
-            scope.setdefault("state", {}).update(request_id="test-request", caller=caller)
-            await app(scope, receive, send)
-
-        transport = httpx.ASGITransport(behind_the_guard)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
-            try:
-                await work(client)
-            finally:
-                await service.close()
-
-    asyncio.run(main())
+    run_client(as_eva, Path(shutil.copytree(of_everything, tmp_path / "index")), caller=Principal("eva", "eva"))
 
 
 @pytest.fixture(scope="module")

@@ -18,19 +18,12 @@ from jsonschema import Draft202012Validator
 from cli.schemas import load
 from research.context.tokens import TokenCounter
 from research.store.files.paths import IndexPaths
-from tests.conftest import built_once
 from tests.in_process import Ran
-from tests.research.sources.everything import NAME, fill
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 ASKED = "why do uploads stop and are parts sent again"
 
 Call = Callable[..., Ran]
-
-
-@pytest.fixture(scope="session")
-def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_once(tmp_path_factory, NAME, fill)
 
 
 @pytest.fixture

@@ -15,16 +15,14 @@ from jsonschema import Draft202012Validator
 
 from cli.schemas import load
 from research.packages.schemas import package_schema, request_schema
-from tests.conftest import built_once
 from tests.in_process import Ran, run_in_process
-from tests.research.sources.everything import NAME, fill
 
 Package = Callable[..., Ran]
 
 
 @pytest.fixture
-def package(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Package:
-    root = Path(shutil.copytree(built_once(tmp_path_factory, NAME, fill), tmp_path / "index"))
+def package(of_everything: Path, tmp_path: Path) -> Package:
+    root = Path(shutil.copytree(of_everything, tmp_path / "index"))
 
     def run(*args: str) -> Ran:
         return run_in_process("package", *args, "--index", str(root), cwd=tmp_path)

@@ -22,6 +22,7 @@ MAY_IMPORT = {
         "ingest",
         "research.addresses",
         "research.boxes",
+        "research.context.injection",  # what in a page speaks to a model
         "research.encoders",
         "research.errors",
         "research.governance",  # what is masked before it is kept

@@ -7,17 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import built_once
-from tests.research.sources.everything import NAME, fill
 from tests.serving import allow_loopback
 from tests.soak.package_building import PackageBuilding
 
 
-def test_five_hundred_packages(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_five_hundred_packages(of_everything: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     allow_loopback(monkeypatch)
-    root = Path(shutil.copytree(built_once(tmp_path_factory, NAME, fill), tmp_path / "index"))
+    root = Path(shutil.copytree(of_everything, tmp_path / "index"))
     building = PackageBuilding(root, builds=500)
     building.run()
     print(dict(building.counts))

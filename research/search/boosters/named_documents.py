@@ -118,12 +118,12 @@ def _is_a_name(reader: Reader, names: Names, full: Collection[str], kinds: Seque
 def _by_first_pages(
     reader: Reader, names: Names, shares: Mapping[str, float], kinds: Sequence[str], ranking: Sequence[str]
 ) -> dict[str, float]:
-    """Those documents whose names and first pages together hold the words. If the question speaks of no document, it
-    must name one by half, or by its first page: with a word that no other document has, or with all words in a row."""
+    """Those documents whose names and first pages hold the words: all of them if the question speaks of no document,
+    and then it must also name one by half, or by its first page: with a word that is its alone, or all in a row."""
     likely = [*sorted(shares, key=lambda doc_id: -shares[doc_id])[:_LOOKED_AT], *ranking[:_LOOKED_AT]]
     fronts = _on_first_pages(reader, names, list(dict.fromkeys(likely)))
     found = {doc_id: names.share(names.held.get(doc_id, set()) | words) for doc_id, words in fronts.items()}
-    full = {doc_id: share for doc_id, share in found.items() if share >= _NAMED}
+    full = {doc_id: share for doc_id, share in found.items() if share >= (_NAMED if kinds else 1 - 1e-9)}
     if kinds:
         return full
     return {

@@ -19,8 +19,7 @@ from research.governance.labels import Labels
 from research.index import Index
 from research.settings import Settings
 from research.sources.records import CONTEXT_TYPES
-from tests.conftest import built_once
-from tests.research.sources.everything import EXPERIENCES, NAME, fill
+from tests.research.sources.everything import EXPERIENCES
 
 EXAMPLE = Path(__file__).parents[3] / "research/governance/example.cedar"
 ASKED = "why do uploads stop and how often is a part sent again"
@@ -41,11 +40,6 @@ NOT_ASKED = {
     "ways_out", "sending", "with_passages", "labels", "try_policy", "graph_update", "counter", "memory_source",
     "scoped_question", "package_feedback",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_once(tmp_path_factory, NAME, fill)
 
 
 @pytest.fixture

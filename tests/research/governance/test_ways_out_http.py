@@ -16,19 +16,12 @@ from research.service.token_store import make_token
 from research.settings import Settings
 from research.sources.records import CONTEXT_TYPES
 from research.store.files.paths import IndexPaths
-from tests.conftest import built_once
 from tests.loopback import Call, Serving
 from tests.research.governance.test_ways_out import ASKED, leaks, policy_of, shingles_of
-from tests.research.sources.everything import NAME, fill
 from tests.served import Answer, Client, Served, served_here
 
 HERS = "Eva's secret upload key is under the mat."
 SECOND = "The server closes connections that are idle for a minute."
-
-
-@pytest.fixture(scope="session")
-def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_once(tmp_path_factory, NAME, fill)
 
 
 @pytest.fixture

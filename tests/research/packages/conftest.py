@@ -10,8 +10,6 @@ import pytest
 
 from research.index import Index
 from research.settings import Settings
-from tests.conftest import built_once
-from tests.research.sources.everything import NAME, fill
 
 Governed = Callable[[str], Index]
 
@@ -21,11 +19,6 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, Redis and the catalog are waited for. A test of one that hangs sets its own time."""
     monkeypatch.setattr("research.packages.redis_link._SECONDS", 30.0)
     monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 30.0)
-
-
-@pytest.fixture(scope="session")
-def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_once(tmp_path_factory, NAME, fill)
 
 
 @pytest.fixture

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from fastapi import APIRouter
 
 from research.governance.access import Principal
 from research.index import Index
+from research.observe.trace import TRACE
 from research.service.app import create_app
 from research.service.options import ServeOptions
 from research.service.service import Service
@@ -23,14 +25,22 @@ OWNER = Principal("me", "", owner=True)
 
 @asynccontextmanager
 async def client_of(
-    root: Path, options: ServeOptions | None = None, settings: Settings | None = None
+    root: Path,
+    options: ServeOptions | None = None,
+    settings: Settings | None = None,
+    *,
+    router: Callable[[Service], APIRouter] | None = None,
+    caller: Principal | None = OWNER,
+    trace: str = "",
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Service]]:
-    """A client of a service on this index; the caller is its owner."""
+    """A client of a service on this index, asking as somebody, or as nobody."""
     service = Service(Index(root, settings), options)
-    app = create_app(service)
+    app = create_app(service, [router(service)] if router else ())
 
     async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
-        scope.setdefault("state", {}).update(request_id="test-request", caller=OWNER)
+        scope.setdefault("state", {}).update(request_id="test-request", caller=caller, traceparent=trace)
+        if trace:
+            TRACE.set({"traceparent": trace})
         await app(scope, receive, send)
 
     transport = httpx.ASGITransport(behind_the_guard)
@@ -47,6 +57,10 @@ def run(work: Callable[[httpx.AsyncClient, Service], Coroutine[Any, Any, None]],
             await work(client, service)
 
     asyncio.run(main())
+
+
+def run_client(work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, **options: Any) -> None:
+    run(lambda client, _: work(client), root, **options)
 
 
 def events(text: str) -> list[tuple[str, Any]]:

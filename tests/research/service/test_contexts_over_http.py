@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sqlite3
-from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import httpx
-import pytest
 
 from research.governance.access import Principal
 from research.index import Index
-from research.service.app import create_app
 from research.service.contexts import ContextDocument, Type, contexts_router
-from research.service.service import Service
 from research.sources.records import CONTEXT_TYPES
 from research.store.files.paths import IndexPaths
-from tests.conftest import built_once
-from tests.research.service.serving_app import OWNER
-from tests.research.sources.everything import NAME, fill
+from tests.research.service.serving_app import run_client
 
+run = partial(run_client, router=contexts_router)
 ASKED = "why do uploads stop and are parts sent again"
-
-
-@pytest.fixture(scope="session")
-def of_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_once(tmp_path_factory, NAME, fill)
-
-
-def run(work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, caller: Principal = OWNER) -> None:
-    async def main() -> None:
-        service = Service(Index(root))
-        app = create_app(service, [contexts_router(service)])
-
-        async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
-            scope.setdefault("state", {}).update(request_id="test-request", caller=caller)
-            await app(scope, receive, send)
-
-        transport = httpx.ASGITransport(behind_the_guard)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
-            try:
-                await work(client)
-            finally:
-                await service.close()
-
-    asyncio.run(main())
 
 
 def test_every_type_can_be_named() -> None:
@@ -102,7 +73,7 @@ def test_memories_are_those_of_whoever_asks_whatever_the_body_says(of_everything
         assert found["sources_used"] == {"memories": 1}
 
     run(as_owner, of_everything)
-    run(as_eva, Path(shutil.copytree(of_everything, tmp_path / "index")), Principal("eva", "eva"))
+    run(as_eva, Path(shutil.copytree(of_everything, tmp_path / "index")), caller=Principal("eva", "eva"))
 
 
 def test_a_wrong_request_is_told_as_one(of_everything: Path) -> None:

@@ -12,15 +12,13 @@ from research.errors import InvalidContextTypeError, UsageError
 from research.index import Index
 from research.service.mcp.budget import Budget, Reply, TextIn
 from research.service.mcp.contexts import CONTEXTS, assemble_context, premortem
-from tests.conftest import built_once
-from tests.research.sources.everything import NAME, fill
 
 ASKED = "why do uploads stop and are parts sent again"
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    with Index.open(built_once(tmp_path_factory, NAME, fill)) as index:
+def everything(of_everything: Path) -> Iterator[Index]:
+    with Index.open(of_everything) as index:
         yield index
 
 

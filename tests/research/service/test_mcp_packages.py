@@ -13,15 +13,13 @@ from research.errors import CtxError
 from research.index import Index
 from research.service.mcp.budget import Budget, TextIn
 from research.service.mcp.packages import PACKAGES, build_context_package
-from tests.conftest import built_once
-from tests.research.sources.everything import NAME, fill
 
 ASKED = "why do uploads stop and are parts sent again"
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    root = Path(shutil.copytree(built_once(tmp_path_factory, NAME, fill), tmp_path_factory.mktemp("mcp") / "index"))
+def index(of_everything: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    root = Path(shutil.copytree(of_everything, tmp_path_factory.mktemp("mcp") / "index"))
     with Index.open(root) as opened:
         yield opened
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
-from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,47 +13,19 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from research.governance.access import Principal
-from research.index import Index
-from research.observe.trace import TRACE
 from research.packages.schemas import package_schema
-from research.service.app import create_app
 from research.service.packages import packages_router
-from research.service.service import Service
-from tests.conftest import built_once
-from tests.research.sources.everything import NAME, fill
+from tests.research.service.serving_app import run_client
 
 ASKED = {"intent": "why do uploads stop and are parts sent again", "tokenBudget": 700}
 BUILD = "/knowledge/context/build"
-OWNER = Principal("me", "", owner=True)
 OTHER = Principal("eva", "eva")
+run = partial(run_client, router=packages_router)
 
 
 @pytest.fixture
-def root(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(built_once(tmp_path_factory, NAME, fill), tmp_path / "index"))
-
-
-def run(
-    work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, caller: Any = OWNER, trace: str = ""
-) -> None:
-    async def main() -> None:
-        service = Service(Index(root))
-        app = create_app(service, [packages_router(service)])
-
-        async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
-            scope.setdefault("state", {}).update(request_id="test-request", caller=caller, traceparent=trace)
-            if trace:
-                TRACE.set({"traceparent": trace})
-            await app(scope, receive, send)
-
-        transport = httpx.ASGITransport(behind_the_guard)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
-            try:
-                await work(client)
-            finally:
-                await service.close()
-
-    asyncio.run(main())
+def root(of_everything: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(of_everything, tmp_path / "index"))
 
 
 def test_a_package_is_built_and_given_again(root: Path) -> None:

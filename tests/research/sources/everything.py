@@ -57,10 +57,6 @@ EXPERIENCES = [
 ]
 
 
-NAME = "index-of-everything"
-"""Of the folder that all tests share."""
-
-
 def fill(root: Path) -> None:
     folder = root.with_name("of-everything")
     write_pdf(folder / "manual.pdf", MANUAL)

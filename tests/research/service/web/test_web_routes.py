@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
-from research.governance.access import Principal
-from research.index import Index
 from research.models import (
     Confidence,
     Coverage,
@@ -27,34 +23,14 @@ from research.models import (
     SourceDocument,
 )
 from research.service.answer_page import answer_page, problem_page
-from research.service.app import create_app
 from research.service.problems import Problem
-from research.service.service import Service
 from research.service.web import web_router
-from tests.research.service.serving_app import OWNER
+from tests.research.service.serving_app import run_client
 from tests.research.service.web.browsing import ANSWER, HANDBOOK, QUESTION, ROOT
 
+run = partial(run_client, router=web_router)
 FOLDER = ROOT / "research" / "service" / "web"
 HARM = "<img src=x onerror=alert(1)><script>alert(2)</script>\"'\u202e"
-
-
-def tried(root: Path, work: Callable[[httpx.AsyncClient], Awaitable[None]], caller: Principal | None = OWNER) -> None:
-    """A client of the page on this index, asking as somebody, or as nobody."""
-
-    async def main() -> None:
-        service = Service(Index(root))
-        app = create_app(service, [web_router(service)])
-
-        async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
-            scope.setdefault("state", {}).update(request_id="test-request", caller=caller)
-            await app(scope, receive, send)
-
-        transport = httpx.ASGITransport(behind_the_guard)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
-            await work(client)
-        await service.close()
-
-    asyncio.run(main())
 
 
 def test_files_are_kept_by_browsers_and_asked_for_again(tmp_path: Path) -> None:
@@ -73,7 +49,7 @@ def test_files_are_kept_by_browsers_and_asked_for_again(tmp_path: Path) -> None:
                 assert (again.status_code, again.content) == (304, b"")
             assert (await client.get(path, headers={"if-none-match": '"other"'})).status_code == 200
 
-    tried(tmp_path, work)
+    run(work, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +61,7 @@ def test_nothing_else_is_a_file(tmp_path: Path, name: str) -> None:
         assert refused.status_code == 404
         assert refused.headers["content-type"] == "application/problem+json"
 
-    tried(tmp_path, work)
+    run(work, tmp_path)
 
 
 def test_the_page_of_the_interface_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
@@ -99,7 +75,7 @@ def test_the_page_of_the_interface_loads_nothing_from_elsewhere(tmp_path: Path) 
             served = await client.get(f"/static/{name}")
             assert served.content == files("fastapi_offline").joinpath("static", name).read_bytes()
 
-    tried(tmp_path, work)
+    run(work, tmp_path)
 
 
 def test_the_files_name_nothing_elsewhere_and_parse_no_html() -> None:
@@ -126,7 +102,7 @@ def test_marks_are_where_full_text_search_finds_words(sample_index: Path) -> Non
         refused = await client.post("/api/matches", json={"question": "", "texts": []})
         assert refused.status_code == 422
 
-    tried(sample_index, work)
+    run(work, sample_index)
 
 
 def test_the_plain_page_answers(sample_index: Path) -> None:
@@ -153,7 +129,7 @@ def test_the_plain_page_answers(sample_index: Path) -> None:
         none = await client.get("/ask", params={"q": "leave", "doc": "nobody"})
         assert none.status_code == 404
 
-    tried(sample_index, work)
+    run(work, sample_index)
 
 
 def test_the_plain_page_asks_who_one_is(sample_index: Path) -> None:
@@ -164,7 +140,7 @@ def test_the_plain_page_asks_who_one_is(sample_index: Path) -> None:
         assert ANSWER not in page.text
         assert QUESTION in Shown.of(page.text).text, "the question is not lost"
 
-    tried(sample_index, work, caller=None)
+    run(work, sample_index, caller=None)
 
 
 class Shown(HTMLParser):
