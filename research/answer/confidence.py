@@ -19,7 +19,8 @@ which is never put above `low` either.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+import re
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,13 +32,16 @@ from research.answer.question_words import (
     has_misspelt,
     is_language,
     names_in,
+    same_names,
     words_in,
 )
+from research.answer.quotes import table_above
 from research.models import CONFIDENCE_LEVELS, Confidence
-from research.store.fulltext.analyzer import analyze_name
+from research.search.numbers_asked import YEAR, years_asked
+from research.store.fulltext.analyzer import analyze, analyze_name
 
 if TYPE_CHECKING:
-    from research.models import Coverage, Item
+    from research.models import Coverage, Item, Question
 
 _PAGES = 10  # that are looked at: more say more about the documents than about the question
 _FIRST = 3  # of them are held against the question's words
@@ -45,7 +49,8 @@ _WORDS = 3  # of a question that must be on one page: fewer may be there by chan
 _FEW = 0.5  # of them: a page may say it in other words
 _ALIKE = 0.4  # cosine: one far question in a thousand has it and nothing else
 _LEAST = 0.0001  # of what was found at all
-_FOREIGN = 0.3  # at most, of a question in another language than the pages: words that are shared are mostly names
+_DOUBTED = 0.3  # at most, of a question in another language than the pages, or of a year that no passage is of
+_NAMED = 3  # names that are told
 _NO_NAMES = 0.5  # so that one name of one weighs more than one of many
 
 
@@ -60,6 +65,8 @@ class Features:
     whole: bool = False  # a page holds every word of the question
     alike: bool = False  # a passage means much the same, in other words
     foreign: bool = False  # the question is in another language, and no passage is near to it all the same
+    lacking: tuple[str, ...] = ()  # the names that are missing, as they were asked for
+    undated: bool = False  # it names a year, and nothing found is of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +87,13 @@ WEIGHTS = {
 }
 
 
-def confidence_of(searched: str, items: Sequence[Item], coverage: Coverage) -> Confidence:
-    """`searched` is the question as rewriters left it, `items` what was found for it, best first."""
+def confidence_of(question: Question, items: Sequence[Item], coverage: Coverage) -> Confidence:
+    """How sure it is that the items, best first, answer the question as it was searched; its notes hear of doubts."""
     if not items:
         return Confidence.of(0.0)
-    return judged(features_of(searched, items), weights_for(coverage))
+    features = features_of(question.wording, items)
+    question.notes.extend(_doubts(question.wording, items, features))
+    return judged(features, weights_for(coverage))
 
 
 def judged(features: Features, weights: Weights) -> Confidence:
@@ -92,7 +101,8 @@ def judged(features: Features, weights: Weights) -> Confidence:
     pointed = features.lifted > 0 or features.whole or features.alike
     if (pointed and features.missing == 0) or features.foreign:
         value = max(value, CONFIDENCE_LEVELS["low"])
-    return Confidence.of(max(min(value, _FOREIGN) if features.foreign else value, _LEAST))
+    most = _DOUBTED if features.foreign or features.undated else 1.0
+    return Confidence.of(max(min(value, most), _LEAST))
 
 
 def likelihood(features: Features, weights: Weights) -> float:
@@ -121,27 +131,59 @@ def features_of(searched: str, items: Sequence[Item]) -> Features:
     alike = together < _FEW and _is_alike(searched, first)
     # A picture alone cannot be held against words.
     readable = any(page.text.strip() for page in first)
+    missing, lacking = _missing(searched, pages, found) if readable else (0.0, ())
     return Features(
         score=min(1.0, max(page.raw_score for page in pages)),
         together=together if readable else 1.0,
         lifted=float(any("place" in leg.parts for leg in first[0].legs.values())),
-        missing=_missing(names_in(searched), pages, found) if readable else 0.0,
+        missing=missing,
+        lacking=lacking,
         whole=bool(words) and words in (_words_on(pages, words) if len(words) <= _WORDS else found),
         alike=alike,
         foreign=not alike and other_languages(searched, [page.text for page in first]) is not None,
+        undated=bool(_years_lacking(searched, pages)),
     )
 
 
-def language_note(asked: str, items: Sequence[Item], confidence: Confidence | None) -> list[str]:
-    """What is said of a question in another language than the first pages, where that may be why little was found."""
-    low = confidence is not None and confidence.value < CONFIDENCE_LEVELS["medium"]
-    languages = other_languages(asked, [item.text for item in items[:_FIRST]]) if low else None
-    if languages is None:
-        return []
-    return [
-        f"The question is in {languages[0]} and these pages are in {languages[1]}; ctx compares words, so ask in their "
-        "language, or set text_encoder to a multilingual model and ingest again."
-    ]
+def _doubts(searched: str, items: Sequence[Item], features: Features) -> Iterator[str]:
+    """What speaks against an answer being there, in words."""
+    if features.foreign and (languages := other_languages(searched, [item.text for item in items[:_FIRST]])):
+        yield (
+            f"The question is in {languages[0]} and these pages are in {languages[1]}; ctx compares words, so ask in "
+            "their language, or set text_encoder to a multilingual model and ingest again."
+        )
+    elif features.lacking:
+        yield f"None of these pages has {' or '.join(f'“{name}”' for name in features.lacking[:_NAMED])}."
+    elif features.undated:
+        near = next(filter(None, (_years_of_tables(item) for item in items[:_PAGES])), [])
+        years = ", ".join(sorted(_years_lacking(searched, items[:_PAGES])))
+        yield f"Nothing found is for {years}{f'; the nearest figures are for {near[0]}' if near else ''}."
+
+
+def _years_lacking(searched: str, pages: Sequence[Item]) -> Words:
+    """The years that a question names, if no passage with other words of it is of one: by its own text, its table, its
+    headings, or the name of its document."""
+    years = years_asked(searched)
+    if not years or not any(page.passages for page in pages):
+        return frozenset()
+    words = {word for word in words_in(searched) - names_in(searched).keys() if not word.isdigit()}
+    for page in pages:
+        speaks = False
+        for passage in page.passages:
+            told = f"{passage.section_path}\n{table_above(page, passage)}\n{passage.text}"
+            if not words or not words.isdisjoint(analyze(told)):
+                speaks = True
+                if not years.isdisjoint(YEAR.findall(told)):
+                    return frozenset()
+        if speaks and not years.isdisjoint(re.findall(r"\d{4}", f"{page.metadata['filename']} {page.title}")):
+            return frozenset()
+    return years
+
+
+def _years_of_tables(page: Item) -> list[str]:
+    """The years in the header of its best row, latest first."""
+    headers = (table_above(page, passage) for passage in page.passages)
+    return next((sorted(set(years), reverse=True) for header in headers if (years := YEAR.findall(header))), [])
 
 
 def _is_alike(searched: str, pages: Sequence[Item]) -> bool:
@@ -162,16 +204,22 @@ def _together(words: Words, found: Sequence[Words]) -> float:
     return min(_WORDS, max(map(len, found))) / min(_WORDS, len(words)) if words else 0.0
 
 
-def _missing(names: Mapping[str, float], pages: Sequence[Item], found: Sequence[Words]) -> float:
+def _missing(searched: str, pages: Sequence[Item], found: Sequence[Words]) -> tuple[float, tuple[str, ...]]:
     """How much of the names a document has neither in its own name nor on its pages that were found, of which the first
-    are known: of the documents of these the one that has most."""
+    are known, and these names as they were asked for: of the documents of these the one that has most."""
+    names = names_in(searched)
     lacking: dict[str, Set[str]] = {page.ref.key: set(names) for page in pages[:_FIRST]}
     for page, words in zip(pages, found, strict=False):
         lacking[page.ref.key] = lacking[page.ref.key] - words
     if all(lacking.values()):
         lacking = {document: _still_lacking(left, document, pages) for document, left in lacking.items()}
-    least = min(sum(names[name] for name in left) for left in lacking.values())
-    return least / (sum(names.values()) + _NO_NAMES)
+    for one, other in same_names(searched):
+        lacking = {
+            document: left if one & left and other & left else left - one - other for document, left in lacking.items()
+        }
+    least = min(lacking.values(), key=lambda left: sum(names[name] for name in left))
+    asked = [word.strip(".,;:?!()'’\"") for word in searched.split() if not least.isdisjoint(analyze(word))]
+    return sum(names[name] for name in least) / (sum(names.values()) + _NO_NAMES), tuple(dict.fromkeys(asked))
 
 
 def _still_lacking(names: Set[str], document: str, pages: Sequence[Item]) -> Set[str]:

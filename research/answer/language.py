@@ -10,7 +10,7 @@ from collections.abc import Collection
 _COMMONEST = {
     "English": "the of and to in is that for it with as was on are by be this at from or which not has have",
     "German": "der die das und ist von mit den dem des zu ein eine einen einem nicht für auf im sind wird werden bei "
-    "oder was wie ich man gibt hat haben wurde",
+    "oder was wie viel viele ich man gibt hat haben wurde",
     "French": "le la les des et est un une du dans pour qui que par sur avec au aux pas sont ce cette ou il elle ont "
     "comment",
     "Spanish": "el la los las es un una del para por con que en se su como cómo más al son este esta hay",

@@ -27,6 +27,7 @@ _PLAIN = re.compile(rf"[a-z]+|{_NUMBER}")
 _BEYOND_ASCII = re.compile(r"[^\W\d_a-z]")
 _PIECE = re.compile(rf"{_LETTER}+|\d+")
 _NO_NAME = re.compile(r"(.)\1+")  # YYYY-MM-DD is a form to fill in
+_TWICE = re.compile(r"((?:[^\W\d_a-z][\w&.’'-]*[ ]){1,6})\(([\w&.-]{2,20})\)")
 _LEAST = 3  # letters or digits: smaller numbers and pieces ("Q2", "5 days") stand on any page
 _ACRONYM = 0.5  # beside a name: the page may have it in full
 # English without small words is a list of key words, and other languages write other words with capitals.
@@ -54,6 +55,14 @@ def names_in(question: str) -> Mapping[str, float]:
         for part, weight in _names(text, token, capitals_tell=capitals_tell):
             found.update((stem, weight) for stem in analyze(part) if stem not in found)
     return {stem: weight for stem, weight in found.items() if stem not in _pointing_words()}
+
+
+def same_names(question: str) -> list[tuple[Words, Words]]:
+    """The names that a question gives twice, "Westpac (WBC)": a page may have either."""
+    return [
+        (frozenset(analyze(match[1])), frozenset(analyze(match[2])))
+        for match in _TWICE.finditer(question[:_MOST_LETTERS])
+    ]
 
 
 def _names(text: str, token: re.Match[str], *, capitals_tell: bool) -> list[tuple[str, float]]:

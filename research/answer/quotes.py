@@ -99,12 +99,12 @@ def _quote(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> Q
         start=start,
         end=end,
         box=passage.box,
-        header=_above(page, passage),
+        header=table_above(page, passage),
         marked=(passage.start - start, passage.end - start),
     )
 
 
-def _above(page: Item, passage: Passage) -> str:
+def table_above(page: Item, passage: Passage) -> str:
     """The title and the header of the table that a row stands in, as the page has them."""
     row = _unit_at(page.units, passage.start)
     spans = [span for span in (row.title, row.header) if span is not None and span[1] <= passage.start] if row else []

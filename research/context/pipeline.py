@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 Stage = Callable[[list[Item]], list[Item]]
 PassageFinder = Callable[[Question, list[Item]], list[Item]]
-Judge = Callable[[str, Sequence[Item], Coverage], Confidence]
+Judge = Callable[[Question, Sequence[Item], Coverage], Confidence]
 
 CUT_MARK = "[…]"
+
+# Items by whose passages confidence is judged, however few are shown.
+_JUDGED = 10
 
 # A cut source must still say something: fewer tokens than this and it is dropped instead.
 LEAST_BODY_TOKENS = 16
@@ -128,11 +131,13 @@ def build(
         for stage in stages:
             items = stage(items)
     searched = next((found.searched for found in retrieved if found.searched), question.text)
-    confidence = judge(searched, items, _coverage(retrieved)) if judge is not None else None
-    items = (least or Least()).of(items, confidence)[: budget.max_items]
+    asked = question.searching(searched)
     if passages is not None:
+        looked_at = max(_JUDGED, budget.max_items)
         with recorder.time("passages") if recorder else nullcontext():
-            items = passages(question.searching(searched), items)
+            items = [*passages(asked, items[:looked_at]), *items[looked_at:]]
+    confidence = judge(asked, items, _coverage(retrieved)) if judge is not None else None
+    items = (least or Least()).of(items, confidence)[: budget.max_items]
     with recorder.time("fit") if recorder else nullcontext():
         fitted = fit(_unmarked(items), budget.max_tokens, renderer, counter, extent=extent)
     timings = {step: seconds for found in retrieved for step, seconds in found.timings.items()}

@@ -1,4 +1,5 @@
-"""Whether a question is answered by a number: an amount, a share, a date. In the languages that are asked most."""
+"""Whether a question is answered by a number: an amount, a share, a date; and of which years. In the languages that are
+asked most."""
 
 from __future__ import annotations
 
@@ -20,6 +21,15 @@ _PHRASES = re.compile(
     r"|多少|几[个年天月次]|幾つ|いくつ|いくら|何[年月日人個件回円時歳割%]|いつ|哪一?年|什么时候",
     re.IGNORECASE,
 )
+
+
+YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
+_ASKED_YEAR = re.compile(r"(?:\b|FY ?)((?:1[89]|20)\d\d)\b|\bFY ?(\d\d)\b")
+
+
+def years_asked(question: str) -> frozenset[str]:
+    """The years that a question names, as 2022, FY2022 or FY22."""
+    return frozenset(whole or f"20{short}" for whole, short in _ASKED_YEAR.findall(question))
 
 
 def asks_for_number(question: str) -> bool:

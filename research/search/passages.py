@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from research.boxes import Box, rounded, union
 from research.context.sections import section_path
 from research.models import Passage
-from research.search.numbers_asked import asks_for_number
+from research.search.numbers_asked import YEAR, asks_for_number, years_asked
 from research.store.fulltext.analyzer import analyze
 from research.units import Unit, is_caption, values_of
 
@@ -51,8 +51,6 @@ _TITLE = 0.5  # for a row whose table has a known name of what is asked for
 _LEADER = re.compile(r"\.(?: ?\.){2,} ?\d")
 _LISTED = 6  # rows of a table of contents, at least
 _MOST_PAGES = 9999
-_YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
-_ASKED_YEAR = re.compile(r"(?:\b|FY ?)((?:1[89]|20)\d\d)\b|\bFY ?(\d\d)\b")
 # What is left of something is another thing, and full-text search leaves such words out.
 _REST = re.compile(r"\b(?:others?|non|excluding|übrige|sonstige|autres?|otros?|otras?|altri|altre|overige)\b", re.I)
 _ASIDE = re.compile(r"\([^()]*\)")  # "(millions)", "(note 5)": not what a row is called
@@ -84,7 +82,7 @@ class WantedWords:
         weights = self.weights
         self._lines = [frozenset(analyze(line)) for line in dict.fromkeys(lines)]
         self.number = bool(self._lines) or asks_for_number(question)
-        self.years = frozenset(whole or f"20{short}" for whole, short in _ASKED_YEAR.findall(question))
+        self.years = years_asked(question)
         said = {word: weight for word, weight in weights.items() if not word.isdigit()}
         self._said_words = said
         self._usual = sum(weights.values()) / max(1, len(weights))
@@ -287,7 +285,7 @@ class PageEvidence:
         label = max(said, known)
         if label and self._wanted.years:
             spans = [span for span in (row.title, row.header, (row.start, row.end)) if span is not None]
-            years = {year for start, end in spans for year in _YEAR.findall(self.text, start, end)}
+            years = {year for start, end in spans for year in YEAR.findall(self.text, start, end)}
             if years and years.isdisjoint(self._wanted.years):
                 return label / 2
         return label

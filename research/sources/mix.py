@@ -55,8 +55,8 @@ class Mix:
 
         return passages
 
-    def judge(self, searched: str, items: Sequence[Item], coverage: Coverage) -> Confidence:
-        of_pages = confidence_of(searched, [item for item in items if item.ref.kind == "page"], coverage)
+    def judge(self, question: Question, items: Sequence[Item], coverage: Coverage) -> Confidence:
+        of_pages = confidence_of(question, [item for item in items if item.ref.kind == "page"], coverage)
         best = max((item.score for item in items if item.ref.kind != "page"), default=0.0)
         return max(of_pages, Confidence.of(best), key=lambda each: each.value)
 

@@ -15,7 +15,7 @@ from ingest import ingest
 from research import Index, UsageError
 from research.answer.confidence import WEIGHTS, Features, Weights, confidence_of, judged, likelihood
 from research.evaluation.questions import read_questions
-from research.models import CONFIDENCE_LEVELS, Confidence, Coverage, Item, LegCoverage, LegScore, Ref
+from research.models import CONFIDENCE_LEVELS, Confidence, Coverage, Item, LegCoverage, LegScore, Question, Ref
 from research.settings import Settings
 from research.sources.documents import MODES
 from research.store.catalog.catalog import Catalog
@@ -212,7 +212,9 @@ BOTH = Coverage(legs=[LegCoverage("lexical", "ok"), LegCoverage("dense", "ok"), 
 @draws(50)
 @given(st.text(max_size=60), st.lists(st.tuples(st.text(max_size=60), shares), max_size=12))
 def test_any_question_and_any_pages_have_a_value(question: str, found: list[tuple[str, float]]) -> None:
-    told = confidence_of(question, [page(text, score, lexical=score, dense=score) for text, score in found], BOTH)
+    told = confidence_of(
+        Question(question), [page(text, score, lexical=score, dense=score) for text, score in found], BOTH
+    )
     assert 0 <= told.value <= 1
     assert math.isfinite(told.value)
 
@@ -220,12 +222,15 @@ def test_any_question_and_any_pages_have_a_value(question: str, found: list[tupl
 def test_a_leg_that_stood_alone_is_judged_by_its_own_weights() -> None:
     items = [page("The rent is 900 euros.", 0.4, lexical=0.4)]
     alone = Coverage(legs=[LegCoverage("lexical", "ok"), LegCoverage("dense", "failed", "no vectors")])
-    assert confidence_of("rent", items, alone) != confidence_of("rent", items, BOTH)
-    assert confidence_of("rent", items, Coverage()) == confidence_of("rent", items, BOTH)
+    assert confidence_of(Question("rent"), items, alone) != confidence_of(Question("rent"), items, BOTH)
+    assert confidence_of(Question("rent"), items, Coverage()) == confidence_of(Question("rent"), items, BOTH)
 
 
 def test_pages_without_text_are_judged_by_what_the_legs_say() -> None:
     seen = Coverage(legs=[LegCoverage("visual", "ok")])
-    picture = confidence_of("What did Costco earn in 2021?", [page("", 0.9, visual=0.9)], seen)
+    picture = confidence_of(Question("What did Costco earn in 2021?"), [page("", 0.9, visual=0.9)], seen)
     assert picture.level in ("medium", "high")
-    assert confidence_of("What did Costco earn in 2021?", [page("Bees.", 0.9, visual=0.9)], seen).value < picture.value
+    assert (
+        confidence_of(Question("What did Costco earn in 2021?"), [page("Bees.", 0.9, visual=0.9)], seen).value
+        < picture.value
+    )

@@ -14,7 +14,7 @@ from research.context.tokens import TokenCounter
 from research.encoders.minilm.encoder import MiniLMEncoder
 from research.errors import InvalidContextTypeError, NothingFoundError
 from research.index import Index
-from research.models import Confidence, Coverage, Item, Passage, Ref, SourceItem
+from research.models import Confidence, Coverage, Item, Passage, Question, Ref, SourceItem
 from research.sources.mix import Mix, dressed, types_of, unique
 from research.store.catalog.items import numbers_without_vectors
 from research.store.files.paths import IndexPaths
@@ -172,8 +172,8 @@ def test_a_forged_header_is_disarmed_and_its_source_marked(tmp_path: Path) -> No
 
 def test_confidence_is_the_likelier_of_a_page_and_of_the_best_item() -> None:
     mix = Mix(("documents", "code"), [])
-    assert mix.judge("q", [], Coverage()).level == "none"
-    assert mix.judge("q", [item("code", "x", 0.7), item("code", "y", 0.2)], Coverage()) == Confidence.of(0.7)
+    assert mix.judge(Question("q"), [], Coverage()).level == "none"
+    assert mix.judge(Question("q"), [item("code", "x", 0.7), item("code", "y", 0.2)], Coverage()) == Confidence.of(0.7)
 
 
 def test_only_pages_get_passages() -> None:
