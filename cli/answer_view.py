@@ -219,11 +219,10 @@ def _passage(source: SourceDocument) -> list[Block]:
 
 
 def footer(context: ResearchContext, width: int) -> list[Text]:
-    known = context.confidence
     parts = [
-        *([f"{known.level if known.level != 'none' else 'no'} confidence"] if known else []),
+        *([context.confidence.words] if context.confidence else []),
         *([documents_note(sum(bool(each.page) for each in context.sources))] * (context.answered_by == "documents")),
-        f"{context.total_tokens:,} of {context.max_tokens:,} tokens",
+        *([f"{context.total_tokens:,} of {context.max_tokens:,} tokens"] if context.truncated else []),
         *(["ctx open 1", "--full"] if context.sources else []),
         "--json",
     ]

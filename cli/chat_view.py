@@ -127,9 +127,9 @@ def _footer(context: ResearchContext, width: int) -> list[Text]:
     from cli.layout import packed
     from cli.views import plain
 
-    known, more = context.confidence, len(context.sources) - SOURCES
+    more = len(context.sources) - SOURCES
     parts = [
-        *([f"{known.level if known.level != 'none' else 'no'} confidence"] if known else []),
+        *([context.confidence.words] if context.confidence else []),
         *([f"{more} more: /sources"] if more > 0 else []),
         *(["/show 1", "/open 1"] if context.sources else []),
         "/help",

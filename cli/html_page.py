@@ -32,7 +32,6 @@ _PASSAGES = 3  # of a source
 _BEGINNING = 900  # characters of a page without passages
 _WIDTH, _HEIGHT, _QUALITY = 820, 1160, 55  # of a picture: its text can be read, and ten of them stay below 2 MB
 _TITLE = 120
-_LEVELS = {"high": "High confidence", "medium": "Medium confidence", "low": "Low confidence", "none": "No answer found"}
 
 
 def check_place(target: str, *, force: bool) -> None:
@@ -117,7 +116,7 @@ def _facts(context: ResearchContext) -> str:
     if context.types:
         pages = f"{len(context.sources)} sources"
     known = context.confidence
-    level = f'<span class="level {escape(known.level)}">{_LEVELS.get(known.level, "")}</span>' if known else ""
+    level = f'<span class="level {escape(known.level)}">{known.words}</span>' if known else ""
     return f'<p class="facts">{level}<span>{pages}</span><span>{context.total_tokens:,} tokens</span></p>'
 
 

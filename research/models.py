@@ -176,6 +176,8 @@ class Quote:
 CONFIDENCE_LEVELS = {"none": 0.0, "low": 0.08, "medium": 0.5, "high": 0.8}
 """Each level of confidence and the value it begins with. `none`: nothing that was found seems to answer."""
 
+_LIKELY = {"high": "very likely", "medium": "probably", "low": "possibly"}
+
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
@@ -188,6 +190,12 @@ class Confidence:
     def of(cls, value: float) -> Confidence:
         rounded = round(value, 4)
         return cls(rounded, [level for level, least in CONFIDENCE_LEVELS.items() if rounded >= least][-1])
+
+    @property
+    def words(self) -> str:
+        """What it tells of what was found, for people; of a quote it says nothing."""
+        likely = _LIKELY.get(self.level)
+        return f"The answer is {likely} on these pages" if likely else "Nothing seems to answer this"
 
 
 @dataclass(frozen=True, slots=True)

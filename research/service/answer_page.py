@@ -11,6 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from research.context.render.html import grown, html_blocks, html_text
+from research.models import Confidence
 from research.service.answers import place
 from research.visible_text import one_line, phrase
 
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
 _PASSAGES = 3  # of a source
 _BEGINNING = 900  # characters of a page without passages
 _TITLE = 120
-_LEVELS = {
-    "high": ("High confidence", "The answer very likely stands on these pages."),
-    "medium": ("Medium confidence", "The answer probably stands on these pages; read them."),
-    "low": ("Low confidence", "The answer may stand on these pages; read them with care."),
-}
-_UNANSWERED = "Nothing seems to answer this"
-
 
 def answer_page(context: ResearchContext, mark: Marker, full_page: str) -> str:
     """`full_page` is the address of the same question on the page that needs JavaScript."""
@@ -73,12 +67,12 @@ def _problem(problem: Problem) -> Iterator[str]:
 
 
 def _answer(context: ResearchContext, mark: Marker, full_page: str) -> Iterator[str]:
-    level = context.confidence.level if context.confidence else "none"
-    words = _LEVELS.get(level, (_UNANSWERED, f"{context.coverage.pages:,} pages were searched."))
+    known = context.confidence or Confidence.of(0.0)
     yield '<div id="answer"><div class="answer-head"><div>'
-    yield f'<h2 class="level {escape(level)}">{words[0]}</h2><p class="soft">{words[1]}</p></div>'
+    yield f'<h2 class="level {escape(known.level)}">{known.words}</h2>'
+    yield f'<p class="soft">{context.coverage.pages:,} pages were searched.</p></div>'
     yield f'<div class="answer-tools"><a href="{escape(full_page)}">With JavaScript</a></div></div>'
-    if level in _LEVELS:
+    if known.level != "none":
         yield from _quotes(context, mark)
     yield from _notes(context)
     if context.sources:

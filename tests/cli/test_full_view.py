@@ -39,7 +39,7 @@ def test_question_quotes_pages_and_the_last_line() -> None:
         "[Document 2: b.pdf, Page 7]",
         "Two.",
         "",
-        "high confidence · 4,107 of 10,000 tokens · ctx open 1 · --full · --json",
+        "The answer is very likely on these pages · ctx open 1 · --full · --json",
         "a note",
     ]
 

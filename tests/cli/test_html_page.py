@@ -137,7 +137,7 @@ def test_answer_passages_and_pictures_with_boxes(picture: str) -> None:
     page = Page(html)
     check_alone(page)
     assert page.text("title", "h1") == "What burst?" * 2
-    assert "High confidence" in page.text("span")
+    assert "The answer is very likely on these pages" in page.text("span")
     assert "2 of 48 pages" in page.text("span")
     assert [a["href"] for a in page.all("a")][:2] == ["#s1", "#s2"]
     assert "[1] crisis.pdf, page 3 (iv)" in page.text("a")

@@ -9,10 +9,10 @@ import { blocksOf } from "./text.js";
 import { WrittenAnswer } from "./written.js";
 
 const LEVELS = {
-  high: ["High confidence", "The answer very likely stands on these pages."],
-  medium: ["Medium confidence", "The answer probably stands on these pages; read them."],
-  low: ["Low confidence", "The answer may stand on these pages; read them with care."],
-  none: ["Nothing seems to answer this", ""],
+  high: "The answer is very likely on these pages",
+  medium: "The answer is probably on these pages",
+  low: "The answer is possibly on these pages",
+  none: "Nothing seems to answer this",
 };
 
 export class AnswerView {
@@ -121,7 +121,7 @@ export class AnswerView {
 
   head(answer) {
     const level = answer.confidence?.level ?? "none";
-    const [title, words] = LEVELS[level] ?? LEVELS.none;
+    const title = LEVELS[level] ?? LEVELS.none;
     const searched = counted(answer.coverage?.pages ?? 0, "page");
     const none = `${searched} searched${answer.sources.length ? "; these are the nearest." : "."}`;
     const took = answer.timings?.total ? ` · ${Math.max(1, Math.round(answer.timings.total * 1000))} ms` : "";
@@ -141,7 +141,7 @@ export class AnswerView {
           },
           title,
         ),
-        el("p", { class: "soft" }, level === "none" ? none : words),
+        level === "none" ? el("p", { class: "soft" }, none) : "",
       ),
       answer.sources.length
         ? el(
@@ -259,5 +259,5 @@ async function marksOf(answer, signal) {
 function summary(answer) {
   const level = answer.confidence?.level ?? "none";
   const quotes = level === "none" ? "" : `${counted(answer.quotes.length, "quote")}, `;
-  return `${LEVELS[level][0]}. ${quotes}${counted(answer.sources.length, "source")}.`;
+  return `${LEVELS[level]}. ${quotes}${counted(answer.sources.length, "source")}.`;
 }

@@ -38,10 +38,10 @@ def test_a_question_is_answered_and_the_page_shows_where(visiting: Visiting) -> 
     expect(page.locator("#scope")).to_contain_text("6 documents, 48 pages")
     expect(page.locator("#q")).to_be_focused()
     visitor.ask()
-    expect(page.locator("#answer h2.level")).to_have_text("High confidence")
+    expect(page.locator("#answer h2.level")).to_have_text("The answer is very likely on these pages")
     expect(page.locator("blockquote").first).to_contain_text(ANSWER)
     assert "parent" in page.locator("blockquote mark").all_inner_texts()
-    expect(page.locator("#said")).to_contain_text("High confidence. 3 quotes, 10 sources.")
+    expect(page.locator("#said")).to_contain_text("The answer is very likely on these pages. 3 quotes, 10 sources.")
     address, _, turn = page.url.partition("&session=")
     assert address == visitor.server.asking().replace("%20", "+")
     assert turn.endswith("&turn=1"), "it began a conversation"
