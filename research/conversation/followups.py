@@ -53,6 +53,7 @@ _PRONOUNS = frozenset(
 _POSSESSIVES = frozenset(
     "its their theirs his her hers sein seine seinen seiner seines ihr ihre ihren ihrer leur leurs su sus".split()  # noqa: SIM905
 )
+_FRENCH = frozenset({"son", "sa", "ses"})  # English and German have such words
 _GERMAN = frozenset(
     "er sie es das dessen deren davon dafür dagegen damit daran darauf darin dazu dort".split()  # noqa: SIM905
 )
@@ -139,7 +140,7 @@ def follow_up(question: str, earlier: Sequence[Earlier], reader: Reader) -> Foll
     if naming and set(analyze(_rest(question))) - naming:
         return FollowUp(question)  # something of another document
     about = {} if naming else _about(question, turns, _LEANING if reason else _STANDING, reader)
-    added = _carried(question, turns[-1], naming, reader) if reason else []
+    added = _carried(question, turns[-1], reader) if reason else []
     if not added:
         return FollowUp(question, about)
     searched = f"{question} {' '.join(added)}"
@@ -173,10 +174,12 @@ def _points(question: str) -> bool:
     text = _EMPTY.sub(" ", question)
     if _POINTING.search(text):
         return True
-    pronouns = _PRONOUNS if _ENGLISH.search(text) else _PRONOUNS | _GERMAN
+    english = _ENGLISH.search(text) is not None
+    pronouns = _PRONOUNS if english else _PRONOUNS | _GERMAN
+    possessives = _POSSESSIVES if english else _POSSESSIVES | _FRENCH
     for match in _WORD.finditer(text):
         word, before, after = match.group().lower(), text[: match.start()], text[match.end() :]
-        if word in _POSSESSIVES and not _has_owner(before):
+        if word in possessives and not _has_owner(before):
             return True
         if word in pronouns and not _named_in_clause(before, after):
             return True
@@ -195,21 +198,20 @@ def _named_in_clause(before: str, after: str) -> bool:
     return bool(analyze(" ".join(clauses))) or len(analyze(after.partition(", ")[2])) > 1
 
 
-def _carried(question: str, turn: Earlier, naming: set[str], reader: Reader) -> list[str]:
-    """Words of the question before, as they were written, to be searched with this one; `naming`: the words by which
-    this one names documents that were not talked of."""
+def _carried(question: str, turn: Earlier, reader: Reader) -> list[str]:
+    """Words of the question before, as they were written, to be searched with this one."""
     from research.store.fulltext.search import term_statistics
 
-    text, own = turn.searched or turn.question, set(analyze(question))
+    text, rest, own = turn.searched or turn.question, _rest(question), set(analyze(question))
     replaced, names = _replaced(question, text), _names(text, reader)
-    if not all(stem.isdecimal() for stem in naming):  # a year is of the same name
+    others = _names(rest, reader, capitals=False)
+    if others and not _points(question) and set(analyze(" ".join(others))).isdisjoint(analyze(" ".join(names))):
         replaced = replaced | names
     found: dict[str, str] = {}  # stems → word
     for word in _WORD.findall(text):
         stems = analyze(word)
         if stems and not own.issuperset(stems) and word not in replaced and not _is_asking(word):
             found.setdefault(" ".join(stems), word)
-    rest = _rest(question)
     if _SOMETHING_ELSE.search(rest) and (named := [word for word in found.values() if word in names]):
         return named[:_MOST_WORDS]
     if (len(own) <= _NO_SUBJECT and not (own and _WHO.match(rest))) or (rest != question and not _ASKS.match(rest)):
@@ -229,16 +231,17 @@ def _is_asking(word: str) -> bool:
     return word.lower() in _ASKING or _small().issuperset(analyze(word))
 
 
-def _names(text: str, reader: Reader) -> set[str]:
-    """The words of a question that name something: a document, or what has a capital where nouns have none."""
+def _names(text: str, reader: Reader, *, capitals: bool = True) -> set[str]:
+    """The words of a question that name a document, or something else by a capital where nouns have none."""
+    from research.search.rewriters.names import naming
     from research.store.fulltext.naming import named_words
     from research.store.fulltext.search import share_of_named
 
     words = _WORD.findall(text)
     held = set[str]().union(*named_words(reader, set(analyze(text))).values())
-    naming = {stem for stem in held if share_of_named(reader, stem) >= _A_NAME}
-    found = {word for word in words if not word.isdecimal() and (stems := analyze(word)) and naming.issuperset(stems)}
-    if _ENGLISH.search(text):
+    stems = naming(text, reader).words | {stem for stem in held if share_of_named(reader, stem) >= _A_NAME}
+    found = {word for word in words if not word.isdecimal() and (own := analyze(word)) and stems.issuperset(own)}
+    if capitals and _ENGLISH.search(text):
         found |= {word for word in words[1:] if word[0].isupper() and not (found and word.isalpha() and word.isupper())}
     return found
 

@@ -43,12 +43,16 @@ class Sessions:
     ) -> tuple[Question, str]:
         """The question as its session makes it (as it was before a `turn`, if that is given), or questions that were
         asked `before`; and the one that it leans on, if it does."""
-        turns = [Earlier(text) for text in before]
+        kept: list[Earlier] = []
         if session is not None:
             question = replace(question, session=session_name(session), tenant=tenant)
-            kept = session_turns.turns_of(reader, tenant, question.session, last=None if turn else MOST_TURNS)
-            turns += [_earlier(each) for each in kept if not turn or each.number < turn]
+            stored = session_turns.turns_of(reader, tenant, question.session, last=None if turn else MOST_TURNS)
+            kept = [_earlier(each) for each in stored if not turn or each.number < turn]
+        turns: list[Earlier] = []
         try:
+            for text in before:  # each may have leaned on the one before it
+                turns.append(Earlier(text, follow_up(text, turns, reader).searched))
+            turns += kept
             found = follow_up(question.text, turns, reader)
         except CtxError:
             raise

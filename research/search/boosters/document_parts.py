@@ -48,7 +48,7 @@ class DocumentPartsBooster:
             return _with_title_page(reader, name_question(question.wording), ranking, ranked)
         if asked.parts == (NAMED_SECTION,):
             return _lifted(_named_section(reader, asked, ranking), ranked)
-        return _parts(reader, asked, ranked)
+        return _parts(reader, asked, ranked, question.about)
 
 
 def _lifted(
@@ -65,11 +65,11 @@ def _lifted(
     return Boosted([*others[:place], *lifted, *others[place:]], frozenset(chosen), parts=parts or {})
 
 
-def _parts(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked]) -> Boosted:
+def _parts(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked], about: Mapping[str, float]) -> Boosted:
     from research.search.boosters.named_documents import documents_meant
     from research.search.boosters.part_pages import pages_of_parts
 
-    documents = documents_meant(reader, asked, ranked)
+    documents = documents_meant(reader, asked, ranked, about)
     parts = {doc_id: pages_of_parts(reader, doc_id, asked) for doc_id in documents}
     found = [[(page_id, doc_id) for page_id in pages] for doc_id, pages in parts.items()]
     # Of several documents that may be meant, first the first page of each.

@@ -61,8 +61,11 @@ class Names:
         return sum(self.words[word] for word in words) / sum(self.words.values())
 
 
-def documents_meant(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked]) -> list[str]:
-    """The documents that a question for a part may mean; none if that cannot be told."""
+def documents_meant(
+    reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked], about: Mapping[str, float]
+) -> list[str]:
+    """The documents that a question for a part may mean; none if that cannot be told. `about`: those that its
+    conversation is about, with what each counts."""
     best: dict[str, float] = {}
     for page in ranked:
         best.setdefault(page.doc_id, page.score)
@@ -73,7 +76,8 @@ def documents_meant(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked
         return []
     if len(best) == 1:
         return list(best)
-    return _of_that_kind(reader, asked.document) or _standing_out(best)
+    talked_of = sorted(about, key=lambda doc_id: -about[doc_id])[:1]
+    return _of_that_kind(reader, asked.document) or talked_of or _standing_out(best)
 
 
 def documents_called(reader: Reader, rest: Sequence[str], kinds: Sequence[str], ranking: Sequence[str]) -> list[str]:

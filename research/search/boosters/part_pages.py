@@ -35,6 +35,7 @@ _MOST_OVERVIEW = 3  # pages
 _COVER = 15  # words; the beginning of a document with fewer says nothing
 _SOME_SECTIONS, _MOST_SECTIONS = 3, 6
 _ALONE = 3
+_ASIDE = ("contents", "methods", "references", "appendix", "glossary", "acknowledgements", "index")
 _LISTS = {"contents", "references", "glossary", "index", "list of figures", "list of tables"}
 # Lines that tell who made a document begin so.
 _MADE_BY = re.compile(
@@ -124,9 +125,10 @@ def _overview(
 
 def _top_sections(reader: Reader, doc_id: str, covers: Collection[int]) -> list[Heading]:
     """The first headings of the highest levels that have some, each where it comes first."""
+    aside = {name for kind in _ASIDE for tier in PARTS[kind].headings for name in names(tier)}
     every: dict[str, Heading] = {}
     for heading in all_headings(reader, doc_id):
-        if heading.level <= 6:
+        if heading.level <= 6 and heading.title not in aside:
             every.setdefault(heading.title, heading)
     listing = _listing_pages(reader, list(every.values()))
     for level in range(1, 7):

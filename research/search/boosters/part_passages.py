@@ -25,17 +25,18 @@ def opened(item: Item) -> Item:
     if item.part is None:
         return item
     begins = item.part.heading or item.part.name == "beginning"
-    most = 1 if item.part.name == "outline" else _MOST
+    outline = item.part.name == "outline"
+    headings = [unit.start for unit in item.units if outline and unit.kind == "heading"]  # each stands before its text
     section = str(item.metadata.get("section_path") or "")
     passages = [
         Passage(
-            item.text[start:end],
+            item.text[(start := max((each for each in headings if each < begin), default=begin)) : end],
             1.0 - _NEXT * rank - (0.0 if begins else _LATER),
             start=start,
             end=end,
             section_path=section_path(item.text, item.units, start, section),
         )
-        for rank, (start, end) in enumerate(islice(_windows(item), most))
+        for rank, (begin, end) in enumerate(islice(_windows(item), 1 if outline else _MOST))
     ]
     return replace(item, passages=tuple(passages)) if passages else item
 
@@ -88,5 +89,5 @@ def part_note(items: Sequence[Item]) -> str:
         where = ", ".join(files)
     if part.name in ("outline", "beginning"):
         begins = "it begins so" if part.name == "beginning" else "its sections begin so"
-        return f"The document has no summary of its own that ctx can tell; {begins} ({where})."
+        return f"No summary of its own was found in the document; {begins} ({where})."
     return f"From {'each' if len(files) > 1 else 'the'} document's own {_NAMES.get(part.name, part.name)} ({where})."

@@ -58,6 +58,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         "Wo wird dort gemessen?",
         "Et combien de jardins sont encore ouverts ?",
         "¿Y en los años siguientes?",
+        "Qui est son président ?",
     ],
 )
 def test_it_leans(question: str) -> None:
@@ -84,6 +85,7 @@ def test_it_leans(question: str) -> None:
         "Was empfiehlt der Bericht über den Mühlsee?",
         "retention ratio of caffeine",
         "Which rocks fizz?",
+        "Did a son of Amos inherit the wall?",
     ],
 )
 def test_it_stands_by_itself(question: str) -> None:

@@ -49,6 +49,21 @@ def test_a_session_is_kept_and_gone_on_with(index: Index) -> None:
     assert "36 months" in str(turns[0].to_dict()["sources"])
 
 
+def test_a_turn_is_asked_again_as_it_was_and_not_kept_anew(index: Index) -> None:
+    asked = [index.ask(question, session="thesis") for question in (GUARANTEE, VANE, "What does E02 mean?")]
+    again = index.ask(VANE, session="thesis", turn=2)
+    assert (again.searched, again.turn, again.formatted_text) == (asked[1].searched, 2, asked[1].formatted_text)
+    assert index.ask(VANE, session="thesis", turn=1).searched == VANE, "nothing was asked before it"
+    assert len(index.session("thesis")) == 3
+
+
+def test_a_report_that_is_not_named_is_the_one_that_was_talked_of(index: Index) -> None:
+    index.ask(GUARANTEE, session="thesis")
+    found = index.ask("Summarise the document", session="thesis")
+    assert {source.filename for source in found.sources[:1]} == {MANUAL}
+    assert "No summary of its own was found in the document; it begins so (page 1)." in found.coverage.notes
+
+
 def test_without_a_session_nothing_is_kept(index: Index) -> None:
     context = index.ask(GUARANTEE)
     assert (context.session, context.turn, "session" in context.to_dict()) == ("", 0, False)
@@ -58,6 +73,7 @@ def test_without_a_session_nothing_is_kept(index: Index) -> None:
 def test_questions_that_were_asked_elsewhere_are_leant_on_and_not_kept(index: Index) -> None:
     context = index.ask(VANE, before=["What does E02 mean?", GUARANTEE])
     assert context.searched == f"{VANE} guarantee G4"
+    assert index.ask("And who makes it?", before=[GUARANTEE, VANE]).searched.endswith("G4"), "each leans on the last"
     assert context.follows == GUARANTEE
     assert index.sessions() == []
 
