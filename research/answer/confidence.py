@@ -12,7 +12,8 @@ Four things tell, and they mean the same in an index of any size:
 Fitted by `make bench ONLY=confidence` on questions asked of their own documents and as many of others', near misses,
 key words and gibberish; the same weights for every question and index. The levels are thresholds of the value. Below
 `low` nothing found seems to answer; what the words cannot tell is never put there: a page that the question points to,
-one that holds every word of it or says much the same in others, and a question in another language than its pages.
+one that holds every word of it or says much the same in others, and a question in another language than its pages,
+which is never put above `low` either.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from research.answer.language import other_languages
 from research.answer.question_words import (
     Words,
     finder,
     folded,
     has_misspelt,
-    is_foreign,
     is_language,
     names_in,
     words_in,
@@ -44,6 +45,7 @@ _WORDS = 3  # of a question that must be on one page: fewer may be there by chan
 _FEW = 0.5  # of them: a page may say it in other words
 _ALIKE = 0.4  # cosine: one far question in a thousand has it and nothing else
 _LEAST = 0.0001  # of what was found at all
+_FOREIGN = 0.3  # at most, of a question in another language than the pages: words that are shared are mostly names
 _NO_NAMES = 0.5  # so that one name of one weighs more than one of many
 
 
@@ -57,7 +59,7 @@ class Features:
     missing: float
     whole: bool = False  # a page holds every word of the question
     alike: bool = False  # a passage means much the same, in other words
-    foreign: bool = False  # the question is in another language
+    foreign: bool = False  # the question is in another language, and no passage is near to it all the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def judged(features: Features, weights: Weights) -> Confidence:
     pointed = features.lifted > 0 or features.whole or features.alike
     if (pointed and features.missing == 0) or features.foreign:
         value = max(value, CONFIDENCE_LEVELS["low"])
-    return Confidence.of(max(value, _LEAST))
+    return Confidence.of(max(min(value, _FOREIGN) if features.foreign else value, _LEAST))
 
 
 def likelihood(features: Features, weights: Weights) -> float:
@@ -116,6 +118,7 @@ def features_of(searched: str, items: Sequence[Item]) -> Features:
     words = words_in(searched)
     found = _words_on(first, words)
     together = _together(words, found)
+    alike = together < _FEW and _is_alike(searched, first)
     # A picture alone cannot be held against words.
     readable = any(page.text.strip() for page in first)
     return Features(
@@ -124,9 +127,21 @@ def features_of(searched: str, items: Sequence[Item]) -> Features:
         lifted=float(any("place" in leg.parts for leg in first[0].legs.values())),
         missing=_missing(names_in(searched), pages, found) if readable else 0.0,
         whole=bool(words) and words in (_words_on(pages, words) if len(words) <= _WORDS else found),
-        alike=together < _FEW and _is_alike(searched, first),
-        foreign=is_foreign(searched, [page.text for page in first]),
+        alike=alike,
+        foreign=not alike and other_languages(searched, [page.text for page in first]) is not None,
     )
+
+
+def language_note(asked: str, items: Sequence[Item], confidence: Confidence | None) -> list[str]:
+    """What is said of a question in another language than the first pages, where that may be why little was found."""
+    low = confidence is not None and confidence.value < CONFIDENCE_LEVELS["medium"]
+    languages = other_languages(asked, [item.text for item in items[:_FIRST]]) if low else None
+    if languages is None:
+        return []
+    return [
+        f"The question is in {languages[0]} and these pages are in {languages[1]}; ctx compares words, so ask in their "
+        "language, or set text_encoder to a multilingual model and ingest again."
+    ]
 
 
 def _is_alike(searched: str, pages: Sequence[Item]) -> bool:

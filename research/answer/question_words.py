@@ -1,4 +1,4 @@
-"""The words of a question that a page can be held against: all of them, its names and numbers, and its language.
+"""The words of a question that a page can be held against: all of them, and its names and numbers.
 
 A name is what cannot be said in other words: "Costco", "2017", "NATO". Where no page of a document has it, the document
 is about somebody else, however well the rest fits. Cases are told by capitals, so a question in lower case has no
@@ -8,7 +8,7 @@ names, and neither has one of a language that writes every noun with a capital.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from research.search.boosters.page_references import LANGUAGES
@@ -36,21 +36,6 @@ _LEAST_SLIP = 5  # letters of a name that may be misspelt
 _ENDING = 2
 # What a question points with is no name: "In Table 3", "Appendix B".
 _POINTING = "section chapter appendix annex part paragraph kapitel abschnitt anhang chapitre sección capítulo capitolo"
-
-# Small words of other languages that English has not, as `normalize` leaves them.
-_ELSEWHERE: Words = frozenset(
-    """
-    der das und ist sind wie wer wann warum wofur welche welcher welches viele vielen wird wurde wurden werden fur mit
-    von zum zur bei eine einen einem einer nicht auf auch bekommt gibt
-    le la les des du une est sont qui que quel quelle quels quelles comment combien pourquoi quand dans avec de et
-    el los las una quien quienes cual cuales como cuanto cuantos cuantas donde cuando para del esta estan
-    gli che della delle dei sono quanto quanti quante quale quali perche nel nella
-    uma quem qual quais quantos quantas onde dos em nas sao
-    het een zijn hoe waar hoeveel voor niet wordt
-    """.split()  # noqa: SIM905 (one word a line would hide the list)
-)
-_BEYOND_LATIN = "\u024f"
-_SAMPLE = 2000  # characters of a page that tell its script
 
 
 def words_in(question: str) -> Words:
@@ -144,20 +129,3 @@ def _is_one_slip(a: str, b: str) -> bool:
     if rest_a[2:] == rest_b[2:] and rest_a[:2] == rest_b[1::-1]:
         return True
     return rest_a[1:] == rest_b[1:] or rest_a == rest_b[1:] or rest_a[1:] == rest_b
-
-
-def is_foreign(question: str, pages: Collection[str]) -> bool:
-    """Whether a question is asked in another language than these pages have: their words cannot be compared."""
-    text = question[:_MOST_LETTERS]
-    if _is_beyond_latin(text):
-        return not any(_is_beyond_latin(page[:_SAMPLE]) for page in pages)
-    used = set(letters(normalize(text)))
-    small = _ELSEWHERE & used
-    if len(small) <= max(1, len(STOP_WORDS & used)):  # one alone may be part of a name: de, la
-        return False
-    return all(2 * len(small.intersection(letters(normalize(page)))) < len(small) for page in pages)
-
-
-def _is_beyond_latin(text: str) -> bool:
-    found = [letter > _BEYOND_LATIN for letter in text if letter.isalpha()]
-    return 2 * sum(found) > len(found)

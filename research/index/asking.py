@@ -84,7 +84,7 @@ class Asking(IndexBase):
         documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
         Restrictions to documents restrict nothing else, and quotes are of pages alone.
         """
-        from research.answer.confidence import confidence_of
+        from research.answer.confidence import confidence_of, language_note
         from research.answer.quotes import differing_figures, quotes_from
         from research.context.pipeline import Budget, build
         from research.context.render.cited import CitedPages, research_context
@@ -125,8 +125,11 @@ class Asking(IndexBase):
                 quotes = quotes_from(context.fitted.items, context.found)
                 names = {number: source.filename for number, source in rendered.get_citation_map().items()}
                 differ = differing_figures(question, quotes, names)
-                told = [note for note in (part_note(context.fitted.items), differ) if note]
-                coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
+                notes = [
+                    *language_note(question, context.found, context.confidence),
+                    *(note for note in (part_note(context.fitted.items), differ) if note),
+                ]
+                coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *notes])
                 answered = replace(rendered, quotes=quotes, coverage=coverage, follows=follows)
                 if ways is not None:
                     searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
@@ -149,7 +152,7 @@ class Asking(IndexBase):
         min_confidence: str | float | None = None,
     ) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
-        from research.answer.confidence import confidence_of
+        from research.answer.confidence import confidence_of, language_note
         from research.search.snippets import page_snippet
 
         limit = self.settings.num_results if num_results is None else num_results
@@ -169,7 +172,7 @@ class Asking(IndexBase):
         if ways is not None:
             searched, rewrites = ways.told(question, searched, rewrites)
         results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
-        coverage = coverage.noting(asked.notes)
+        coverage = coverage.noting([*asked.notes, *language_note(question, wanted, confidence)])
         return SearchResults(
             question, results, coverage, found.timings, searched, rewrites, found.answered_by, confidence
         )

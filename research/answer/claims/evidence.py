@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from research.answer.claims.language import language_of
 from research.answer.claims.numbers import SCALES
 from research.answer.claims.reading import Reading, Word, read
 from research.answer.claims.thesaurus import keys_of, stem
+from research.answer.language import language_of
 from research.store.fulltext.analyzer import analyze_name, normalize
 from research.units import Unit, split
 

@@ -10,9 +10,9 @@ from typing import Literal
 from research.answer.claims.compare import Comparison, compare, may_join, other_names, stands_in
 from research.answer.claims.conflicts import DENIED
 from research.answer.claims.evidence import Source, Window, best_windows, flat
-from research.answer.claims.language import language_of
 from research.answer.claims.reading import Reading, read
 from research.answer.claims.similarity import Embed, Similarity
+from research.answer.language import language_of
 
 Verdict = Literal["carried", "doubtful", "not found", "uncited"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.answer.question_words import finder, folded, has_misspelt, is_foreign, names_in, words_in
+from research.answer.question_words import finder, folded, has_misspelt, names_in, words_in
 from research.store.fulltext.analyzer import analyze
 
 NAMES = {
@@ -48,8 +48,6 @@ def test_looking_for_words_finds_what_full_text_search_does(question: str, text:
 @given(st.text(max_size=200))
 def test_no_text_is_too_odd(text: str) -> None:
     assert all(0 < weight <= 1 for weight in names_in(text).values())
-    assert is_foreign(text, [text]) in (True, False)
-    assert not is_foreign("What is it?", [text])
 
 
 def test_a_pasted_text_is_cut_before_it_costs_anything() -> None:
@@ -65,15 +63,3 @@ def test_one_slip_is_forgiven(name: str) -> None:
 @pytest.mark.parametrize("name", ["wealth", "heltt", "hell", "2017", "boeing"])
 def test_another_word_is_not(name: str) -> None:
     assert not has_misspelt(name, folded("The Health plan of 2018, being new"))
-
-
-def test_a_question_in_another_language_than_its_pages() -> None:
-    english = "The harbour cooperative pays wages on the last day of the month."
-    german = "Die Genossenschaft zahlt die Löhne am letzten Tag, und wie viele das sind, ist bekannt."
-    for question in ("Wie viele Tage sind das?", "Combien de jours de congés?", "¿Cuántos días para el viaje?"):
-        assert is_foreign(question, [english])
-    assert not is_foreign("Wie viele Tage sind das?", [english, german])
-    assert is_foreign("休假有几天?", [english])
-    assert not is_foreign("休假有几天?", ["休假有二十七天。"])
-    assert not is_foreign("How many people live in Los Angeles or in La Paz?", [german])
-    assert not is_foreign("asdf qwer zxcv", [english])
