@@ -32,9 +32,10 @@ from research.search.legs import (
     Rewriters,
     SearchOutcome,
     Weights,
+    pages_with_text,
 )
 from research.store.catalog.page_vectors import count_unseen
-from research.store.catalog.pages import StoredPage, get_pages, pages_with_text, places_of, totals
+from research.store.catalog.pages import StoredPage, get_pages, places_of, totals
 from research.store.catalog.reader import Reader
 from research.store.catalog.scope import Scope
 from research.units import Structure

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from research.boxes import Box, area, rounded, touches, union, unpack_boxes
 from research.errors import CtxError
 from research.models import Item, LegScore, Passage, Question
-from research.search.legs import Ranked, Reranked
+from research.search.legs import Ranked, Reranked, pages_with_text
 from research.search.lexical import terms_of
 from research.search.passages import PageEvidence, Piece, WantedWords
 from research.search.rewriters.finance import row_names
@@ -21,7 +21,6 @@ from research.search.rewriters.names import naming as named_documents
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
-from research.store.catalog.pages import pages_with_text
 from research.units import Structure
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from research.models import AnsweredBy, Coverage, FoundPart, LegScore, Question, Rewrite
-from research.store.catalog.pages import StoredPage
+from research.store.catalog.pages import StoredPage, get_pages_with_text
 from research.store.catalog.reader import Reader
 from research.units import Structure
 
@@ -190,3 +190,12 @@ class SearchOutcome:
     rewrites: list[Rewrite] = field(default_factory=list)
     candidates: list[Found] = field(default_factory=list)  # every page that a leg named, where that was asked for
     answered_by: AnsweredBy = "pages"
+
+
+def pages_with_text(
+    reader: Reader, question: Question, page_ids: Sequence[int]
+) -> dict[int, tuple[StoredPage, Structure]]:
+    """Pages that are there, by id, with their texts; a question reads each of them once."""
+    known: dict[int, tuple[StoredPage, Structure]] = question.memo.of_any.get("pages", dict)
+    known.update(get_pages_with_text(reader, [page_id for page_id in page_ids if page_id not in known]))
+    return {page_id: known[page_id] for page_id in page_ids if page_id in known}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +68,3 @@ def test_the_sets_are_what_their_readme_says() -> None:
             assert 1 <= number <= len(doc)
     assert {name for row in collection for name in row["documents"]} <= files.keys()
     assert sum(path.stat().st_size for path in (PARTS / "pdfs").glob("*.pdf")) < 120_000
-
-
-@pytest.mark.slow
-def test_rebuild_gives_the_same_texts(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, str(DATA / "make_parts.py"), str(tmp_path)], check=True, capture_output=True)
-    stored = sorted((PARTS / "pdfs").glob("*.pdf"))
-    assert [path.name for path in stored] == sorted(path.name for path in tmp_path.glob("*.pdf"))
-    for path in stored:
-        with pymupdf.open(path) as kept, pymupdf.open(tmp_path / path.name) as fresh:
-            assert [page.get_text() for page in kept] == [page.get_text() for page in fresh]

@@ -87,6 +87,16 @@ def test_rebuild_gives_the_same_file(rebuilt: Path, name: str) -> None:
         assert [words(text) for text in page_texts(fresh)] == [words(text) for text in page_texts(stored)]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "folder"), [("make_no_harm.py", "no-harm/pdfs"), ("make_parts.py", "parts/pdfs")])
+def test_rebuild_gives_the_same_texts(tmp_path: Path, program: str, folder: str) -> None:
+    subprocess.run([sys.executable, str(DATA / program), str(tmp_path)], check=True, capture_output=True)
+    stored = sorted((DATA / folder).glob("*.pdf"))
+    assert [path.name for path in stored] == sorted(path.name for path in tmp_path.glob("*.pdf"))
+    for path in stored:
+        assert page_texts(path) == page_texts(tmp_path / path.name)
+
+
 def test_questions_have_unique_ids_known_kinds_and_every_file() -> None:
     assert len({question.qid for question in QUESTIONS}) == len(QUESTIONS) >= 30
     assert {question.kind for question in QUESTIONS} == KINDS

@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from statistics import median
 
 from research import Index
 from tests.conftest import write_pdf
@@ -59,16 +58,6 @@ class OpenIndex:
                 time.sleep(1.0)
             for worker in workers:
                 worker.join()
-
-    def growth(self, since: float) -> tuple[float, float]:
-        """Resident kB and descriptors: the median of the last quarter beyond that of the quarter after `since`."""
-        later = [sample for sample in self.samples if sample[0] >= since]
-        quarter = max(1, len(later) // 4)
-        first, last = later[:quarter], later[-quarter:]
-        return (
-            median(kb for _, kb, _ in last) - median(kb for _, kb, _ in first),
-            median(fds for *_, fds in last) - median(fds for *_, fds in first),
-        )
 
     def _guard(self, work: object, index: Index, argument: float) -> None:
         try:

@@ -7,9 +7,10 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from statistics import median
 
 from research.store.files.paths import IndexPaths
 from tests.network_guard import guarded
@@ -125,3 +126,14 @@ STAGES: dict[str, Callable[[Path], bool]] = {
     "publishing": lambda root: (IndexPaths(root).chroma / "draft").exists(),
     "published": lambda root: any(IndexPaths(root).chroma.glob("gen-*")),
 }
+
+
+def growth(samples: Sequence[tuple[float, int, int]], since: float) -> tuple[float, float]:
+    """Resident kB and descriptors: the median of the last quarter beyond that of the quarter after `since`."""
+    later = [sample for sample in samples if sample[0] >= since]
+    quarter = max(1, len(later) // 4)
+    first, last = later[:quarter], later[-quarter:]
+    return (
+        median(kb for _, kb, _ in last) - median(kb for _, kb, _ in first),
+        median(fds for *_, fds in last) - median(fds for *_, fds in first),
+    )

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from random import Random
-from statistics import median
 
 from tests.served import HOST, Answer, Client, Served
 from tests.soak.corpus import QUESTIONS
@@ -55,16 +54,6 @@ class ServerSoak:
             thread.start()
         for thread in threads:
             thread.join()
-
-    def growth(self, since: int) -> tuple[float, float]:
-        """Resident kB and descriptors: the median of the last quarter beyond that of the quarter after `since`."""
-        later = [sample for sample in self.samples if sample[0] >= since]
-        quarter = max(1, len(later) // 4)
-        first, last = later[:quarter], later[-quarter:]
-        return (
-            median(kb for _, kb, _ in last) - median(kb for _, kb, _ in first),
-            median(fds for *_, fds in last) - median(fds for *_, fds in first),
-        )
 
     def _guard(self, listed: list[dict[str, object]]) -> None:
         client = self.server.client()

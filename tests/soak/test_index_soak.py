@@ -12,10 +12,11 @@ _SOAK = """
 import json, sys
 from pathlib import Path
 from tests.soak.open_index import OpenIndex
+from tests.soak.running import growth
 
 soak = OpenIndex(Path(sys.argv[1]), threads=8, seconds=60.0, generations=5)
 soak.run()
-print(json.dumps([soak.answers, soak.published, soak.problems, soak.growth(since=10.0), soak.samples]))
+print(json.dumps([soak.answers, soak.published, soak.problems, growth(soak.samples, since=10.0), soak.samples]))
 """
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.served import served
+from tests.soak.running import growth
 from tests.soak.serving import ServerSoak, samples_index
 
 REQUESTS = 100_000
@@ -19,7 +20,7 @@ def test_a_hundred_thousand_requests(tmp_path: Path) -> None:
     with served(samples_index(tmp_path), tmp_path, env={"MALLOC_ARENA_MAX": "1"}) as server:
         soak = ServerSoak(server, REQUESTS)
         soak.run()
-    kilobytes, descriptors = soak.growth(SETTLED)
+    kilobytes, descriptors = growth(soak.samples, SETTLED)
     print(f"{dict(sorted(soak.statuses.items()))}, {kilobytes:+} kB, {descriptors:+} descriptors")
     for number, resident, opened in soak.samples[:: max(1, len(soak.samples) // 20)]:
         print(f"  {number:7,} requests {resident:9,} kB {opened:4} descriptors")

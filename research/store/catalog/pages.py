@@ -5,14 +5,11 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from research.store.catalog.ledger import PENDING_CHUNKS, STAGE_VECTORS
 from research.store.catalog.reader import Reader
 from research.units import Structure
-
-if TYPE_CHECKING:
-    from research.models import Question
 
 # SQLite's default limit on variables in one statement was 999 for a long time.
 _SLICE = 900
@@ -108,15 +105,6 @@ def get_pages_with_text(reader: Reader, page_ids: Sequence[int]) -> dict[int, tu
         for row in rows:
             found[int(row[0])] = _stored(reader, row[:-2]), Structure(_text(row[-2]), bytes(row[-1]))
     return found
-
-
-def pages_with_text(
-    reader: Reader, question: Question, page_ids: Sequence[int]
-) -> dict[int, tuple[StoredPage, Structure]]:
-    """The same for a question that reads some pages more than once."""
-    known: dict[int, tuple[StoredPage, Structure]] = question.memo.of_any.get("pages", dict)
-    known.update(get_pages_with_text(reader, [page_id for page_id in page_ids if page_id not in known]))
-    return {page_id: known[page_id] for page_id in page_ids if page_id in known}
 
 
 def pages_of(reader: Reader, doc_ids: Sequence[str]) -> Iterator[StoredPage]:
