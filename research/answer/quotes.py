@@ -74,8 +74,8 @@ def differing_figures(question: str, quotes: Sequence[Quote], names: Mapping[int
         if same and len(amounts) == 1 and quote.score >= _ALIKE * quotes[0].score:
             number, unit = amounts.pop()
             told.setdefault(f"{number}{'' if unit == '%' else ' '}{unit}", quote)
-    if len(told) < 2:
-        return ""
+    if len({quote.citation for quote in told.values()}) < len(told) or len(told) < 2:
+        return ""  # one page says what each of its figures is of
     files = {names[quote.citation] for quote in told.values()}
     several = len(files) > 1
     if any(0 < sum(number in name for name in files) < len(files) for number in re.findall(r"\d+", question)):

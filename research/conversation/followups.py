@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from research.models import Rewrite
+from research.models import Question, Rewrite
 from research.store.fulltext.analyzer import analyze, analyze_name
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def _names(text: str, reader: Reader, *, capitals: bool = True) -> set[str]:
 
     words = _WORD.findall(text)
     held = set[str]().union(*named_words(reader, set(analyze(text))).values())
-    stems = naming(text, reader).words | {stem for stem in held if share_of_named(reader, stem) >= _A_NAME}
+    stems = naming(Question(text), reader).words | {stem for stem in held if share_of_named(reader, stem) >= _A_NAME}
     found = {word for word in words if not word.isdecimal() and (own := analyze(word)) and stems.issuperset(own)}
     if capitals and _ENGLISH.search(text):
         found |= {word for word in words[1:] if word[0].isupper() and not (found and word.isalpha() and word.isupper())}
