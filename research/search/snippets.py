@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from research.models import Item
 from research.store.fulltext.analyzer import SIGNS, analyze
@@ -14,8 +12,6 @@ from research.text import UNSPACED
 ELLIPSIS = "…"
 _HIDDEN = "\u0300-\u036f\u0591-\u05c7\u00ad\u200c\u200d\u2060\ufeff"  # accents and joiners, part of their word
 
-# Characters of scripts without spaces stand alone, so that a window can begin and end between any two.
-_UNIT = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _WORD = re.compile(
     rf"(?P<unspaced>[{UNSPACED}]+)|\d+(?:,\d\d\d(?!\d))*(?:\.\d+)*|(?:[^\W\d_{UNSPACED}][{SIGNS}{_HIDDEN}]*)+"
 )
@@ -23,13 +19,6 @@ _WORD = re.compile(
 _MARKUP = re.compile(r"^[ \t]{0,3}(?:#{1,6}[ \t]+|>[ \t]?|```\w*|(?=[^\n|]*\|)[ \t|:-]+$)", re.MULTILINE)
 # A line of context before the first word found reads better than a passage that begins with it.
 _LEAD = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    start: int
-    end: int
-    found: frozenset[str]  # words of the question in it
 
 
 def page_snippet(item: Item, query: str, width: int = 240) -> str:
@@ -71,61 +60,19 @@ def matches(text: str, question: str) -> list[tuple[int, int]]:
 
 
 def snippet(markdown: str, query: str, width: int = 240) -> str:
-    """The window with most of the question's words: one line of at most `width` characters, cut between words."""
+    """One line of at most `width` characters around the question's rarest word in a text, cut between words."""
     text = " ".join(_MARKUP.sub(" ", markdown).replace("|", " ").split())
     if len(text) <= width:
         return text
-    units = _units(text, frozenset(analyze(query)))
     room = max(1, width - 2 * len(ELLIPSIS) - 2)  # a mark and a blank on either side
-    first, last = _best(units, room)
-    first, last = _widen(units, first, last, room)
-    start, end = units[first].start, min(units[last].end, units[first].start + room)
-    before = f"{ELLIPSIS} " if first > 0 else ""
-    after = f" {ELLIPSIS}" if end < len(text) else ""
+    spans = matches(text, query)
+    on_page = Counter(text[start:end].casefold() for start, end in spans)
+    first = min((on_page[text[start:end].casefold()], start, end) for start, end in spans)[1:] if spans else (0, 0)
+    start = max(0, min(first[0] - int(room * _LEAD), len(text) - room))
+    if start and (blank := text.find(" ", start - 1, first[0])) >= 0:
+        start = blank + 1
+    end = min(len(text), start + room)
+    if end < len(text) and (blank := text.rfind(" ", max(start, first[1]), end + 1)) > start:
+        end = blank
+    before, after = f"{ELLIPSIS} " if start else "", f" {ELLIPSIS}" if end < len(text) else ""
     return f"{before}{text[start:end]}{after}"
-
-
-def _units(text: str, wanted: frozenset[str]) -> list[_Unit]:
-    known: dict[str, frozenset[str]] = {}
-    units = []
-    for match in _UNIT.finditer(text):
-        start, end = match.span()
-        # Unspaced scripts are indexed as pairs of characters.
-        seen = text[start : start + 2].rstrip() if end - start == 1 else match.group()
-        if seen not in known:
-            known[seen] = wanted.intersection(analyze(seen))
-        units.append(_Unit(start, end, known[seen]))
-    return units
-
-
-def _best(units: Sequence[_Unit], room: int) -> tuple[int, int]:
-    """First and last unit of the window whose distinct question words are rarest on the page."""
-    on_page = Counter(word for unit in units for word in unit.found)
-    inside: Counter[str] = Counter()
-    best, best_value, first = (0, 0), 0.0, 0
-    for last, unit in enumerate(units):
-        inside.update(unit.found)
-        while first < last and unit.end - units[first].start > room:
-            inside.subtract(units[first].found)
-            first += 1
-        # A word that stands everywhere says less; a second occurrence in the window a little more than none.
-        value = sum((1 + 0.1 * (count - 1)) / on_page[word] ** 0.5 for word, count in inside.items() if count > 0)
-        if value > best_value + 1e-9:
-            best, best_value = (first, last), value
-    return best
-
-
-def _widen(units: Sequence[_Unit], first: int, last: int, room: int) -> tuple[int, int]:
-    """Shrink to the words found, then fill the room: a quarter before them, the rest after, the remainder before."""
-    hits = [i for i in range(first, last + 1) if units[i].found]
-    if hits:
-        first, last = hits[0], hits[-1]
-    spare = room - (units[last].end - units[first].start)
-    lead = units[first].start - int(spare * _LEAD)
-    while first > 0 and units[first - 1].start >= lead:
-        first -= 1
-    while last + 1 < len(units) and units[last + 1].end - units[first].start <= room:
-        last += 1
-    while first > 0 and units[last].end - units[first - 1].start <= room:
-        first -= 1
-    return first, last

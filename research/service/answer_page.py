@@ -24,6 +24,7 @@ _PASSAGES = 3  # of a source
 _BEGINNING = 900  # characters of a page without passages
 _TITLE = 120
 
+
 def answer_page(context: ResearchContext, mark: Marker, full_page: str) -> str:
     """`full_page` is the address of the same question on the page that needs JavaScript."""
     return _document(phrase(context.query), _answer(context, mark, full_page))
