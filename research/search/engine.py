@@ -116,13 +116,14 @@ class _Changes:
 
     rewrites: list[Rewrite]
     scores: dict[int, dict[str, LegScore]] = field(default_factory=dict)  # page_id → name of what moved it → how
-    boosted: set[int] = field(default_factory=set)
+    kept: set[int] = field(default_factory=set)  # pages whose places a booster or a rewriter chose
+    named: set[str] = field(default_factory=set)  # documents
 
     def moved(self, name: str, pages: Sequence[Ranked], *, ranked: bool = True) -> None:
         for rank, page in enumerate(pages, start=1):
             how = LegScore(rank, page.score) if ranked else LegScore(None, page.score, {"place": page.score})
             self.scores.setdefault(page.page_id, {})[name] = how
-        self.boosted.update(page.page_id for page in pages if not ranked)
+        self.kept.update(page.page_id for page in pages if not ranked)
 
     def reranked(self, name: str, scores: Mapping[int, LegScore]) -> None:
         for page_id, how in scores.items():
@@ -185,9 +186,8 @@ class Engine:
                     moved = [entry for entry in ranked if entry.page_id in boosted.pages]
                     changes.moved(booster.name, moved, ranked=False)
         if self._reranker is not None and answered_by == "pages":
-            # What a booster moved the question names, by its number or as a part of a document: that stays.
             before = time.perf_counter()
-            reranked = self._reranker.rerank(reader, question, ranked, changes.boosted)
+            reranked = self._reranker.rerank(reader, question, ranked, changes.kept, changes.named)
             ranked = reranked.ranked
             changes.reranked(self._reranker.name, reranked.scores)
             timings[self._reranker.name] = time.perf_counter() - before
@@ -242,6 +242,9 @@ class Engine:
             if reranking.rewrite is not None:
                 changes.rewrites.append(reranking.rewrite)
                 changes.moved(reranking.rewrite.name, again)
+                changes.kept.update(page.page_id for page in again)
+            else:  # by a name
+                changes.named.update(reranking.documents)
         return ranked
 
 

@@ -141,8 +141,16 @@ class PageOrder(Protocol):
         """Under which its scores stand among the legs of a page."""
         ...
 
-    def rerank(self, reader: Reader, question: Question, ranked: Sequence[Ranked], keep: Collection[int]) -> Reranked:
-        """The pages in their new order; those of `keep` stay in their places."""
+    def rerank(
+        self,
+        reader: Reader,
+        question: Question,
+        ranked: Sequence[Ranked],
+        keep: Collection[int] = (),
+        named: Collection[str] = (),
+    ) -> Reranked:
+        """The pages in their new order; those of `keep` stay in their places, and where the question has `named`
+        documents, each of those that a page of them has goes to a page of them."""
         ...
 
 
