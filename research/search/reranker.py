@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
 
 DEPTH = 12  # pages that are looked at
-WEIGHT = 0.5  # of the model's scores beside ours, both from 0 to 1 among the pages that are looked at
+WEIGHT = 0.3  # of the model's scores beside ours, both from 0 to 1 among the pages that are looked at
 _WINDOW = 75  # words: a model that was trained on passages reads no more than that as well, and long ones cost most
 _WINDOWS = 3  # of a page, its best passages first
 
