@@ -1,6 +1,7 @@
-"""A cross-encoder of sentence-transformers as a reranker, from a local folder or the local cache of the model hub.
+"""A cross-encoder as a reranker: a local folder with ONNX, or what sentence-transformers reads from a folder or the
+local cache of the model hub.
 
-Its files are looked at as those of an encoder are: numbers in safetensors and settings, or nothing is loaded.
+Its files are looked at as those of an encoder are: numbers in safetensors or ONNX, and settings, or nothing is loaded.
 """
 
 from __future__ import annotations
@@ -10,14 +11,57 @@ from pathlib import Path
 from typing import Any
 
 from research.encoders import hub
+from research.encoders.base import usable_cores
 from research.encoders.inspection import check_files
+from research.encoders.minilm.encoder import load_session, without_surrogates
 from research.encoders.quiet import quiet
 from research.encoders.sentence_transformers import check_package
 from research.encoders.torchvision_shim import allow_torchvision
 from research.errors import EncoderUnavailable
 
 _BATCH = 32
+_TOKENIZER = "tokenizer.json"
+_TOKENS, _QUESTION = 512, 64  # tokens of both together, words of the question
 _BARE = "cross-encoder/"  # where the library looks for a name without an owner
+
+
+class OnnxReranker:
+    """One question and text at a time: of int8 a neighbour in a batch would change the score."""
+
+    def __init__(self, model: Path, name: str) -> None:
+        from tokenizers import Tokenizer
+
+        folder = next((each for each in (model.parent, model.parent.parent) if (each / _TOKENIZER).is_file()), None)
+        if folder is None:
+            raise EncoderUnavailable(f"cannot load the reranker {name!r}: there is no {_TOKENIZER} beside its model")
+        check_files(folder)
+        try:
+            self._session = load_session(model, optimise=True)
+            self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        except Exception as error:
+            raise EncoderUnavailable(f"cannot load the reranker {name!r}: its files are damaged") from error
+        self._tokenizer.enable_truncation(_TOKENS, strategy="only_second")
+        self._tokenizer.no_padding()
+        self._name = name
+        self._inputs = [each.name for each in self._session.get_inputs()]
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """The number before any last layer; its order is the same."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        asked = " ".join(without_surrogates(question).split()[:_QUESTION])
+        with ThreadPoolExecutor(usable_cores()) as pool:
+            return list(pool.map(lambda text: self._score(asked, without_surrogates(text)), texts))
+
+    def _score(self, question: str, text: str) -> float:
+        import numpy as np
+
+        encoded = self._tokenizer.encode(question, text)
+        told = {"input_ids": encoded.ids, "attention_mask": encoded.attention_mask, "token_type_ids": encoded.type_ids}
+        found = self._session.run(None, {name: np.array([told[name]], np.int64) for name in self._inputs})[0]
+        if found.size != 1:
+            raise _no_reranker(self._name, found.shape[-1])
+        return float(found.flat[0])
 
 
 class CrossEncoderReranker:
@@ -36,11 +80,23 @@ class CrossEncoderReranker:
                 [(question, text) for text in texts], batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
             )
         if found.ndim != 1:
-            raise EncoderUnavailable(
-                f"{self._name} gives {found.shape[-1]} scores a text, and a reranker gives one",
-                hint="name a cross-encoder that was trained for ranking",
-            )
+            raise _no_reranker(self._name, found.shape[-1])
         return [float(score) for score in found]
+
+
+def _no_reranker(name: str, scores: int) -> EncoderUnavailable:
+    return EncoderUnavailable(
+        f"{name} gives {scores} scores a text, and a reranker gives one",
+        hint="name a cross-encoder that was trained for ranking",
+    )
+
+
+def find_onnx(name: str) -> Path | None:
+    """The ONNX file of a folder, named as `find` takes one, that has no safetensors."""
+    path = Path(name).expanduser()
+    if not (path.is_absolute() or name.startswith(".")) or (path / hub.WEIGHTS).is_file():
+        return None
+    return next((file for file in (path / "model.onnx", path / "onnx" / "model.onnx") if file.is_file()), None)
 
 
 def find(name: str) -> Path:

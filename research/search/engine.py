@@ -23,6 +23,7 @@ from research.search.legs import (
     DEFAULT_WEIGHTS,
     Boosted,
     Booster,
+    Chosen,
     Found,
     Hits,
     Leg,
@@ -119,14 +120,14 @@ class _Changes:
 
     rewrites: list[Rewrite]
     scores: dict[int, dict[str, LegScore]] = field(default_factory=dict)  # page_id → name of what moved it → how
-    boosted: set[int] = field(default_factory=set)
+    chosen: Chosen = field(default_factory=Chosen)
     parts: dict[int, FoundPart] = field(default_factory=dict)
 
     def moved(self, name: str, pages: Sequence[Ranked], *, ranked: bool = True) -> None:
         for rank, page in enumerate(pages, start=1):
             how = LegScore(rank, page.score) if ranked else LegScore(None, page.score, {"place": page.score})
             self.scores.setdefault(page.page_id, {})[name] = how
-        self.boosted.update(page.page_id for page in pages if not ranked)
+        self.chosen.boosted.update(page.page_id for page in pages if not ranked)
 
     def reranked(self, name: str, scores: Mapping[int, LegScore]) -> None:
         for page_id, how in scores.items():
@@ -193,7 +194,6 @@ class Engine:
                     changes.parts.update(boosted.parts)
         for order, applies in zip(self._orders, (len(legs) > 1, True), strict=True):
             if order is not None and applies and answered_by == "pages":
-                # What a booster moved the question names, by its number or as a part of a document: that stays.
                 before = time.perf_counter()
                 reranked = _ordered(order, reader, question, ranked, changes)
                 ranked = reranked.ranked
@@ -255,6 +255,9 @@ class Engine:
             if reranking.rewrite is not None:
                 changes.rewrites.append(reranking.rewrite)
                 changes.moved(reranking.rewrite.name, again)
+                changes.chosen.by_lines.update(page.page_id for page in again)
+            else:  # by a name
+                changes.chosen.documents.update(reranking.documents)
         return ranked
 
 
@@ -298,7 +301,7 @@ def _ordered(
     order: PageOrder, reader: Reader, question: Question, ranked: Sequence[Ranked], changes: _Changes
 ) -> Reranked:
     return _unless_it_fails(
-        question, order.name, Reranked(ranked), lambda: order.rerank(reader, question, ranked, changes.boosted)
+        question, order.name, Reranked(ranked), lambda: order.rerank(reader, question, ranked, changes.chosen)
     )
 
 

@@ -5,7 +5,7 @@ Apart from the search, and asked for by who shows it: it costs a look at every p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from research.boxes import Box, area, rounded, touches, union, unpack_boxes
 from research.errors import CtxError
 from research.models import Item, LegScore, Passage, Question
-from research.search.legs import Ranked, Reranked, pages_with_text
+from research.search.legs import Chosen, Ranked, Reranked, pages_with_text
 from research.search.lexical import terms_of
 from research.search.passages import PageEvidence, Piece, WantedWords
 from research.search.rewriters.finance import row_names
@@ -138,9 +138,9 @@ class RowOrder:
     def __init__(self, highlighter: Highlighter) -> None:
         self._highlighter = highlighter
 
-    def rerank(self, reader: Reader, question: Question, ranked: Sequence[Ranked], keep: Collection[int]) -> Reranked:
-        """The pages in their new order; those of `keep` stay in their places."""
-        places = [place for place, page in enumerate(ranked[:_ORDERED]) if page.page_id not in keep]
+    def rerank(self, reader: Reader, question: Question, ranked: Sequence[Ranked], chosen: Chosen) -> Reranked:
+        """The pages in their new order; those that a booster moved stay in their places."""
+        places = [place for place, page in enumerate(ranked[:_ORDERED]) if page.page_id not in chosen.boosted]
         page_ids = [ranked[place].page_id for place in places]
         stored = pages_with_text(reader, question, page_ids)
         pages = [(page_id, known.doc_id, known.section_path, text) for page_id, (known, text) in stored.items()]
@@ -148,8 +148,8 @@ class RowOrder:
         lifted = {page_id: _ROW for page_id, one in seen.items() if one.is_row}
         best = sorted(places, key=lambda at: -round(ranked[at].score + lifted.get(ranked[at].page_id, 0.0), 6))
         ordered = list(ranked)
-        for place, chosen in zip(places, best, strict=True):
-            ordered[place] = ranked[chosen]._replace(score=ranked[place].score)
+        for place, other in zip(places, best, strict=True):
+            ordered[place] = ranked[other]._replace(score=ranked[place].score)
         return Reranked(ordered, {page_id: LegScore(None, lift) for page_id, lift in lifted.items()})
 
 

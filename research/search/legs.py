@@ -134,6 +134,16 @@ class Reranked:
     scores: Mapping[int, LegScore] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What of the order the question chose itself: pages that a booster put in their places, pages in the order of the
+    lines that a ratio is computed from, and documents that it names."""
+
+    boosted: set[int] = field(default_factory=set)
+    by_lines: set[int] = field(default_factory=set)
+    documents: set[str] = field(default_factory=set)
+
+
 class PageOrder(Protocol):
     """What looks at the first pages of a ranking once more, all of them together. Fails by a note, never by raising."""
 
@@ -142,8 +152,8 @@ class PageOrder(Protocol):
         """Under which its scores stand among the legs of a page."""
         ...
 
-    def rerank(self, reader: Reader, question: Question, ranked: Sequence[Ranked], keep: Collection[int]) -> Reranked:
-        """The pages in their new order; those of `keep` stay in their places."""
+    def rerank(self, reader: Reader, question: Question, ranked: Sequence[Ranked], chosen: Chosen) -> Reranked:
+        """The pages in their new order, which may not go against what was chosen."""
         ...
 
 

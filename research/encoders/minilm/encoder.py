@@ -129,10 +129,7 @@ class MiniLMEncoder:
         return total
 
     def _ids(self, text: str) -> list[int]:
-        # Half a surrogate pair (a stray byte on the command line, a broken PDF font) is no text to the tokenizer.
-        if not text.isascii():
-            text = text.encode("utf-8", "replace").decode("utf-8")
-        ids: list[int] = self._tokenizer.encode(text).ids
+        ids: list[int] = self._tokenizer.encode(without_surrogates(text)).ids
         return ids
 
     def _run(self, ids: list[int]) -> NDArray[np.float32]:
@@ -149,6 +146,11 @@ class MiniLMEncoder:
     @cached_property
     def _session(self) -> Any:
         return load_session(MODEL)
+
+
+def without_surrogates(text: str) -> str:
+    """Half a surrogate pair (a stray byte on the command line, a broken PDF font) is no text to the tokenizer."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def load_tokenizer(vocabulary: Path) -> Tokenizer:
@@ -171,15 +173,15 @@ def load_tokenizer(vocabulary: Path) -> Tokenizer:
     return tokenizer
 
 
-def load_session(model: Path) -> Any:
-    """An ONNX Runtime session for many threads, each running a text by itself."""
+def load_session(model: Path, *, optimise: bool = False) -> Any:
+    """An ONNX Runtime session for many threads, each running a text by itself. Raises `CtxError`."""
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # The file is optimised already. Higher levels would bring back SkipLayerNormalization, which is slower.
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if not optimise:  # our file is so already; higher levels would bring back SkipLayerNormalization, which is slower
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     state = onnxruntime.capi.onnxruntime_pybind11_state
     broken = (state.Fail, state.InvalidArgument, state.InvalidGraph, state.InvalidProtobuf, state.NoSuchFile)
     try:

