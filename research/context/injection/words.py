@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 from research.context.injection.folding import fold
-from research.context.injection.lexicon import CLASSES
 
+CLASSES: dict[str, str] = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8"))
 OTHER = "-"  # a word of no class
 LETTER = "."  # a letter by itself
 BREAK = "|"  # the end of a sentence

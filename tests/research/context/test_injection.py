@@ -60,7 +60,7 @@ def test_near_misses_of_later_rounds_are_not() -> None:
 def test_no_two_rules_are_the_same_and_all_can_be_read() -> None:
     assert len({rule.pattern for rule in RULES}) == len(RULES)
     # A text with a word of every class tries every rule.
-    from research.context.injection.lexicon import CLASSES
+    from research.context.injection.words import CLASSES
 
     words = (entries.split()[0].strip("*").replace("_", " ") for entries in CLASSES.values())
     gives_orders(" ".join(words))
