@@ -39,7 +39,7 @@ def test_json_is_one_document_for_every_kind_of_question(call, filled: Path, que
     document = ran.document
     assert ran.code == (3 if document["confidence"]["level"] == "none" else 0), ran.err
     assert ("seems to answer this" in ran.err) == (ran.code == 3)
-    assert ran.err == "" or ran.code == 3
+    assert ran.code == 3 or ran.err == "" or ran.err.startswith("ctx: note: The question is in Chinese")
     assert document["schema"] == "ctx.ask/2"
     assert document["total_tokens"] == TokenCounter().count(document["formatted_text"]) <= document["max_tokens"]
     assert document["coverage"]["complete"]
