@@ -22,6 +22,7 @@ from research.context.tokens import TokenCounter
 from research.errors import ModelError
 from research.models import ResearchContext, SourceDocument
 from research.settings import Settings
+from research.units import Structure
 
 if TYPE_CHECKING:
     from research.answer.claims.similarity import Embed
@@ -129,7 +130,7 @@ def prompt_for(
 def checked(answer: WrittenAnswer, context: ResearchContext, embed: Embed | None = None) -> CheckedAnswer:
     """An answer beside the sources that the model was given: one it did not get cannot carry what it says."""
     given = {number: source for number, source in context.get_citation_map().items() if number in answer.sources}
-    texts = {number: source.markdown_content for number, source in given.items()}
+    texts = {number: source.structure or Structure(source.markdown_content) for number, source in given.items()}
     headers = {number: _header(source, number) for number, source in given.items()}
     if not answer.text.strip():
         return CheckedAnswer(answer)

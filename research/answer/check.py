@@ -20,6 +20,7 @@ from research.answer.claims.judge import Judge, Judgement, Verdict
 from research.answer.claims.similarity import Embed
 from research.answer.sentences import Sentence, sentences_of
 from research.context.injection.headers import forges_header
+from research.units import Structure
 
 HEADING = "a heading"
 SOURCE_LIST = "a list of sources"
@@ -45,7 +46,7 @@ class CheckedSentence:
 
 def check_answer(
     answer: str,
-    sources: Mapping[int, str],
+    sources: Mapping[int, str | Structure],
     embed: Embed | None = None,
     *,
     question: str = "",
@@ -57,7 +58,10 @@ def check_answer(
     `headers` are the lines above the sources in the context: who repeats one of them forges nothing but cites it, and
     the name of a file may tell what its pages are about.
     """
-    known = {number: Source(number, text, (headers or {}).get(number, "")) for number, text in sources.items()}
+    known = {
+        number: Source(number, Structure(text) if isinstance(text, str) else text, (headers or {}).get(number, ""))
+        for number, text in sources.items()
+    }
     checker = _Checker(known, headers or {}, Judge(question[:_LONGEST], embed))
     return list(checker.check(sentences_of(answer)))
 

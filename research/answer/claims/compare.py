@@ -46,7 +46,7 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
         weight += worth
         if held := max((_holds(window, word) for window in windows), default=0.0):
             found += worth * held
-        elif word.is_name and others_named:
+        elif word.is_name and others_named and not any(word.stem in window.named for window in windows):
             missing.append(word)  # the heading may name it, the sentence names another
         elif _is_understood(word, windows, known, same_subject=same_subject):
             found += worth * _BY_CONTEXT
@@ -87,7 +87,7 @@ def _shares_subject(claim: Reading, window: Window) -> bool:
 def other_names(claim: Reading, windows: Sequence[Window]) -> bool:
     """Whether the source names somebody or something whom the claim does not."""
     words = (word for window in windows for part in window.parts for word in part.words)
-    return any(word.is_name and not word.keys & claim.keys for word in words)
+    return any(word.is_name and not word.is_common and not word.keys & claim.keys for word in words)
 
 
 def may_join(claim: Reading, windows: Sequence[Window]) -> bool:

@@ -53,7 +53,7 @@ def _denials(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
         (distance, here, other)
         for here, cue in enumerate(claim.negations)
         for other, (part, theirs) in enumerate(there)
-        if (distance := _distance(claim, cue, part, theirs)) <= _SAME_BREATH
+        if (distance := _distance(claim, cue, part, theirs)) < _FAR
     )
     paired: dict[int, int] = {}
     answered: set[int] = set()
@@ -94,7 +94,7 @@ def _distance(claim: Reading, cue: Cue, part: Reading, theirs: Cue) -> int:
             for other in part.words
             if abs(other.place - theirs.place) <= 2 * _SAME_BREATH and word.keys & other.keys
         ),
-        default=_FAR,
+        default=2 * _SAME_BREATH,
     )
 
 

@@ -15,8 +15,9 @@ from research.answer.claims.language import language_of
 from research.answer.claims.numbers import SCALES
 from research.answer.claims.reading import Reading, Word, read
 from research.answer.claims.thesaurus import keys_of, stem
+from research.answer.sentences import ENTRY
 from research.store.fulltext.analyzer import analyze_name, normalize
-from research.units import Unit, split
+from research.units import Structure, Unit
 
 _LOOKED_AT = 8  # units, the best by the words they share, that windows are made around
 _RARE, _COMMON = 3, 500  # the rarest words are always looked up, others only if they stand in so few units
@@ -26,6 +27,8 @@ _TITLE = 100  # characters of a first line that may be the page's title
 _LONGEST = 1600  # characters of a unit that are read
 _MOST_UNITS = 20_000  # of a source; a context of a million tokens has fewer
 _MOST_ACRONYMS = 200
+_MOST_ROWS = 200  # of a page, whose labels are compared
+_YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
 _PROSE = frozenset({"sentence", "item"})
 _SEMICOLON = re.compile(r";\s*(?=\S)")
 _TERM = re.compile(r"[^\W_]+")
@@ -45,22 +48,42 @@ class Window:
     keys: frozenset[str]
     around: frozenset[str]
     named: frozenset[str]  # stems of the name of its file
-    row: str = ""  # a row of a table, and its header
-    header: str = ""
+    row: Row | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A value of a row, and what stands above it."""
+
+    name: str
+    terms: frozenset[str]
+    text: str
+    value: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table: its label as stems, its values, and the other rows of the page, as labels with all they say."""
+
+    name: str
+    label: frozenset[str]
+    columns: tuple[Column, ...]
+    others: tuple[tuple[frozenset[str], Reading], ...]
+    scales: frozenset[float]
 
 
 class Source:
     """One cited text. It is read as far as sentences ask for it, and each unit once."""
 
-    def __init__(self, number: int, text: str, header: str = "") -> None:
+    def __init__(self, number: int, structure: Structure, header: str = "") -> None:
         self.number = number
-        self._text = text
+        self._structure, self._text = structure, structure.text
         self._named = frozenset(stem(word) for word in analyze_name(header))
         self._readings: dict[int, Reading] = {}
 
     @cached_property
     def units(self) -> list[Unit]:
-        return [part for unit in split(self._text)[:_MOST_UNITS] for part in _clauses(self._text, unit)]
+        return [part for unit in self._structure.units[:_MOST_UNITS] for part in _clauses(self._text, unit)]
 
     @cached_property
     def _headings(self) -> list[int]:
@@ -97,7 +120,7 @@ class Source:
 
     @cached_property
     def flat_units(self) -> frozenset[str]:
-        return frozenset(flat(self._text[unit.start : unit.end]) for unit in split(self._text)[:_MOST_UNITS])
+        return frozenset(flat(self._text[unit.start : unit.end]) for unit in self._structure.units[:_MOST_UNITS])
 
     @cached_property
     def acronyms(self) -> dict[str, frozenset[str]]:
@@ -148,7 +171,6 @@ class Source:
             elif all(keys_of(word) & keys for word in long):
                 keys.add(short)
         unit = self.units[first]
-        is_row = first == last and unit.kind == "row" and unit.header is not None
         return Window(
             source=self.number,
             text="\n".join(dict.fromkeys((self._shown(first), self._shown(last)))),
@@ -157,9 +179,27 @@ class Source:
             keys=frozenset(keys),
             around=self._around(first),
             named=self._named,
-            row=self._text[unit.start : unit.end] if is_row else "",
-            header=self._text[slice(*unit.header)] if is_row and unit.header else "",
+            row=self._row(first) if first == last and unit.kind == "row" else None,
         )
+
+    def _row(self, number: int) -> Row:
+        unit = self.units[number]
+        own = self._text[unit.start : unit.end]
+        name = own.strip("| ").split(" | ")[0].strip()
+        header = self._text[slice(*unit.header)] if unit.header else ""
+        others = tuple(labelled for other, labelled in self._labels.items() if other != number)
+        return Row(name, read(name).stems, _columns(own, header), others, self.scales)
+
+    @cached_property
+    def _labels(self) -> dict[int, tuple[frozenset[str], Reading]]:
+        """Its rows: the stems of their labels, and what they hold."""
+        found: dict[int, tuple[frozenset[str], Reading]] = {}
+        for number, unit in enumerate(self.units):
+            if unit.kind == "row" and len(found) < _MOST_ROWS:
+                label, _, values = self._text[unit.start : unit.end].strip("| ")[:_LONGEST].partition(" | ")
+                if any(map(str.isdigit, values)) and (stems := read(label).stems):
+                    found[number] = stems, read(values)
+        return found
 
     def _reading(self, number: int) -> Reading:
         if number not in self._readings:
@@ -168,8 +208,9 @@ class Source:
 
     def _shown(self, number: int) -> str:
         unit = self.units[number]
-        own = self._text[unit.start : unit.end]
-        return f"{self._text[slice(*unit.header)]}\n{own}" if unit.header else own
+        mark = ENTRY.match(self._text, unit.start, unit.end)
+        spans = [span for span in (unit.title, unit.header, (mark.end() if mark else unit.start, unit.end)) if span]
+        return "\n".join(self._text[slice(*span)] for span in spans)
 
     def _around(self, number: int) -> frozenset[str]:
         at = bisect_right(self._headings, number)
@@ -196,6 +237,24 @@ def _clauses(text: str, unit: Unit) -> list[Unit]:
     if any(len(_TERM.findall(text, first, last)) < _CLAUSE for first, last in pairwise(places)):
         return [unit]
     return [replace(unit, start=first, end=last) for first, last in pairwise(places)]
+
+
+def _columns(row: str, header: str) -> tuple[Column, ...]:
+    """The values of a row under the names of their columns; none, if the two cannot be laid side by side."""
+    cells = [cell.strip() for cell in row.strip("| ").split(" | ")][1:]
+    names = [name.strip() for name in header.strip("| ").split("\n")[-1].split("|")]
+    if len(names) == len(cells) + 1 or (len(names) > len(cells) and not _YEAR.search(names[0])):
+        names = names[1:]  # the corner
+    if len(names) < len(cells):  # a line of years
+        names = _YEAR.findall(header)
+    if len(cells) < 2 or len(names) < len(cells) or (len(names) > len(cells) and not _YEAR.search(names[0])):
+        return ()
+    found = []
+    for name, cell in zip(names, cells, strict=False):
+        heading = read(name)
+        terms = heading.stems.union(*(quantity.terms for quantity in heading.quantities))
+        found.append(Column(name, terms, cell, read(cell)))
+    return tuple(found)
 
 
 def flat(text: str) -> str:

@@ -16,6 +16,7 @@ from research.answer.claims.similarity import Embed, Similarity
 
 Verdict = Literal["carried", "doubtful", "not found", "uncited"]
 
+_MOST = 0.55  # of it, for a verb to be left out
 _DOUBTFUL = 0.4  # of a claim found, for it to be worth reading the source
 _ALIKE = 0.6  # cosine of a claim and a passage that speak of the same
 _MORE_WINDOWS = 2  # beside the best one, for a sentence of several facts
@@ -68,7 +69,7 @@ class Judge:
             or _other_language(claim, found, cited, where)
             or _no_such_name(reading, found, cited, where)
             or self._little(claim, found, cited, where)
-            or _against(found, where)
+            or _against(found, cited, where, bool(reading.quantities))
             or self._beside_the_question(reading, found, where)
             or Judgement("carried", f"in {where}", found.coverage)
         )
@@ -124,7 +125,7 @@ def _is_short(reading: Reading) -> bool:
 def _rank(found: Comparison) -> float:
     """What says all of it in one sentence goes before what needs two, even if that speaks against it."""
     units = sum(len(window.parts) for window in found.windows)
-    return found.coverage - 0.02 * len(found.conflicts) - 0.04 * units
+    return found.coverage - 0.02 * len(found.conflicts) - 0.04 * units - 0.2 * len(found.absent)
 
 
 def _no_such_number(found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
@@ -153,7 +154,7 @@ def _no_such_name(reading: Reading, found: Comparison, cited: Sequence[Source], 
     return None
 
 
-def _against(found: Comparison, where: str) -> Judgement | None:
+def _against(found: Comparison, cited: Sequence[Source], where: str, has_figures: bool) -> Judgement | None:
     if found.absent:
         reason = f"{_short(found.absent[0].text)} stands elsewhere in {where}"
         return Judgement("doubtful", reason, 0.7 * found.coverage)
@@ -162,9 +163,12 @@ def _against(found: Comparison, where: str) -> Judgement | None:
         return Judgement("doubtful", reason, 0.6 * found.coverage)
     if found.inexact:
         return Judgement("doubtful", found.inexact[0], 0.9 * found.coverage)
-    if found.missing:
-        words = ", ".join(f"“{_short(word.text)}”" for word in found.missing[:3])
-        return Judgement("doubtful", f"not in {where}: {words}", 0.9 * found.coverage)
+    told = [w for w in found.missing if not w.is_verb or (not has_figures and any(w.stem in source.keys for source in cited))]
+    if told or (found.missing and found.coverage < _MOST):
+        words = ", ".join(f"“{_short(word.text)}”" for word in (told or found.missing)[:3])
+        elsewhere = all(any(word.keys & source.keys for source in cited) for word in told[:3])
+        reason = f"{words} stands elsewhere in {where}" if elsewhere and told else f"not in {where}: {words}"
+        return Judgement("doubtful", reason, 0.9 * found.coverage)
     return None
 
 

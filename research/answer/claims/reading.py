@@ -26,6 +26,8 @@ class Word:
     clause: int
     is_name: bool = False
     is_light: bool = False  # says nothing of its own
+    is_common: bool = False  # stands in the table: "the Company" names nobody
+    is_verb: bool = False  # or says how something is done: what its sentence says else may be enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,17 @@ class Quantity:
     number: Number
     text: str
     place: int
+
+    @property
+    def is_year(self) -> bool:
+        """Whether it says when, and not how much."""
+        return bool(self.number.dates) or _YEAR.fullmatch(self.text) is not None
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """As it names the column of a table: 2024, or the year of a date."""
+        years = {float(date[0]) for date in self.number.dates if date[0]}
+        return frozenset(f"{value:g}" for value in self.number.values | years)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +72,10 @@ class Reading:
     modals: frozenset[str]  # "must", "may"
     particles: frozenset[str]  # "on", "off", "up", "down"
     has_pronoun: bool  # "it", "she" among the first words
-    is_respective: bool  # "7 and 2, respectively": what is first belongs to what is first
+
+    @property
+    def stems(self) -> frozenset[str]:
+        return frozenset(word.stem for word in self.words)
 
 
 def read(text: str) -> Reading:
@@ -76,7 +92,7 @@ def _words(text: str) -> frozenset[str]:
 _TELLING = _words("above after against all before below both few more most once only other over same under until")
 _STOP = (STOP_WORDS - _TELLING) | _words(
     """
-    must whereas otherwise shall much many one ones us whose whereby thereby therein upon per via among amongst toward
+    mr mrs ms miss dr prof must whereas otherwise shall much many one ones us whose whereby thereby therein upon per via among amongst toward
     towards since although though
     der die das des dem den ein eine einer eines einem einen und oder ist sind war waren im am zum zur von vom mit auf
     für bei als auch sich werden wird wurde wurden hat haben dass an aus nach über
@@ -93,6 +109,8 @@ _PLANS = _words("plan intend propos hope aim expect")  # stems
 _UNSURE = _words("might perhaps possibly probably likely")
 _MODALS = dict.fromkeys(("must", "shall", "required"), "must") | dict.fromkeys(("may", "can", "could", "might"), "may")
 _PARTICLES = _words("on off up down")
+_VERBAL = ("ed", "ing", "ly")
+_YEAR = re.compile(r"(?:FY ?)?(?:1[89]|20)\d\d")
 _BE = _words("is are was were be been being gets got")
 _MONTHS_TOO = _words("may march mar sep dec mars")  # words of another meaning, at the beginning of a sentence
 _MOST_CUES = 20  # no sentence says "no" more often
@@ -138,6 +156,7 @@ class _Reader:
             elif match.start() == number.start:
                 self._place += 1
                 said = self._text[number.start : number.end].strip()
+                said += "%" if self._text.startswith("percent", number.end + 1) else ""
                 self._quantities.append(Quantity(number, said, self._place))
                 self._begins = False
         return Reading(
@@ -153,7 +172,6 @@ class _Reader:
             modals=frozenset(self._modals),
             particles=frozenset(self._particles),
             has_pronoun=self._pronoun,
-            is_respective="respectively" in self._text,
         )
 
     def _token(self, match: re.Match[str]) -> None:
@@ -230,7 +248,9 @@ class _Reader:
             if is_name and is_light:  # "Table 1" says little, "States" is a name
                 is_light = self._text[end : end + 2].strip().isdigit()
                 is_name = not is_light
-            self._add(keys_of(lowered), token, is_name=is_name, is_light=is_light)
+            is_common = stem(lowered) in thesaurus().groups
+            is_verb = not is_name and (stem(lowered) in thesaurus().verbs or (len(lowered) > 4 and lowered.endswith(_VERBAL)))
+            self._add(keys_of(lowered), token, is_name=is_name, is_light=is_light, is_common=is_common, is_verb=is_verb)
 
     def _unit(self, token: str, lowered: str) -> str | None:
         """What "m" stands for right after a number."""
@@ -248,6 +268,15 @@ class _Reader:
         following = self._text[end : end + 2]
         return lowered not in _OPENERS and following[:1] == " " and following[1:].isupper()
 
-    def _add(self, keys: frozenset[str], text: str, *, is_name: bool = False, is_light: bool = False) -> None:
+    def _add(
+        self,
+        keys: frozenset[str],
+        text: str,
+        *,
+        is_name: bool = False,
+        is_light: bool = False,
+        is_common: bool = False,
+        is_verb: bool = False,
+    ) -> None:
         stemmed = stem(normalize(text)) if text.isalnum() else min(keys)
-        self._words.append(Word(keys, stemmed, text, self._place, self._clause, is_name, is_light))
+        self._words.append(Word(keys, stemmed, text, self._place, self._clause, is_name, is_light, is_common, is_verb))

@@ -22,6 +22,7 @@ class Thesaurus:
     opposites: dict[str, frozenset[str]]  # stem → stems that say the contrary
     units: dict[str, str]  # short for a unit → the unit
     idioms: dict[tuple[str, str], str]  # a verb's stem and its particle → the word for both
+    verbs: frozenset[str]  # stems
     negations: frozenset[str]
     denying: frozenset[str]  # stems of verbs that say no
     light: frozenset[str]  # stems of words that say nothing of their own
@@ -70,7 +71,7 @@ def thesaurus() -> Thesaurus:
         return [_stem(normalize(word), forms) for word in words.split()]
 
     groups: dict[str, list[str]] = {}
-    for number, line in enumerate(data["same"]):
+    for number, line in enumerate(data["verbs"] + data["same"]):
         for word in stems(line):
             groups.setdefault(word, []).append(f"={number}")
     opposites: dict[str, set[str]] = {}
@@ -86,6 +87,7 @@ def thesaurus() -> Thesaurus:
         opposites={word: frozenset(words) for word, words in opposites.items()},
         units=dict(line.split() for line in data["units"]),
         idioms={(stems(verb)[0], particle): meant for verb, particle, meant in map(str.split, data["idioms"])},
+        verbs=frozenset(word for line in data["verbs"] for word in stems(line)),
         negations=frozenset(map(normalize, data["negations"].split())),
         denying=frozenset(stems(data["denying"])),
         light=frozenset(stems(data["light"])),
