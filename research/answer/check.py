@@ -101,6 +101,8 @@ class _Checker:
             return Judgement("not found", "a source's header is forged in it", 0.0)
         if unknown := self._unknown(sentence):
             return Judgement("not found", f"[{unknown}] is not among the {len(self._sources)} sources", 0.0)
+        if not (listed or numbers or sentence.kind == "heading") and (number := self._verbatim_in(claim, ())):
+            return Judgement("carried", f"stands in [{number}]", 1.0)
         if listed or not numbers:
             reason = SOURCE_LIST if listed else HEADING if sentence.kind == "heading" else "it cites nothing"
             return Judgement("uncited", reason, 0.0)
@@ -122,8 +124,20 @@ class _Checker:
         existing = tuple(number for number in dict.fromkeys(numbers) if number in self._sources)
         key = (claim[:_LONGEST], existing)
         if key not in self._judged:  # a model may repeat itself for ever
-            self._judged[key] = self._judge.judge(claim[:_LONGEST], [self._sources[number] for number in existing])
+            judgement = self._judge.judge(claim[:_LONGEST], [self._sources[number] for number in existing])
+            if judgement.verdict != "carried" and (number := self._verbatim_in(claim, existing)):
+                where = " and ".join(f"[{cited}]" for cited in existing[:3])
+                judgement = Judgement("doubtful", f"stands in [{number}], not in {where}", judgement.score)
+            self._judged[key] = judgement
         return self._judged[key]
+
+    def _verbatim_in(self, claim: str, cited: Sequence[int]) -> int:
+        """The first source, not among these, that says a claim word for word; 0 if none does."""
+        for number, source in self._sources.items():
+            if number not in cited and source.quotes(claim[:_LONGEST]):
+                if self._judge.judge(claim[:_LONGEST], [source]).verdict == "carried":
+                    return number
+        return 0
 
 
 def _short(number: int) -> str:

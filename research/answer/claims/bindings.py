@@ -4,12 +4,14 @@ their roles, values in their row and under their column. What does not is told i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from research.answer.claims.evidence import Row, Window
 from research.answer.claims.quantities import fit, is_same
 from research.answer.claims.reading import Quantity, Reading, Word
+from research.answer.claims.thesaurus import opposites_of
 
 _NEAR = 4  # places beside a name or number, for what it is said of
 _BESIDE = 2  # places on both sides of a number, whatever else stands near
@@ -21,29 +23,34 @@ _LIST_GAP = 3  # places between the entries of a list: its unit, a comma, an "an
 
 def bindings_of(claim: Reading, windows: Sequence[Window]) -> Iterator[str]:
     """What does not stand together there, in a few words each."""
-    parts = [part for window in windows if not window.row for part in window.parts]
+    parts = [part for window in windows if not (window.row and window.row.columns) for part in window.parts]
+    yield from _exchanged(claim, parts)
     for part in parts:
+        yield from _other_subject(claim, part)
         if not (listed := _pairs(part)):
             yield from _other_number(claim, part, parts)
         else:
             yield from _other_pair(claim, listed)
         yield from _other_name(claim, part)
+        yield from _other_way(claim, part)
         yield from _swapped(claim, part)
     for window in windows:
         if window.row:
             yield from _other_column(claim, window.row)
+            yield from _turned_round(claim, window.row)
             yield from _other_row(claim, window.row)
 
 
 def _other_number(claim: Reading, part: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     """A number with words that the source says of another one: "60 months from purchase", of "36 months from purchase,
     and 60 months if you register". Years compete with years, amounts with amounts."""
+    swapped: list[str] = []
     for quantity in claim.quantities:
         own = [other.place for other in part.quantities if is_same(quantity, other)]
         rivals = [other for other in part.quantities if other.place not in own and other.is_year == quantity.is_year]
         if not own or not rivals or any(other is not part and fit(quantity, other, frozenset()) for other in parts):
             continue
-        good, lent = 0, list[tuple[str, Quantity]]()
+        good, counted, lent = 0, 0, list[tuple[str, Quantity]]()
         for text, places in _beside(claim, quantity, part):
             near = min(_distance(part, place, at) for place in places for at in own)
             far, rival = min(
@@ -54,11 +61,18 @@ def _other_number(claim: Reading, part: Reading, parts: Sequence[Reading]) -> It
                 continue  # "months", between two numbers of them
             if near <= max(far, _BESIDE):
                 good += 1
+                counted += any(place - at == 1 for place in places for at in own)  # "65 degrees" has them anywhere
             else:
                 lent.append((text, rival))
-        foreign = [rival for _, rival in lent if not any(is_same(rival, other) for other in claim.quantities)]
-        if lent and (not good or (foreign and _leaves_out(claim, part, own, rivals))):
-            yield f"says “{lent[0][0]}” of {lent[0][1].text}, not of {quantity.text}"
+        foreign = [entry for entry in lent if not any(is_same(entry[1], other) for other in claim.quantities)]
+        for word, rival in (foreign or lent)[:1]:
+            reason = f"says “{word}” of {rival.text}, not of {quantity.text}"
+            if foreign and (not good or _leaves_out(claim, part, own, rivals)):
+                yield reason
+            elif good == counted:
+                swapped.append(reason)
+    if len(swapped) > 1:
+        yield swapped[0]
 
 
 def _beside(claim: Reading, quantity: Quantity, part: Reading) -> Iterator[tuple[str, list[int]]]:
@@ -67,13 +81,68 @@ def _beside(claim: Reading, quantity: Quantity, part: Reading) -> Iterator[tuple
     turned = bool(claim.passives) != bool(part.passives)  # "Anna paid", "was paid by Anna"
     for word in _cells(claim, alike, _FAR)[quantity.place]:
         places = [other.place for other in part.words if other.keys & word.keys]
-        if places and not word.is_light and not (turned and word.is_name):
+        if places and not (word.is_light or word.is_unit or (turned and word.is_name)):
             yield word.text, places
     for other in claim.quantities:
         places = [each.place for each in part.quantities if is_same(each, other)]
         nearest = min(alike, key=lambda place: abs(place - other.place))
         if places and other.is_year and not quantity.is_year and nearest == quantity.place:
             yield other.text, places
+
+
+def _other_subject(claim: Reading, part: Reading) -> Iterator[str]:
+    """The source says of somebody else what the claim says of its subject, who is in that sentence, too: "the assembly
+    elects the board" is no news of what the board elects."""
+    first, own = _subject(part), _subject(claim)
+    if first is None or own is None or first.keys & claim.keys or claim.is_passive or part.is_passive:
+        return
+    if own.keys & part.keys and not any(own.keys & word.keys and word.place <= first.place + 2 for word in part.words):
+        yield f"says it of “{first.text}”, not of “{own.text}”"
+
+
+def _subject(reading: Reading) -> Word | None:
+    """What a sentence begins with, if it begins with that and not with when or where."""
+    first = next((word for word in reading.words if not word.is_light), None)
+    return first if first is not None and first.place <= 2 and not first.is_verb else None
+
+
+def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
+    """Two words that have changed sides: "soap for goggles, alcohol for floors"."""
+    sides: dict[tuple[int, ...], list[tuple[Word, tuple[int, ...]]]] = {}
+    for word in claim.words:
+        there = {(n, *_side(part, other)) for n, part in enumerate(parts) for other in part.words if other.keys & word.keys}
+        if len(there) == 1 and not word.is_light:
+            sides.setdefault(_side(claim, word), []).append((word, there.pop()))
+    moved = []
+    for words in sides.values():
+        (main, most), *_ = Counter(side for _, side in words).most_common(1)
+        if most * 2 > len(words):
+            moved += [(word, main, side) for word, side in words if side != main]
+    for word, main, side in moved:
+        for other, home, there in moved:
+            if main == there and side == home and main != side:
+                yield f"says it of “{other.text}”, not of “{word.text}”"
+                return
+
+
+def _other_way(claim: Reading, part: Reading) -> Iterator[str]:
+    """ "By 5" is not "to 5"."""
+    for quantity in claim.quantities:
+        ways = {other.way for other in part.quantities if is_same(quantity, other)}
+        after = {word.place: word for word in claim.words}.get(quantity.place + 1)
+        if ways and after and not after.is_light and _counts_others(part, quantity, after):
+            yield f"does not say “{quantity.text} {after.text}”"
+        if quantity.way and "" not in ways and ways and quantity.way not in ways:
+            yield f"says “{min(ways)} {quantity.text}”, not “{quantity.way} {quantity.text}”"
+
+
+def _counts_others(part: Reading, quantity: Quantity, counted: Word) -> bool:
+    """Whether a word follows other numbers there, but not this one, and not at the end of a list with it."""
+    places = {word.place for word in part.words if word.keys & counted.keys}
+    own = [other.place for other in part.quantities if is_same(quantity, other)]
+    others = [other.place for other in part.quantities if other.place not in own]
+    near = any(0 < place - at <= _NEAR for place in places for at in own)
+    return not near and any(place - at == 1 for place in places for at in others)
 
 
 def _leaves_out(claim: Reading, part: Reading, own: Sequence[int], rivals: Sequence[Quantity]) -> bool:
@@ -86,12 +155,17 @@ def _pairs(part: Reading) -> list[tuple[Quantity, Quantity]]:
     """What belongs together in "22 %, 26 % and 27 % in 2022, 2021 and 2020": the first with the first, and so on."""
     runs: list[list[Quantity]] = []
     for quantity in part.quantities:
-        if runs and quantity.place - runs[-1][-1].place <= _LIST_GAP and _is_listed(part, runs[-1][-1], quantity):
+        if runs and runs[-1][-1].is_year == quantity.is_year and quantity.place - runs[-1][-1].place <= _LIST_GAP and _is_listed(part, runs[-1][-1], quantity):
             runs[-1].append(quantity)
         else:
             runs.append([quantity])
     lists = [run for run in runs if len(run) > 1]
-    return [pair for one, two in pairwise(lists) if len(one) == len(two) for pair in zip(one, two, strict=True)]
+    return [
+        pair
+        for one, two in pairwise(lists)
+        if len(one) == len(two) and one[0].is_year != two[0].is_year
+        for pair in zip(one, two, strict=True)
+    ]
 
 
 def _is_listed(part: Reading, one: Quantity, two: Quantity) -> bool:
@@ -128,25 +202,38 @@ def _other_name(claim: Reading, part: Reading) -> Iterator[str]:
         own = [word for word in names if word.stem == name.stem]
         if not own:
             continue
-        good, bad = 0, list[tuple[Word, Word]]()
-        for word in claim.words:
-            if word.is_light or word.stem == name.stem or not 0 < abs(word.place - name.place) <= _NEAR:
-                continue
-            if _is_one_name(claim, word, name):
-                continue
-            for there in (other for other in part.words if other.keys & word.keys):
-                if any(_side(part, there) == _side(part, each) for each in own):
-                    good += 1
-                elif rivals := [other for other in others if _side(part, other) == _side(part, there)]:
-                    bad.append((there, min(rivals, key=lambda other: _distance(part, other.place, there.place))))
+        good, bad = 0, list[tuple[str, Word]]()
+        for item, places in _said_with(claim, name, part):
+            for there in places:
+                side = _side(part, there)
+                rivals = [other for other in others if _side(part, other) == side]
+                is_verb = isinstance(item, Word) and item.is_verb
+                if any(_side(part, each) == side for each in own):
+                    good += not is_verb
+                # "We work from Hexley and Lyon": what comes before the first is said of both.
+                elif rivals and not (is_verb and there.place < min(other.place for other in rivals)):
+                    bad.append((there.text, min(rivals, key=lambda other: _distance(part, other.place, there.place))))
         if len(bad) > good:
-            word, rival = bad[0]
-            yield f"has “{_whole(part, word)}” with “{_whole(part, rival)}”, not with “{_whole(claim, name)}”"
+            text, rival = bad[0]
+            yield f"says “{text}” of “{_whole(part, rival)}”, not of “{_whole(claim, name)}”"
             return
 
 
-def _side(reading: Reading, word: Word) -> tuple[int, int]:
-    return word.clause, sum(place < word.place for place in reading.links)
+def _said_with(
+    claim: Reading, name: Word, part: Reading
+) -> Iterator[tuple[Word | Quantity, Sequence[Word | Quantity]]]:
+    """What a claim says beside a name, on its side of an "and", with all that is the same in the source."""
+    for word in claim.words:
+        near = 0 < abs(word.place - name.place) <= _NEAR and _side(claim, word) == _side(claim, name)
+        if near and not word.is_light and word.stem != name.stem and not _is_one_name(claim, word, name):
+            yield word, [other for other in part.words if other.keys & word.keys]
+    for quantity in claim.quantities:
+        if abs(quantity.place - name.place) <= _NEAR and _side(claim, quantity) == _side(claim, name):
+            yield quantity, [other for other in part.quantities if is_same(quantity, other)]
+
+
+def _side(reading: Reading, item: Word | Quantity) -> tuple[int, int]:
+    return item.clause, sum(place < item.place for place in reading.links)
 
 
 def _is_one_name(reading: Reading, one: Word, two: Word) -> bool:
@@ -219,7 +306,11 @@ def _common(ones: list[Word], others: list[Word]) -> int:
 
 
 def _other_column(claim: Reading, row: Row) -> Iterator[str]:
-    """A number of the right row, under another heading than the claim names."""
+    """A number of the right row, under another heading than the claim names; or a value as if it were a change."""
+    for quantity in claim.quantities:
+        for column in row.columns:
+            if quantity.way == "by" and fit(quantity, column.value, row.scales) and column.terms & claim.years:
+                yield f"says {column.text} for {column.name}"
     heads = [column.terms for column in row.columns]
     own = [head - frozenset().union(*(heads[:n] + heads[n + 1 :])) for n, head in enumerate(heads)]
     placed = sorted(
@@ -243,11 +334,33 @@ def _other_column(claim: Reading, row: Row) -> Iterator[str]:
         yield f"says {column.text} for {column.name}"
 
 
+def _turned_round(claim: Reading, row: Row) -> Iterator[str]:
+    """ "From 8 to 9", where 9 came first; or a rise to what is less."""
+    start = next((quantity for quantity in claim.quantities if quantity.way == "from" and not quantity.is_year), None)
+    end = next((q for q in claim.quantities if q.way != "from" and not q.is_year), None)
+    if start is None or end is None:
+        return
+    places = [next((c for c in row.columns if fit(q, c.value, row.scales)), None) for q in (start, end)]
+    first, last = (min((term for term in column.terms if term.isdigit()), default="") if column else "" for column in places)
+    falls = max(start.number.values, default=0) > max(end.number.values, default=0)
+    said = opposites_of("increas") if falls else opposites_of("decreas")
+    if (first and last and first > last) or (all(places) and not said & claim.stems):
+        yield "has it the other way round"
+
+
 def _other_row(claim: Reading, row: Row) -> Iterator[str]:
     """A number of a row, where another row has the label that the claim names."""
     stated = [q for q in claim.quantities if any(fit(q, column.value, row.scales) for column in row.columns)]
     if not stated or not row.label:
         return
+    for label, values in row.others:
+        own = [word.place for word in claim.words if word.stem in row.label - label]
+        theirs = [word.place for word in claim.words if word.stem in label - row.label]
+        for q in stated if own and label <= claim.stems else ():
+            nearer = theirs and min(abs(at - q.place) for at in theirs) < min(abs(at - q.place) for at in own)
+            if nearer and not fit(q, values, row.scales):
+                yield f"says {q.text} for “{row.name}”"
+                return
     held = row.label & claim.stems
     for label, values in row.others:
         better = label <= claim.stems and (len(label) > len(held) or (row.label > held and len(label) >= len(held)))

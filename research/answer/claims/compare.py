@@ -98,6 +98,8 @@ def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
     parts = [part for window in windows for part in window.parts]
     if len(parts) == 1 or (len(windows) == 1 and not windows[0].is_prose):
         return True
+    if any(window.is_prose and not _have_subjects(claim, window.parts) for window in windows):
+        return False
     held = [_items(claim, part) for part in parts]
     first = max(range(len(parts)), key=lambda n: len(held[n]))
     if first and parts[first].has_pronoun and len(parts) == 2:
@@ -110,6 +112,16 @@ def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
         len(new) >= _NEW and any(new & piece and len(own & piece) >= _MOST_OF_IT * len(piece) for piece in pieces)
         for own, new in others
     )
+
+
+def _have_subjects(claim: Reading, parts: Sequence[Reading]) -> bool:
+    """Whether a claim names what each of its sentences speaks of, unless one says "it", or the next one does."""
+    for part, following in zip(parts, [*parts[1:], None], strict=True):
+        first = next((word for word in part.words if not word.is_light), None)
+        follows = following is not None and following.has_pronoun
+        if first and not (first.keys & claim.keys or part.has_pronoun or follows):
+            return False
+    return True
 
 
 def _pieces(claim: Reading) -> list[set[int]]:

@@ -21,8 +21,9 @@ from research.units import Structure, Unit
 
 _LOOKED_AT = 8  # units, the best by the words they share, that windows are made around
 _RARE, _COMMON = 3, 500  # the rarest words are always looked up, others only if they stand in so few units
-_HEADINGS = 3  # above a unit, that say what it is about
+_DEEPEST = 7  # marks of a heading, and one more
 _CLAUSE = 4  # words of the shortest sentence that a semicolon ends; of less it is a list
+_VERBATIM = 4  # words that can hardly stand in a source by chance
 _TITLE = 100  # characters of a first line that may be the page's title
 _LONGEST = 1600  # characters of a unit that are read
 _MOST_UNITS = 20_000  # of a source; a context of a million tokens has fewer
@@ -117,6 +118,11 @@ class Source:
     def flat(self) -> str:
         """Its words and figures, a blank between: what is said verbatim is a part of it."""
         return flat(self._text)
+
+    def quotes(self, claim: str) -> bool:
+        """Whether it holds a claim word for word, whatever the case, the punctuation and the marks of lists."""
+        said = flat(claim)
+        return said.count(" ") > _VERBATIM and said in self.flat
 
     @cached_property
     def flat_units(self) -> frozenset[str]:
@@ -213,8 +219,14 @@ class Source:
         return "\n".join(self._text[slice(*span)] for span in spans)
 
     def _around(self, number: int) -> frozenset[str]:
-        at = bisect_right(self._headings, number)
-        above = {*self._headings[max(0, at - _HEADINGS) : at], *self._headings[:1]}
+        """The words of the page's title and of the headings that a unit stands under."""
+        above = {self._headings[0]} if self._headings else set()
+        level = _DEEPEST
+        for at in reversed(self._headings[: bisect_right(self._headings, number)]):
+            depth = self._text[self.units[at].start : self.units[at].end].count("#", 0, _DEEPEST)
+            if depth < level:
+                level = depth
+                above.add(at)
         if self.units[0].end - self.units[0].start <= _TITLE:
             above.add(0)
         return frozenset().union(*({word.stem for word in self._reading(n).words} for n in above))

@@ -22,7 +22,6 @@ _ALIKE = 0.6  # cosine of a claim and a passage that speak of the same
 _MORE_WINDOWS = 2  # beside the best one, for a sentence of several facts
 _SHORT = 2  # words and numbers of an answer that is understood with its question only
 _ASKED = 0.34  # of the question's words that stand beside such an answer
-_VERBATIM = 4  # words that can hardly stand in a source by chance
 
 _YES_NO = re.compile(r"(?:yes|no|ja|nein|oui|non|sí|si|sim|não|nee)(?:[,.:;]\s+|\s+[–—-]\s+)", re.IGNORECASE)
 _SILENCE = re.compile(
@@ -55,7 +54,7 @@ class Judge:
         if all(word.is_light for word in reading.words) and not reading.quantities:
             return Judgement("doubtful", "there is nothing in it to compare", 0.0)
         said = flat(claim)
-        is_quote = said.count(" ") > _VERBATIM and any(said in source.flat for source in cited)
+        is_quote = any(source.quotes(claim) for source in cited)
         if is_quote and any(said in source.flat_units for source in cited):
             return Judgement("carried", "word for word", 1.0)
         found = self._best(reading, cited)

@@ -27,7 +27,12 @@ class Word:
     is_name: bool = False
     is_light: bool = False  # says nothing of its own
     is_common: bool = False  # stands in the table: "the Company" names nobody
-    is_verb: bool = False  # or says how something is done: what its sentence says else may be enough
+    is_verb: bool = False  # what its sentence says else may be enough
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether it says nothing of what a number is of."""
+        return self.text in _SYMBOLS or self.text in {"percent", "percentpoint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class Quantity:
     number: Number
     text: str
     place: int
+    clause: int = 0
+    way: str = ""  # "by", "to" or "from", right before it
 
     @property
     def is_year(self) -> bool:
@@ -67,6 +74,7 @@ class Reading:
     plans: tuple[Cue, ...]  # "plan", "expect", "perhaps"
     bounds: tuple[tuple[str, int], ...]  # "≤", "≥", "<", ">" and the place
     passives: tuple[int, ...]  # places of a "by" after a form of "be"
+    is_passive: bool  # some form of "be" stands in it
     links: frozenset[int]  # places of "and" and "or"
     joints: tuple[int, ...]  # places of commas and of words that tie clauses together
     modals: frozenset[str]  # "must", "may"
@@ -76,6 +84,10 @@ class Reading:
     @property
     def stems(self) -> frozenset[str]:
         return frozenset(word.stem for word in self.words)
+
+    @property
+    def years(self) -> frozenset[str]:
+        return frozenset().union(*(quantity.terms for quantity in self.quantities if quantity.is_year))
 
 
 def read(text: str) -> Reading:
@@ -101,7 +113,7 @@ _STOP = (STOP_WORDS - _TELLING) | _words(
     """
 )
 _OPENERS = _TELLING | _words("unlike despite according during today currently however therefore moreover overall under")
-_CLAUSE_WORDS = _words("but while whereas although though however yet")
+_CLAUSE_WORDS = _words("but while whereas although though however yet because when if unless which who whose")
 _JOINTS = _CLAUSE_WORDS | _words("and which who that because when if so as where since und aber et mais y pero")
 _LINKS = _words("and or und oder et ou y o")
 _PRONOUNS = _words("it they this these those she he her his its their both such")
@@ -109,7 +121,8 @@ _PLANS = _words("plan intend propos hope aim expect")  # stems
 _UNSURE = _words("might perhaps possibly probably likely")
 _MODALS = dict.fromkeys(("must", "shall", "required"), "must") | dict.fromkeys(("may", "can", "could", "might"), "may")
 _PARTICLES = _words("on off up down")
-_VERBAL = ("ed", "ing", "ly")
+_WAY = re.compile(r"\b(by|to|from)(?: about| around| approximately)?\W{1,3}$", re.IGNORECASE)
+_VERBAL = ("ed", "ing")
 _YEAR = re.compile(r"(?:FY ?)?(?:1[89]|20)\d\d")
 _BE = _words("is are was were be been being gets got")
 _MONTHS_TOO = _words("may march mar sep dec mars")  # words of another meaning, at the beginning of a sentence
@@ -132,7 +145,7 @@ class _Reader:
         self._all_nouns_capital = len(_GERMAN.findall(text)) >= 2
         self._place = self._clause = 0
         self._begins = True  # a sentence
-        self._after_be = False
+        self._after_be = self._is_passive = False
         self._words: list[Word] = []
         self._quantities: list[Quantity] = []
         self._negations: list[Cue] = []
@@ -157,7 +170,8 @@ class _Reader:
                 self._place += 1
                 said = self._text[number.start : number.end].strip()
                 said += "%" if self._text.startswith("percent", number.end + 1) else ""
-                self._quantities.append(Quantity(number, said, self._place))
+                way = _WAY.search(self._text, max(0, number.start - 20), number.start)
+                self._quantities.append(Quantity(number, said, self._place, self._clause, way[1].lower() if way else ""))
                 self._begins = False
         return Reading(
             words=tuple(self._words),
@@ -167,6 +181,7 @@ class _Reader:
             plans=tuple(self._plans[:_MOST_CUES]),
             bounds=tuple(self._bounds),
             passives=tuple(self._passives),
+            is_passive=self._is_passive,
             links=frozenset(self._links),
             joints=tuple(self._joints),
             modals=frozenset(self._modals),
@@ -208,7 +223,7 @@ class _Reader:
     def _function(self, token: str, lowered: str) -> None:
         """What a word does to the sentence, whatever it means itself."""
         if lowered in _BE:
-            self._after_be = True
+            self._after_be = self._is_passive = True
         elif lowered == "by" and self._after_be:
             self._passives.append(self._place)
             self._after_be = False
@@ -224,7 +239,7 @@ class _Reader:
             self._plans.append(Cue(self._place, self._clause))
         if lowered in _PARTICLES:
             self._particles.add(lowered)
-        if self._place <= 3 and lowered in _PRONOUNS:
+        if self._place <= 2 and lowered in _PRONOUNS:
             self._pronoun = True
         if self._words and self._place - self._words[-1].place <= 3:
             last = self._words[-1]
