@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from research.answer.claims.evidence import Row, Window
 from research.answer.claims.quantities import fit, is_same
-from research.answer.claims.reading import Quantity, Reading, Word
+from research.answer.claims.reading import Quantity, Reading, Word, side_of
 from research.answer.claims.thesaurus import opposites_of
 
 _NEAR = 4  # places beside a name or number, for what it is said of
@@ -96,7 +96,8 @@ def _other_subject(claim: Reading, part: Reading) -> Iterator[str]:
     first, own = _subject(part), _subject(claim)
     if first is None or own is None or first.keys & claim.keys or claim.is_passive or part.is_passive:
         return
-    if own.keys & part.keys and not any(own.keys & word.keys and word.place <= first.place + 2 for word in part.words):
+    acts = any(word.is_verb and word.keys & part.keys for word in claim.words)
+    if acts and own.keys & part.keys and not any(own.keys & word.keys and word.place <= first.place + 2 for word in part.words):
         yield f"says it of “{first.text}”, not of “{own.text}”"
 
 
@@ -110,9 +111,9 @@ def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     """Two words that have changed sides: "soap for goggles, alcohol for floors"."""
     sides: dict[tuple[int, ...], list[tuple[Word, tuple[int, ...]]]] = {}
     for word in claim.words:
-        there = {(n, *_side(part, other)) for n, part in enumerate(parts) for other in part.words if other.keys & word.keys}
+        there = {(n, *side_of(part, other)) for n, part in enumerate(parts) for other in part.words if other.keys & word.keys}
         if len(there) == 1 and not word.is_light:
-            sides.setdefault(_side(claim, word), []).append((word, there.pop()))
+            sides.setdefault(side_of(claim, word), []).append((word, there.pop()))
     moved = []
     for words in sides.values():
         (main, most), *_ = Counter(side for _, side in words).most_common(1)
@@ -205,10 +206,10 @@ def _other_name(claim: Reading, part: Reading) -> Iterator[str]:
         good, bad = 0, list[tuple[str, Word]]()
         for item, places in _said_with(claim, name, part):
             for there in places:
-                side = _side(part, there)
-                rivals = [other for other in others if _side(part, other) == side]
+                side = side_of(part, there)
+                rivals = [other for other in others if side_of(part, other) == side]
                 is_verb = isinstance(item, Word) and item.is_verb
-                if any(_side(part, each) == side for each in own):
+                if any(side_of(part, each) == side for each in own):
                     good += not is_verb
                 # "We work from Hexley and Lyon": what comes before the first is said of both.
                 elif rivals and not (is_verb and there.place < min(other.place for other in rivals)):
@@ -224,16 +225,12 @@ def _said_with(
 ) -> Iterator[tuple[Word | Quantity, Sequence[Word | Quantity]]]:
     """What a claim says beside a name, on its side of an "and", with all that is the same in the source."""
     for word in claim.words:
-        near = 0 < abs(word.place - name.place) <= _NEAR and _side(claim, word) == _side(claim, name)
+        near = 0 < abs(word.place - name.place) <= _NEAR and side_of(claim, word) == side_of(claim, name)
         if near and not word.is_light and word.stem != name.stem and not _is_one_name(claim, word, name):
             yield word, [other for other in part.words if other.keys & word.keys]
     for quantity in claim.quantities:
-        if abs(quantity.place - name.place) <= _NEAR and _side(claim, quantity) == _side(claim, name):
+        if abs(quantity.place - name.place) <= _NEAR and side_of(claim, quantity) == side_of(claim, name):
             yield quantity, [other for other in part.quantities if is_same(quantity, other)]
-
-
-def _side(reading: Reading, item: Word | Quantity) -> tuple[int, int]:
-    return item.clause, sum(place < item.place for place in reading.links)
 
 
 def _is_one_name(reading: Reading, one: Word, two: Word) -> bool:

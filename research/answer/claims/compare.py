@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from research.answer.claims.conflicts import conflicts_of
 from research.answer.claims.evidence import Source, Window
 from research.answer.claims.quantities import Fit, fit
-from research.answer.claims.reading import Quantity, Reading, Word
+from research.answer.claims.reading import Quantity, Reading, Word, side_of
 from research.answer.claims.thesaurus import opposites_of
 
 _BY_CONTEXT = 0.7  # what a word counts that stands in the headings or in the question only
 _MOST_OF_IT = 0.6  # of a clause, that a further sentence must hold
+_ACRONYM = 5  # letters
 _NEW = 2  # words or numbers that a further sentence must bring
 _OTHER_WORD = 0.9  # one that is known to mean the same
 _WORTH = {Fit.NONE: 0.0, Fit.UNSCALED: 0.7, Fit.ROUNDED: 0.8, Fit.SAME: 1.0}
@@ -34,6 +35,7 @@ class Comparison:
     absent: tuple[Quantity, ...]
     inexact: tuple[str, ...]  # reasons, too
     conflicts: tuple[str, ...]
+    held: int = 0  # words that say something, and numbers, that were found
 
 
 def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float], known: frozenset[str]) -> Comparison:
@@ -67,7 +69,8 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
             inexact.append(f"{quantity.text} {told}")
     coverage = found / weight if weight else 0.0
     conflicts = tuple(conflicts_of(claim, windows, turned))
-    return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(inexact), conflicts)
+    held = sum(not word.is_light for word in claim.words) + 2 * (len(claim.quantities) - len(absent)) - len(missing)
+    return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(inexact), conflicts, held)
 
 
 def _is_understood(word: Word, windows: Sequence[Window], known: frozenset[str], *, same_subject: bool) -> bool:
@@ -80,8 +83,11 @@ def _is_understood(word: Word, windows: Sequence[Window], known: frozenset[str],
 
 def _shares_subject(claim: Reading, window: Window) -> bool:
     """Whether the claim has what the source speaks of first. If not, it must not take its subject from a heading."""
-    first = next((word for word in window.parts[0].words if not word.is_light), None)
-    return first is None or window.parts[0].has_pronoun or not window.is_prose or bool(first.keys & claim.keys)
+    part, sides = window.parts[0], dict[tuple[int, int], Word]()
+    for word in part.words:
+        if not word.is_light:
+            sides.setdefault(side_of(part, word), word)
+    return not sides or part.has_pronoun or not window.is_prose or any(w.keys & claim.keys for w in sides.values())
 
 
 def other_names(claim: Reading, windows: Sequence[Window]) -> bool:
@@ -144,12 +150,20 @@ def stands_in(quantity: Quantity, source: Source) -> bool:
 
 
 def _holds(window: Window, word: Word) -> float:
-    if word.stem in window.keys:
+    if word.stem in window.keys or (word.is_name and any(_is_short_for(word.text, part) for part in window.parts)):
         return 1.0
     if not word.is_name and word.keys & window.keys:
         return _OTHER_WORD
     kindred = not word.is_name and len(word.stem) >= 5 and any(_kindred(word.stem, key) for key in window.keys)
     return _OTHER_WORD if kindred else 0.0
+
+
+def _is_short_for(short: str, part: Reading) -> bool:
+    """Whether a word is the first letters of some that stand side by side: CEO, NY."""
+    if not (short.isupper() and 2 <= len(short) <= _ACRONYM):
+        return False
+    letters = "".join(word.text[0] if word.text[0].isupper() else " " for word in part.words)
+    return short in letters
 
 
 def _kindred(one: str, other: str) -> bool:

@@ -36,7 +36,7 @@ def conflicts_of(claim: Reading, windows: Sequence[Window], turned: Sequence[tup
         if one in claim.particles - particles and other in particles - claim.particles:
             yield _instead(other, one)
     modals = frozenset().union(*(part.modals for part in parts))
-    if len(claim.modals) == len(modals) == 1 and claim.modals != modals and not claim.negations:
+    if len(claim.modals) == len(modals) == 1 and claim.modals != modals:
         yield _instead(min(modals), min(claim.modals))
     yield from _plans(claim, parts)
     yield from bindings_of(claim, windows)

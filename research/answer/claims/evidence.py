@@ -4,12 +4,13 @@ their neighbour, with the header of their table and the headings above them."""
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 
 from research.answer.claims.language import language_of
 from research.answer.claims.numbers import SCALES
@@ -24,6 +25,7 @@ _RARE, _COMMON = 3, 500  # the rarest words are always looked up, others only if
 _DEEPEST = 7  # marks of a heading, and one more
 _CLAUSE = 4  # words of the shortest sentence that a semicolon ends; of less it is a list
 _VERBATIM = 4  # words that can hardly stand in a source by chance
+_RUN_IN = 40  # characters of a heading that stands in the line of its paragraph
 _TITLE = 100  # characters of a first line that may be the page's title
 _LONGEST = 1600  # characters of a unit that are read
 _MOST_UNITS = 20_000  # of a source; a context of a million tokens has fewer
@@ -229,6 +231,9 @@ class Source:
                 above.add(at)
         if self.units[0].end - self.units[0].start <= _TITLE:
             above.add(0)
+        opening = bisect_left(self.units, self.units[number].block, key=attrgetter("block"))
+        if self.units[opening].end - self.units[opening].start <= _RUN_IN:  # "Option A, new beams. The cost is …"
+            above.add(opening)
         return frozenset().union(*({word.stem for word in self._reading(n).words} for n in above))
 
     def _terms(self, text: str) -> set[str]:

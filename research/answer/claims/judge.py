@@ -16,7 +16,7 @@ from research.answer.claims.similarity import Embed, Similarity
 
 Verdict = Literal["carried", "doubtful", "not found", "uncited"]
 
-_MOST = 0.55  # of it, for a verb to be left out
+_MOST, _ENOUGH = 0.55, 4  # of it, and words and numbers that are there, for a verb to be left out
 _DOUBTFUL = 0.4  # of a claim found, for it to be worth reading the source
 _ALIKE = 0.6  # cosine of a claim and a passage that speak of the same
 _MORE_WINDOWS = 2  # beside the best one, for a sentence of several facts
@@ -68,7 +68,7 @@ class Judge:
             or _other_language(claim, found, cited, where)
             or _no_such_name(reading, found, cited, where)
             or self._little(claim, found, cited, where)
-            or _against(found, cited, where, bool(reading.quantities))
+            or _against(found, cited, where)
             or self._beside_the_question(reading, found, where)
             or Judgement("carried", f"in {where}", found.coverage)
         )
@@ -153,7 +153,7 @@ def _no_such_name(reading: Reading, found: Comparison, cited: Sequence[Source], 
     return None
 
 
-def _against(found: Comparison, cited: Sequence[Source], where: str, has_figures: bool) -> Judgement | None:
+def _against(found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
     if found.absent:
         reason = f"{_short(found.absent[0].text)} stands elsewhere in {where}"
         return Judgement("doubtful", reason, 0.7 * found.coverage)
@@ -162,7 +162,7 @@ def _against(found: Comparison, cited: Sequence[Source], where: str, has_figures
         return Judgement("doubtful", reason, 0.6 * found.coverage)
     if found.inexact:
         return Judgement("doubtful", found.inexact[0], 0.9 * found.coverage)
-    told = [w for w in found.missing if not w.is_verb or (not has_figures and any(w.stem in source.keys for source in cited))]
+    told = [word for word in found.missing if not word.is_verb or found.held < _ENOUGH]
     if told or (found.missing and found.coverage < _MOST):
         words = ", ".join(f"“{_short(word.text)}”" for word in (told or found.missing)[:3])
         elsewhere = all(any(word.keys & source.keys for source in cited) for word in told[:3])

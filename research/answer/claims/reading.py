@@ -90,6 +90,11 @@ class Reading:
         return frozenset().union(*(quantity.terms for quantity in self.quantities if quantity.is_year))
 
 
+def side_of(reading: Reading, item: Word | Quantity) -> tuple[int, int]:
+    """In which clause something stands, and on which side of its "and"s."""
+    return item.clause, sum(place < item.place for place in reading.links)
+
+
 def read(text: str) -> Reading:
     """A sentence, or a few. To cut what is longer than some thousand characters is up to the caller."""
     text = in_one_way(text)
@@ -117,6 +122,7 @@ _CLAUSE_WORDS = _words("but while whereas although though however yet because wh
 _JOINTS = _CLAUSE_WORDS | _words("and which who that because when if so as where since und aber et mais y pero")
 _LINKS = _words("and or und oder et ou y o")
 _PRONOUNS = _words("it they this these those she he her his its their both such")
+_ARTICLES = _words("the a an this these our their its his her your every each no")
 _PLANS = _words("plan intend propos hope aim expect")  # stems
 _UNSURE = _words("might perhaps possibly probably likely")
 _MODALS = dict.fromkeys(("must", "shall", "required"), "must") | dict.fromkeys(("may", "can", "could", "might"), "may")
@@ -145,7 +151,7 @@ class _Reader:
         self._all_nouns_capital = len(_GERMAN.findall(text)) >= 2
         self._place = self._clause = 0
         self._begins = True  # a sentence
-        self._after_be = self._is_passive = False
+        self._after_be = self._is_passive = self._after_article = False
         self._words: list[Word] = []
         self._quantities: list[Quantity] = []
         self._negations: list[Cue] = []
@@ -154,7 +160,7 @@ class _Reader:
         self._passives: list[int] = []
         self._links: set[int] = set()
         self._joints: list[int] = []
-        self._modals: set[str] = set()
+        self._modals: dict[int, str] = {}
         self._particles: set[str] = set()
         self._pronoun = False
 
@@ -184,7 +190,7 @@ class _Reader:
             is_passive=self._is_passive,
             links=frozenset(self._links),
             joints=tuple(self._joints),
-            modals=frozenset(self._modals),
+            modals=frozenset(self._modals.values()),
             particles=frozenset(self._particles),
             has_pronoun=self._pronoun,
         )
@@ -210,6 +216,7 @@ class _Reader:
             lowered = normalize(token)
             self._function(token, lowered)
             self._content(token, lowered, match.end())
+            self._after_article = lowered in _ARTICLES
             self._begins = False
 
     def _wide(self, token: str) -> None:
@@ -234,7 +241,7 @@ class _Reader:
         if lowered in _JOINTS:
             self._joints.append(self._place)
         if lowered in _MODALS and (self._begins or not token[0].isupper()):
-            self._modals.add(_MODALS[lowered])
+            self._modals[self._place] = _MODALS[lowered]
         if lowered in _UNSURE or stem(lowered) in _PLANS:
             self._plans.append(Cue(self._place, self._clause))
         if lowered in _PARTICLES:
@@ -253,6 +260,7 @@ class _Reader:
             self._add(frozenset({f"month {month}"}), token)
         elif lowered in thesaurus().negations or stem(lowered) in thesaurus().denying:
             self._negations.append(Cue(self._place, self._clause))
+            self._modals.pop(self._place - 1, None)  # "may not" is "must not"
         elif unit := self._unit(token, lowered):
             self._add(keys_of(unit), token)
         elif len(token) == 1 and token.isupper() and not self._begins:  # Option A, grade B
@@ -264,7 +272,7 @@ class _Reader:
                 is_light = self._text[end : end + 2].strip().isdigit()
                 is_name = not is_light
             is_common = stem(lowered) in thesaurus().groups
-            is_verb = not is_name and (stem(lowered) in thesaurus().verbs or (len(lowered) > 4 and lowered.endswith(_VERBAL)))
+            is_verb = not is_name and not self._after_article and (stem(lowered) in thesaurus().verbs or (len(lowered) > 4 and lowered.endswith(_VERBAL)))
             self._add(keys_of(lowered), token, is_name=is_name, is_light=is_light, is_common=is_common, is_verb=is_verb)
 
     def _unit(self, token: str, lowered: str) -> str | None:
