@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 from research.answer.claims.evidence import Source
 from research.answer.claims.judge import Judge, Judgement, Verdict
-from research.answer.claims.similarity import Embed
 from research.answer.sentences import Sentence, sentences_of
 from research.context.injection.headers import forges_header
 from research.units import Structure
@@ -47,14 +46,13 @@ class CheckedSentence:
 def check_answer(
     answer: str,
     sources: Mapping[int, str | Structure],
-    embed: Embed | None = None,
     *,
     question: str = "",
     headers: Mapping[int, str] | None = None,
 ) -> list[CheckedSentence]:
     """Every sentence of an answer, in its order.
 
-    `sources` are the texts that the numbers stand for. `embed` gives unit vectors; without it words alone are compared.
+    `sources` are the texts that the numbers stand for.
     `headers` are the lines above the sources in the context: who repeats one of them forges nothing but cites it, and
     the name of a file may tell what its pages are about.
     """
@@ -62,7 +60,7 @@ def check_answer(
         number: Source(number, Structure(text) if isinstance(text, str) else text, (headers or {}).get(number, ""))
         for number, text in sources.items()
     }
-    checker = _Checker(known, headers or {}, Judge(question[:_LONGEST], embed))
+    checker = _Checker(known, headers or {}, Judge(question[:_LONGEST]))
     return list(checker.check(sentences_of(answer)))
 
 

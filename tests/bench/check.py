@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ingest import ingest
-from research.answer.claims.similarity import Embed
 from research.encoders.registry import load_text_encoder
 from research.index import Index
 from research.settings import Settings
@@ -47,13 +46,13 @@ def run(keep: Path | None = None) -> None:
             _measure(index_root.name, [case for seed in _SEEDS for case in cases_from(pages, seed, _COUNT)])
 
 
-def _measure(name: str, cases: Sequence[Case], embed: Embed | None = None) -> None:
+def _measure(name: str, cases: Sequence[Case]) -> None:
     title(f"Check of an answer: {name}")
     verdicts: dict[str, Counter[str]] = defaultdict(Counter)
     right: Counter[str] = Counter()
     began = time.perf_counter()
     for case in cases:
-        verdict = verdict_of(case, embed).verdict
+        verdict = verdict_of(case).verdict
         verdicts[case.kind][verdict] += 1
         right[case.kind] += is_right(case, verdict)
     took = time.perf_counter() - began

@@ -152,10 +152,7 @@ def stands_in(quantity: Quantity, source: Source) -> bool:
 def _holds(window: Window, word: Word) -> float:
     if word.stem in window.keys or (word.is_name and any(_is_short_for(word.text, part) for part in window.parts)):
         return 1.0
-    if not word.is_name and word.keys & window.keys:
-        return _OTHER_WORD
-    kindred = not word.is_name and len(word.stem) >= 5 and any(_kindred(word.stem, key) for key in window.keys)
-    return _OTHER_WORD if kindred else 0.0
+    return _OTHER_WORD if not word.is_name and word.keys & window.keys else 0.0
 
 
 def _is_short_for(short: str, part: Reading) -> bool:
@@ -164,12 +161,6 @@ def _is_short_for(short: str, part: Reading) -> bool:
         return False
     letters = "".join(word.text[0] if word.text[0].isupper() else " " for word in part.words)
     return short in letters
-
-
-def _kindred(one: str, other: str) -> bool:
-    """electric, electrician: the same beginning, and little else."""
-    short = min(len(one), len(other))
-    return short >= 5 and one[:5] == other[:5] and abs(len(one) - len(other)) <= 4 and one[:short] == other[:short]
 
 
 def _opposite_in(windows: Sequence[Window], word: Word, claim: Reading) -> str:

@@ -29,13 +29,11 @@ _RUN_IN = 40  # characters of a heading that stands in the line of its paragraph
 _TITLE = 100  # characters of a first line that may be the page's title
 _LONGEST = 1600  # characters of a unit that are read
 _MOST_UNITS = 20_000  # of a source; a context of a million tokens has fewer
-_MOST_ACRONYMS = 200
 _MOST_ROWS = 200  # of a page, whose labels are compared
 _YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
 _PROSE = frozenset({"sentence", "item"})
 _SEMICOLON = re.compile(r";\s*(?=\S)")
 _TERM = re.compile(r"[^\W_]+")
-_ACRONYM = re.compile(r"\b[A-Z][A-Z&]{1,5}\b")
 _SCALE = re.compile(r"(?<![\d ]) ?\b(thousands?|millions?|billions?|mn|bn)\b", re.IGNORECASE)
 _FLAT = re.compile(r"[^\W_]+(?:[.,:]\d+)*|[%$€£]")
 
@@ -131,26 +129,6 @@ class Source:
         return frozenset(flat(self._text[unit.start : unit.end]) for unit in self._structure.units[:_MOST_UNITS])
 
     @cached_property
-    def acronyms(self) -> dict[str, frozenset[str]]:
-        """Key of a short form → those of the words it stands for, where the page has both side by side."""
-        words = [(match.group(), match.start()) for match in _TERM.finditer(self._text)]
-        places = [start for _, start in words]
-        found: dict[str, frozenset[str]] = {}
-        for match in _ACRONYM.finditer(self._text):
-            short = match.group()
-            if len(found) == _MOST_ACRONYMS:
-                break
-            at = bisect_right(places, match.start()) - 1
-            for long in _spelt_out(short, [word for word, _ in words[max(0, at - 9) : at + 9]]):
-                found.setdefault(normalize(short), frozenset(long))
-        return found
-
-    def passages(self, most: int) -> list[str]:
-        """Its first sentences, entries and rows."""
-        numbers = [number for number, unit in enumerate(self.units) if unit.kind in _PROSE or unit.kind == "row"]
-        return [self._shown(number) for number in numbers[:most]]
-
-    @cached_property
     def language(self) -> str:
         return language_of(self._text)
 
@@ -172,19 +150,13 @@ class Source:
 
     def window(self, first: int, last: int) -> Window:
         parts = tuple(self._reading(number) for number in range(first, last + 1))
-        keys = {key for part in parts for key in part.keys}
-        for short, long in self.acronyms.items():
-            if short in keys:
-                keys |= {key for word in long for key in keys_of(word)}
-            elif all(keys_of(word) & keys for word in long):
-                keys.add(short)
         unit = self.units[first]
         return Window(
             source=self.number,
             text="\n".join(dict.fromkeys((self._shown(first), self._shown(last)))),
             parts=parts,
             is_prose=all(self.units[number].kind in _PROSE for number in (first, last)),
-            keys=frozenset(keys),
+            keys=frozenset().union(*(part.keys for part in parts)),
             around=self._around(first),
             named=self._named,
             row=self._row(first) if first == last and unit.kind == "row" else None,
@@ -276,15 +248,6 @@ def _columns(row: str, header: str) -> tuple[Column, ...]:
 
 def flat(text: str) -> str:
     return f" {' '.join(_FLAT.findall(normalize(text)))} "
-
-
-def _spelt_out(short: str, near: list[str]) -> Iterator[set[str]]:
-    """The words beside a short form whose first letters it is made of."""
-    letters = [letter for letter in short.lower() if letter.isalpha()]
-    for first in range(len(near) - len(letters) + 1):
-        words = near[first : first + len(letters)]
-        if [word[0].lower() for word in words] == letters and short not in words:
-            yield {normalize(word) for word in words}
 
 
 def best_windows(claim: Reading, sources: Sequence[Source], wanted: Iterable[Word] = ()) -> list[Window]:

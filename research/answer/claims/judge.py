@@ -12,13 +12,11 @@ from research.answer.claims.conflicts import DENIED
 from research.answer.claims.evidence import Source, Window, best_windows, flat
 from research.answer.claims.language import language_of
 from research.answer.claims.reading import Reading, read
-from research.answer.claims.similarity import Embed, Similarity
 
 Verdict = Literal["carried", "doubtful", "not found", "uncited"]
 
 _MOST, _ENOUGH = 0.55, 4  # of it, and words and numbers that are there, for a verb to be left out
 _DOUBTFUL = 0.4  # of a claim found, for it to be worth reading the source
-_ALIKE = 0.6  # cosine of a claim and a passage that speak of the same
 _MORE_WINDOWS = 2  # beside the best one, for a sentence of several facts
 _SHORT = 2  # words and numbers of an answer that is understood with its question only
 _ASKED = 0.34  # of the question's words that stand beside such an answer
@@ -42,10 +40,9 @@ class Judgement:
 class Judge:
     """For the answer to one question. What the question says already, a sentence need not find in its source."""
 
-    def __init__(self, question: str, embed: Embed | None) -> None:
+    def __init__(self, question: str) -> None:
         self._question = read(question)
         self._asked = frozenset(word.stem for word in self._question.words)
-        self._similarity = Similarity(embed)
 
     def judge(self, claim: str, cited: Sequence[Source]) -> Judgement:
         if match := _YES_NO.match(claim):
@@ -67,7 +64,7 @@ class Judge:
             _no_such_number(found, cited, where)
             or _other_language(claim, found, cited, where)
             or _no_such_name(reading, found, cited, where)
-            or self._little(claim, found, cited, where)
+            or _little(found, where)
             or _against(found, cited, where)
             or self._beside_the_question(reading, found, where)
             or Judgement("carried", f"in {where}", found.coverage)
@@ -96,14 +93,6 @@ class Judge:
                 break
             best = more
         return best
-
-    def _little(self, claim: str, found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
-        """Too few of its words are there: it may say the same in others."""
-        if found.coverage >= _DOUBTFUL:
-            return None
-        if self._similarity.best(claim, (window.text for window in found.windows), cited) >= _ALIKE:
-            return Judgement("doubtful", f"in other words than {where}", found.coverage)
-        return Judgement("not found", f"little of it is in {where}", found.coverage)
 
     def _beside_the_question(self, reading: Reading, found: Comparison, where: str) -> Judgement | None:
         if not _is_short(reading) or self._share_asked(found) >= _ASKED:
@@ -151,6 +140,12 @@ def _no_such_name(reading: Reading, found: Comparison, cited: Sequence[Source], 
             replaced = other_names(reading, found.windows) or found.coverage < _DOUBTFUL
             return Judgement("not found" if replaced else "doubtful", f"“{_short(word.text)}” is not in {where}", score)
     return None
+
+
+def _little(found: Comparison, where: str) -> Judgement | None:
+    if found.coverage >= _DOUBTFUL:
+        return None
+    return Judgement("not found", f"little of it is in {where}", found.coverage)
 
 
 def _against(found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from research.answer.claims.similarity import Embed
 from research.encoders.minilm.encoder import MiniLMEncoder
 from tests.research.answer.answer_cases import FALSE, Case, cases_from, is_right, verdict_of
 from tests.research.answer.hand_cases import hand_cases, index_pages, no_harm_pages
@@ -24,12 +23,12 @@ def documents(sample_index: Path) -> Documents:
     return index_pages(sample_index) | no_harm_pages()
 
 
-def shares(cases: Iterable[Case], embed: Embed | None = None) -> dict[str, tuple[float, list[str]]]:
+def shares(cases: Iterable[Case]) -> dict[str, tuple[float, list[str]]]:
     """By kind: the share with a right verdict, and those with a wrong one."""
     right: dict[str, list[bool]] = defaultdict(list)
     wrong: dict[str, list[str]] = defaultdict(list)
     for case in cases:
-        checked = verdict_of(case, embed)
+        checked = verdict_of(case)
         right[case.kind].append(is_right(case, checked.verdict))
         if not right[case.kind][-1]:
             wrong[case.kind].append(f"{checked.verdict} ({checked.reason}): {case.answer}")
