@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ingest import ingest
-from research.encoders.registry import load_text_encoder
 from research.index import Index
 from research.settings import Settings
 from research.store.files.paths import IndexPaths
@@ -30,7 +29,6 @@ _COUNT, _SEEDS = 60, (1, 2, 3)
 
 
 def run(keep: Path | None = None) -> None:
-    embed = load_text_encoder().embed
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "samples"
         with Index(root, Settings(images=False)) as index:
@@ -39,7 +37,6 @@ def run(keep: Path | None = None) -> None:
     _measure("data/, by rules", [case for seed in _SEEDS for case in cases_from(ours, seed, _COUNT)])
     written = [case for name in ("reworded.txt", "held_back.txt") for case in hand_cases(name, ours)]
     _measure("data/, by hand", written)
-    _measure("data/, by hand, with the encoder", written, embed)
     for index_root in sorted(keep.iterdir()) if keep is not None and keep.is_dir() else ():
         if IndexPaths(index_root).catalog.is_file():
             pages = index_pages(index_root)

@@ -143,7 +143,9 @@ def _counts_others(part: Reading, quantity: Quantity, counted: Word) -> bool:
     own = [other.place for other in part.quantities if is_same(quantity, other)]
     others = [other.place for other in part.quantities if other.place not in own]
     near = any(0 < place - at <= _NEAR for place in places for at in own)
-    return not near and any(place - at == 1 for place in places for at in others)
+    # "65 degrees and 40" leaves it out.
+    goes_on = any(0 < item.place - at <= _NEAR for item in (*part.words, *part.quantities) for at in own)
+    return goes_on and not near and any(place - at == 1 for place in places for at in others)
 
 
 def _leaves_out(claim: Reading, part: Reading, own: Sequence[int], rivals: Sequence[Quantity]) -> bool:
@@ -205,14 +207,14 @@ def _other_name(claim: Reading, part: Reading) -> Iterator[str]:
             continue
         good, bad = 0, list[tuple[str, Word]]()
         for item, places in _said_with(claim, name, part):
+            is_verb = isinstance(item, Word) and item.is_verb
+            if {side_of(part, there) for there in places} & {side_of(part, each) for each in own}:
+                good += not is_verb
+                continue
             for there in places:
-                side = side_of(part, there)
-                rivals = [other for other in others if side_of(part, other) == side]
-                is_verb = isinstance(item, Word) and item.is_verb
-                if any(side_of(part, each) == side for each in own):
-                    good += not is_verb
+                rivals = [other for other in others if side_of(part, other) == side_of(part, there)]
                 # "We work from Hexley and Lyon": what comes before the first is said of both.
-                elif rivals and not (is_verb and there.place < min(other.place for other in rivals)):
+                if rivals and not (is_verb and there.place < min(other.place for other in rivals)):
                     bad.append((there.text, min(rivals, key=lambda other: _distance(part, other.place, there.place))))
         if len(bad) > good:
             text, rival = bad[0]
@@ -254,7 +256,7 @@ def _swapped(claim: Reading, part: Reading) -> Iterator[str]:
     for n, (one, there) in enumerate(anchors):
         for two, other in anchors[n + 1 :]:
             if _changed_places(claim, part, (one, there), (two, other), anchors):
-                yield "has the names in other places"
+                yield "has the names the other way round"
                 return
 
 

@@ -189,7 +189,8 @@ class Source:
     def _shown(self, number: int) -> str:
         unit = self.units[number]
         mark = ENTRY.match(self._text, unit.start, unit.end)
-        spans = [span for span in (unit.title, unit.header, (mark.end() if mark else unit.start, unit.end)) if span]
+        title = unit.title if unit.title and self._text[unit.title[1] - 1] not in ".!?" else None  # no sentence above it
+        spans = [span for span in (title, unit.header, (mark.end() if mark else unit.start, unit.end)) if span]
         return "\n".join(self._text[slice(*span)] for span in spans)
 
     def _around(self, number: int) -> frozenset[str]:

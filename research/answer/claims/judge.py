@@ -161,7 +161,8 @@ def _against(found: Comparison, cited: Sequence[Source], where: str) -> Judgemen
     if told or (found.missing and found.coverage < _MOST):
         words = ", ".join(f"“{_short(word.text)}”" for word in (told or found.missing)[:3])
         elsewhere = all(any(word.keys & source.keys for source in cited) for word in told[:3])
-        reason = f"{words} stands elsewhere in {where}" if elsewhere and told else f"not in {where}: {words}"
+        stand = "stand" if "," in words else "stands"
+        reason = f"{words} {stand} elsewhere in {where}" if elsewhere and told else f"not in {where}: {words}"
         return Judgement("doubtful", reason, 0.9 * found.coverage)
     return None
 

@@ -175,7 +175,7 @@ class _Reader:
             elif match.start() == number.start:
                 self._place += 1
                 said = self._text[number.start : number.end].strip()
-                said += "%" if self._text.startswith("percent", number.end + 1) else ""
+                said += "%" if self._text[number.end : number.end + 10].lstrip().startswith("percent") else ""
                 way = _WAY.search(self._text, max(0, number.start - 20), number.start)
                 self._quantities.append(Quantity(number, said, self._place, self._clause, way[1].lower() if way else ""))
                 self._begins = False
