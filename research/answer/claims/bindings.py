@@ -16,6 +16,7 @@ from research.answer.claims.thesaurus import opposites_of
 _NEAR = 4  # places beside a name or number, for what it is said of
 _BESIDE = 2  # places on both sides of a number, whatever else stands near
 _FAR = 1000
+_Side = tuple[int, int, int]  # sentence, clause, and side of its "and"s
 _PARTS = 3  # places that a comma or an "and" counts for
 _AGENT = 4  # places after a "by" in which the one who did it is named
 _LIST_GAP = 3  # places between the entries of a list: its unit, a comma, an "and"
@@ -69,7 +70,7 @@ def _other_number(claim: Reading, part: Reading, parts: Sequence[Reading]) -> It
             reason = f"says “{word}” of {rival.text}, not of {quantity.text}"
             if foreign and (not good or _leaves_out(claim, part, own, rivals)):
                 yield reason
-            elif good == counted:
+            elif len(lent) > 2 * (good - counted):
                 swapped.append(reason)
     if len(swapped) > 1:
         yield swapped[0]
@@ -109,15 +110,18 @@ def _subject(reading: Reading) -> Word | None:
 
 def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     """Two words that have changed sides: "soap for goggles, alcohol for floors"."""
-    sides: dict[tuple[int, ...], list[tuple[Word, tuple[int, ...]]]] = {}
+    sides: dict[tuple[int, int], list[tuple[Word, _Side]]] = {}
     for word in claim.words:
         there = {(n, *side_of(part, other)) for n, part in enumerate(parts) for other in part.words if other.keys & word.keys}
         if len(there) == 1 and not word.is_light:
             sides.setdefault(side_of(claim, word), []).append((word, there.pop()))
-    moved = []
+    moved: list[tuple[Word, _Side, _Side]] = []
+    taken: set[_Side] = set()
     for words in sides.values():
-        (main, most), *_ = Counter(side for _, side in words).most_common(1)
-        if most * 2 > len(words):
+        counts = Counter(side for _, side in words)
+        main = max(counts, key=lambda side: (counts[side], side not in taken))
+        taken.add(main)
+        if counts[main] * 2 >= len(words):
             moved += [(word, main, side) for word, side in words if side != main]
     for word, main, side in moved:
         for other, home, there in moved:
@@ -150,7 +154,7 @@ def _counts_others(part: Reading, quantity: Quantity, counted: Word) -> bool:
 
 def _leaves_out(claim: Reading, part: Reading, own: Sequence[int], rivals: Sequence[Quantity]) -> bool:
     """Whether the source says more right beside the number, which the claim does not."""
-    cells = _cells(part, [*own, *(other.place for other in rivals)])
+    cells = _cells(part, [*own, *(other.place for other in rivals)], _NEAR + 2)
     return any(not word.is_light and not word.keys & claim.keys for place in own for word in cells[place])
 
 

@@ -85,7 +85,7 @@ def _shares_subject(claim: Reading, window: Window) -> bool:
     """Whether the claim has what the source speaks of first. If not, it must not take its subject from a heading."""
     part, sides = window.parts[0], dict[tuple[int, int], Word]()
     for word in part.words:
-        if not word.is_light:
+        if not (word.is_light or word.is_verb):
             sides.setdefault(side_of(part, word), word)
     return not sides or part.has_pronoun or not window.is_prose or any(w.keys & claim.keys for w in sides.values())
 
