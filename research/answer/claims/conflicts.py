@@ -80,10 +80,8 @@ def _speaks_of(claim: Reading, part: Reading, cue: Cue) -> bool:
 def _distance(claim: Reading, cue: Cue, part: Reading, theirs: Cue) -> int:
     """How much nearer to the same word one of two "no" stands; far if they are said of different words."""
     here, there = _scope(claim, cue), _scope(part, theirs)
-    if here and there and here[0].keys & part.keys and there[0].keys & claim.keys:
-        said_there = any(here[0].keys & word.keys for word in there)
-        if not said_there and not any(there[0].keys & word.keys for word in here):
-            return _FAR
+    if here and here[0].keys & part.keys and not any(here[0].keys & word.keys for word in there):
+        return _FAR
     near = [word for word in claim.words if word.clause == cue.clause and abs(word.place - cue.place) <= _SAME_BREATH]
     if not near:
         return _SAME_BREATH  # "Default: None"
