@@ -132,9 +132,9 @@ class _Checker:
     def _verbatim_in(self, claim: str, cited: Sequence[int]) -> int:
         """The first source, not among these, that says a claim word for word; 0 if none does."""
         for number, source in self._sources.items():
-            if number not in cited and source.quotes(claim[:_LONGEST]):
-                if self._judge.judge(claim[:_LONGEST], [source]).verdict == "carried":
-                    return number
+            said = number not in cited and source.quotes(claim[:_LONGEST])
+            if said and self._judge.judge(claim[:_LONGEST], [source]).verdict == "carried":
+                return number
         return 0
 
 

@@ -98,7 +98,11 @@ def _other_subject(claim: Reading, part: Reading) -> Iterator[str]:
     if first is None or own is None or first.keys & claim.keys or claim.is_passive or part.is_passive:
         return
     acts = any(word.is_verb and word.keys & part.keys for word in claim.words)
-    if acts and own.keys & part.keys and not any(own.keys & word.keys and word.place <= first.place + 2 for word in part.words):
+    if (
+        acts
+        and own.keys & part.keys
+        and not any(own.keys & word.keys and word.place <= first.place + 2 for word in part.words)
+    ):
         yield f"says it of “{first.text}”, not of “{own.text}”"
 
 
@@ -112,7 +116,9 @@ def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     """Two words that have changed sides: "soap for goggles, alcohol for floors"."""
     sides: dict[tuple[int, int], list[tuple[Word, _Side]]] = {}
     for word in claim.words:
-        there = {(n, *side_of(part, other)) for n, part in enumerate(parts) for other in part.words if other.keys & word.keys}
+        there = {
+            (n, *side_of(part, other)) for n, part in enumerate(parts) for other in part.words if other.keys & word.keys
+        }
         if len(there) == 1 and not word.is_light:
             sides.setdefault(side_of(claim, word), []).append((word, there.pop()))
     moved: list[tuple[Word, _Side, _Side]] = []
@@ -124,10 +130,10 @@ def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
         if counts[main] * 2 >= len(words):
             moved += [(word, main, side) for word, side in words if side != main]
     for word, main, side in moved:
-        for other, home, there in moved:
-            if main == there and side == home and main != side:
-                yield f"says it of “{other.text}”, not of “{word.text}”"
-                return
+        other = next((other for other, *sides in moved if sides == [side, main]), None)
+        if other is not None:
+            yield f"says it of “{other.text}”, not of “{word.text}”"
+            return
 
 
 def _other_way(claim: Reading, part: Reading) -> Iterator[str]:
@@ -147,8 +153,8 @@ def _counts_others(part: Reading, quantity: Quantity, counted: Word) -> bool:
     own = [other.place for other in part.quantities if is_same(quantity, other)]
     others = [other.place for other in part.quantities if other.place not in own]
     near = any(0 < place - at <= _NEAR for place in places for at in own)
-    # "65 degrees and 40" leaves it out.
-    goes_on = any(0 < item.place - at <= _NEAR for item in (*part.words, *part.quantities) for at in own)
+    following = [word.place for word in part.words] + [other.place for other in part.quantities]
+    goes_on = any(0 < place - at <= _NEAR for place in following for at in own)  # "65 degrees and 40" leaves it out
     return goes_on and not near and any(place - at == 1 for place in places for at in others)
 
 
@@ -162,7 +168,12 @@ def _pairs(part: Reading) -> list[tuple[Quantity, Quantity]]:
     """What belongs together in "22 %, 26 % and 27 % in 2022, 2021 and 2020": the first with the first, and so on."""
     runs: list[list[Quantity]] = []
     for quantity in part.quantities:
-        if runs and runs[-1][-1].is_year == quantity.is_year and quantity.place - runs[-1][-1].place <= _LIST_GAP and _is_listed(part, runs[-1][-1], quantity):
+        if (
+            runs
+            and runs[-1][-1].is_year == quantity.is_year
+            and quantity.place - runs[-1][-1].place <= _LIST_GAP
+            and _is_listed(part, runs[-1][-1], quantity)
+        ):
             runs[-1].append(quantity)
         else:
             runs.append([quantity])
@@ -251,12 +262,10 @@ def _whole(reading: Reading, name: Word) -> str:
 
 def _swapped(claim: Reading, part: Reading) -> Iterator[str]:
     """Two names that have changed places: who did it and to whom it was done."""
-    anchors = [
-        (word.place, there[0].place)
-        for word in claim.words
-        if word.is_name and sum(other.stem == word.stem for other in claim.words) == 1
-        if len(there := [other for other in part.words if other.is_name and other.stem == word.stem]) == 1
-    ][:8]
+    names = Counter(word.stem for word in claim.words if word.is_name)
+    theirs = Counter(word.stem for word in part.words if word.is_name)
+    once = {word.stem: word.place for word in part.words if names[word.stem] == theirs[word.stem] == 1}
+    anchors = [(word.place, once[word.stem]) for word in claim.words if word.is_name and word.stem in once][:8]
     for n, (one, there) in enumerate(anchors):
         for two, other in anchors[n + 1 :]:
             if _changed_places(claim, part, (one, there), (two, other), anchors):
@@ -329,7 +338,11 @@ def _other_column(claim: Reading, row: Row) -> Iterator[str]:
     ]
     wrong = [
         n
-        for n, fitting in zip(named, stated if len(stated) == len(named) else [sum(stated, [])] * len(named), strict=True)
+        for n, fitting in zip(
+            named,
+            stated if len(stated) == len(named) else [[n for fitting in stated for n in fitting]] * len(named),
+            strict=True,
+        )
         if n not in fitting
     ]
     if stated and wrong and (len(stated) == len(named) or len(wrong) == len(named)):
@@ -344,7 +357,9 @@ def _turned_round(claim: Reading, row: Row) -> Iterator[str]:
     if start is None or end is None:
         return
     places = [next((c for c in row.columns if fit(q, c.value, row.scales)), None) for q in (start, end)]
-    first, last = (min((term for term in column.terms if term.isdigit()), default="") if column else "" for column in places)
+    first, last = (
+        min((term for term in column.terms if term.isdigit()), default="") if column else "" for column in places
+    )
     falls = max(start.number.values, default=0) > max(end.number.values, default=0)
     said = opposites_of("increas") if falls else opposites_of("decreas")
     if (first and last and first > last) or (all(places) and not said & claim.stems):

@@ -5,7 +5,7 @@ bound, a plan that became a fact; and what `bindings` finds. Each is told in wor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 from research.answer.claims.bindings import bindings_of
 from research.answer.claims.evidence import Window
@@ -80,7 +80,7 @@ def _speaks_of(claim: Reading, part: Reading, cue: Cue) -> bool:
 def _distance(claim: Reading, cue: Cue, part: Reading, theirs: Cue) -> int:
     """How much nearer to the same word one of two "no" stands; far if they are said of different words."""
     here, there = _scope(claim, cue), _scope(part, theirs)
-    if here and here[0].keys & part.keys and not any(here[0].keys & word.keys for word in there):
+    if here and here[0].keys & part.keys and not any(one.keys & two.keys for one, two in product(here, there)):
         return _FAR
     near = [word for word in claim.words if word.clause == cue.clause and abs(word.place - cue.place) <= _SAME_BREATH]
     if not near:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -189,7 +189,9 @@ class Source:
     def _shown(self, number: int) -> str:
         unit = self.units[number]
         mark = ENTRY.match(self._text, unit.start, unit.end)
-        title = unit.title if unit.title and self._text[unit.title[1] - 1] not in ".!?" else None  # no sentence above it
+        title = (
+            unit.title if unit.title and self._text[unit.title[1] - 1] not in ".!?" else None
+        )  # no sentence above it
         spans = [span for span in (title, unit.header, (mark.end() if mark else unit.start, unit.end)) if span]
         return "\n".join(self._text[slice(*span)] for span in spans)
 

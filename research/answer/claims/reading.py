@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from research.answer.claims.numbers import MONTHS, Number, numbers_in
 from research.answer.claims.phrases import CONTRARY, in_one_way
-from research.answer.claims.thesaurus import keys_of, stem, thesaurus
+from research.answer.claims.thesaurus import keys_of, stem, thesaurus, words
 from research.store.fulltext.analyzer import SIGNS, STOP_WORDS, normalize
 from research.text import UNSPACED
 
@@ -101,37 +101,16 @@ def read(text: str) -> Reading:
     return _Reader(text).reading(numbers_in(text))
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Function words that nevertheless decide what is said.
-_TELLING = _words("above after against all before below both few more most once only other over same under until")
-_STOP = (STOP_WORDS - _TELLING) | _words(
-    """
-    mr mrs ms miss dr prof must whereas otherwise shall much many one ones us whose whereby thereby therein upon per via among amongst toward
-    towards since although though
-    der die das des dem den ein eine einer eines einem einen und oder ist sind war waren im am zum zur von vom mit auf
-    für bei als auch sich werden wird wurde wurden hat haben dass an aus nach über
-    le la les un une des du de et ou est sont dans pour par sur avec que qui il elle au aux ce cette
-    el los las y o es son en del con por para se su al lo gli e di da che i os as um uma em het een van voor op te zijn
-    """
-)
-_OPENERS = _TELLING | _words("unlike despite according during today currently however therefore moreover overall under")
-_CLAUSE_WORDS = _words("but while whereas although though however yet because when if unless which who whose")
-_JOINTS = _CLAUSE_WORDS | _words("and which who that because when if so as where since und aber et mais y pero")
-_LINKS = _words("and or und oder et ou y o")
-_PRONOUNS = _words("it they this these those she he her his its their both such")
-_ARTICLES = _words("the a an this these our their its his her your every each no")
-_PLANS = _words("plan intend propos hope aim expect")  # stems
-_UNSURE = _words("might perhaps possibly probably likely")
+_TABLE = words("function")
+_TELLING = _TABLE["telling"]
+_STOP = (STOP_WORDS - _TELLING) | _TABLE["stop"]
+_OPENERS = _TELLING | _TABLE["openers"]
+_CLAUSE_WORDS = _TABLE["clauses"]
+_JOINTS = _CLAUSE_WORDS | _TABLE["joints"]
 _MODALS = dict.fromkeys(("must", "shall", "required"), "must") | dict.fromkeys(("may", "can", "could", "might"), "may")
-_PARTICLES = _words("on off up down")
 _WAY = re.compile(r"\b(by|to|from)(?: about| around| approximately)?\W{1,3}$", re.IGNORECASE)
 _VERBAL = ("ed", "ing")
 _YEAR = re.compile(r"(?:FY ?)?(?:1[89]|20)\d\d")
-_BE = _words("is are was were be been being gets got")
-_MONTHS_TOO = _words("may march mar sep dec mars")  # words of another meaning, at the beginning of a sentence
 _MOST_CUES = 20  # no sentence says "no" more often
 _UNIT_LETTERS = "mglhstpVAWKC"
 _SYMBOLS = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "°": "degree", "µ": "micro", "Ω": "ohm"}
@@ -177,7 +156,9 @@ class _Reader:
                 said = self._text[number.start : number.end].strip()
                 said += "%" if self._text[number.end : number.end + 10].lstrip().startswith("percent") else ""
                 way = _WAY.search(self._text, max(0, number.start - 20), number.start)
-                self._quantities.append(Quantity(number, said, self._place, self._clause, way[1].lower() if way else ""))
+                self._quantities.append(
+                    Quantity(number, said, self._place, self._clause, way[1].lower() if way else "")
+                )
                 self._begins = False
         return Reading(
             words=tuple(self._words),
@@ -216,7 +197,7 @@ class _Reader:
             lowered = normalize(token)
             self._function(token, lowered)
             self._content(token, lowered, match.end())
-            self._after_article = lowered in _ARTICLES
+            self._after_article = lowered in _TABLE["articles"]
             self._begins = False
 
     def _wide(self, token: str) -> None:
@@ -229,12 +210,12 @@ class _Reader:
 
     def _function(self, token: str, lowered: str) -> None:
         """What a word does to the sentence, whatever it means itself."""
-        if lowered in _BE:
+        if lowered in _TABLE["be"]:
             self._after_be = self._is_passive = True
         elif lowered == "by" and self._after_be:
             self._passives.append(self._place)
             self._after_be = False
-        elif lowered in _LINKS:
+        elif lowered in _TABLE["links"]:
             self._links.add(self._place)
         if lowered in _CLAUSE_WORDS:
             self._clause += 1
@@ -242,11 +223,11 @@ class _Reader:
             self._joints.append(self._place)
         if lowered in _MODALS and (self._begins or not token[0].isupper()):
             self._modals[self._place] = _MODALS[lowered]
-        if lowered in _UNSURE or stem(lowered) in _PLANS:
+        if lowered in _TABLE["unsure"] or stem(lowered) in _TABLE["plans"]:
             self._plans.append(Cue(self._place, self._clause))
-        if lowered in _PARTICLES:
+        if lowered in _TABLE["particles"]:
             self._particles.add(lowered)
-        if self._place <= 2 and lowered in _PRONOUNS:
+        if self._place <= 2 and lowered in _TABLE["pronouns"]:
             self._pronoun = True
         if self._words and self._place - self._words[-1].place <= 3:
             last = self._words[-1]
@@ -256,7 +237,7 @@ class _Reader:
 
     def _content(self, token: str, lowered: str, end: int) -> None:
         month = MONTHS.get(lowered) if token[0].isupper() else None
-        if month and not (self._begins and lowered in _MONTHS_TOO):
+        if month and not (self._begins and lowered in _TABLE["months_too"]):
             self._add(frozenset({f"month {month}"}), token)
         elif lowered in thesaurus().negations or stem(lowered) in thesaurus().denying:
             self._negations.append(Cue(self._place, self._clause))
@@ -272,7 +253,11 @@ class _Reader:
                 is_light = self._text[end : end + 2].strip().isdigit()
                 is_name = not is_light
             is_common = stem(lowered) in thesaurus().groups
-            is_verb = not is_name and not self._after_article and (stem(lowered) in thesaurus().verbs or (len(lowered) > 4 and lowered.endswith(_VERBAL)))
+            is_verb = (
+                not is_name
+                and not self._after_article
+                and (stem(lowered) in thesaurus().verbs or (len(lowered) > 4 and lowered.endswith(_VERBAL)))
+            )
             self._add(keys_of(lowered), token, is_name=is_name, is_light=is_light, is_common=is_common, is_verb=is_verb)
 
     def _unit(self, token: str, lowered: str) -> str | None:

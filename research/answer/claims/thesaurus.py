@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 
 from research.store.fulltext.analyzer import normalize
@@ -12,6 +13,7 @@ from research.store.fulltext.analyzer import stem as plain_stem
 
 TABLE = Path(__file__).with_name("thesaurus.toml")
 
+_WORDS = Path(__file__).with_name("words.toml")
 _PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
 
 
@@ -56,6 +58,18 @@ def opposites_of(stemmed: str) -> frozenset[str]:
         if len(stemmed) >= 3:
             found |= {prefix + stemmed, prefix + stemmed.removesuffix("e")}
     return frozenset(found)
+
+
+@cache
+def lists(section: str) -> dict[str, list[list[str]]]:
+    """The tables of a section of words.toml: each as its lines, and these as their words."""
+    tables: dict[str, str] = tomllib.loads(_WORDS.read_text(encoding="utf-8"))[section]
+    return {name: [line.split() for line in text.strip().splitlines()] for name, text in tables.items()}
+
+
+def words(section: str) -> dict[str, frozenset[str]]:
+    """The same tables as sets of words."""
+    return {name: frozenset(chain.from_iterable(lines)) for name, lines in lists(section).items()}
 
 
 @cache
