@@ -116,11 +116,18 @@ def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     """Two words that have changed sides: "soap for goggles, alcohol for floors"."""
     sides: dict[tuple[int, int], list[tuple[Word, _Side]]] = {}
     for word in claim.words:
-        there = {
+        places = {
             (n, *side_of(part, other)) for n, part in enumerate(parts) for other in part.words if other.keys & word.keys
         }
-        if len(there) == 1 and not word.is_light:
-            sides.setdefault(side_of(claim, word), []).append((word, there.pop()))
+        if len(places) == 1 and not word.is_light:
+            sides.setdefault(side_of(claim, word), []).append((word, places.pop()))
+    here, there = _couples([claim]), _couples(parts)
+    for one, noun in here.items():
+        # "oak beams, a larch deck" of "larch beams, an oak deck"
+        other = next((word for word, second in there.items() if second == noun and word != one), "")
+        if one in there and other in here and there[one] == here[other] != noun:
+            yield f"says it of “{noun}”, not of “{there[one]}”"
+            return
     moved: list[tuple[Word, _Side, _Side]] = []
     taken: set[_Side] = set()
     for words in sides.values():
@@ -134,6 +141,12 @@ def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
         if other is not None:
             yield f"says it of “{other.text}”, not of “{word.text}”"
             return
+
+
+def _couples(readings: Sequence[Reading]) -> dict[str, str]:
+    """The stem of each word and of the one right after it."""
+    pairs = [pair for reading in readings for pair in pairwise(reading.words)]
+    return {one.stem: two.stem for one, two in pairs if two.place - one.place == 1 and one.clause == two.clause}
 
 
 def _other_way(claim: Reading, part: Reading) -> Iterator[str]:

@@ -145,6 +145,8 @@ class Source:
         pair = [self.units[first], self.units[last]]
         if first == last or all(unit.kind in _PROSE for unit in pair):
             return True
+        if any(unit.kind == "heading" for unit in pair):
+            return False  # what stands under it has its words anyway
         figures = [any(map(str.isdigit, self._text[unit.start : unit.end])) for unit in pair]
         return not all(figures) and not all(unit.kind == "row" for unit in pair)
 
