@@ -1,12 +1,12 @@
 """Whether the sources that a written answer cites carry what it says, sentence by sentence.
 
-    carried     its words, numbers and names stand in what it cites, or known words for them; nothing speaks against it
+    carried     what it cites says it: its numbers and names, in the same roles, rows and years, and most of its words
     doubtful    some of it does not, or something speaks against it: read the source
     not found   the citation does not exist or is forged, a number or name is nowhere in it, or it is about other things
     uncited     the sentence cites nothing
 
-No model is asked: `claims` compares words, numbers, names and negations with the best sentences of the sources, and
-their meaning where an encoder is at hand. "carried" says that the source has these words, "doubtful" accuses nobody.
+No model is asked: `claims` compares words, numbers, names and negations with the best sentences and table rows of the
+sources. What cites nothing, but stands in a source word for word, is carried and told where. "doubtful" accuses nobody.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     make bench ONLY="check --keep FOLDER"
 
 Cases are made from the pages of data/ and of every index that lies in FOLDER, by rules (tests/research/answer), and
-from those of data/ also by hand. A true sentence in other words may be called doubtful, a false one must not be
+from those of data/ also by hand, and by a language model, judged by hand. A true sentence in other words may be called doubtful, a false one must not be
 carried.
 """
 
@@ -37,6 +37,7 @@ def run(keep: Path | None = None) -> None:
     _measure("data/, by rules", [case for seed in _SEEDS for case in cases_from(ours, seed, _COUNT)])
     written = [case for name in ("reworded.txt", "held_back.txt") for case in hand_cases(name, ours)]
     _measure("data/, by hand", written)
+    _measure("data/, by a model", [*hand_cases("model_written.txt", ours)])
     for index_root in sorted(keep.iterdir()) if keep is not None and keep.is_dir() else ():
         if IndexPaths(index_root).catalog.is_file():
             pages = index_pages(index_root)
@@ -60,4 +61,8 @@ def _measure(name: str, cases: Sequence[Case]) -> None:
     false = [kind for kind in verdicts if kind not in {"verbatim", "reworded"}]
     total = sum(verdicts[kind].total() for kind in false)
     line(f"all false ones, {total}", f"{sum(right[kind] for kind in false) / max(1, total):.3f}", "goal .90")
+    for name, kinds, goal in (("true", set(verdicts) - set(false), ".7"), ("false", false, "at most .05")):
+        count = sum(verdicts[kind].total() for kind in kinds)
+        carried = sum(verdicts[kind]["carried"] for kind in kinds)
+        line(f"✓ of the {name} ones, {count}", f"{carried / max(1, count):.3f}", f"goal {goal}")
     line("a sentence with its page", f"{1000 * took / max(1, len(cases)):.1f} ms")

@@ -35,6 +35,7 @@ class Comparison:
     absent: tuple[Quantity, ...]
     inexact: tuple[str, ...]  # reasons, too
     conflicts: tuple[str, ...]
+    has_amount: bool = False  # a number that is there and no year
     held: int = 0  # words that say something, and numbers, that were found
 
 
@@ -69,8 +70,11 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
             inexact.append(f"{quantity.text} {told}")
     coverage = found / weight if weight else 0.0
     conflicts = tuple(conflicts_of(claim, windows, turned))
+    has_amount = any(not quantity.is_year and quantity not in absent for quantity in claim.quantities)
     held = sum(not word.is_light for word in claim.words) + 2 * (len(claim.quantities) - len(absent)) - len(missing)
-    return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(inexact), conflicts, held)
+    return Comparison(
+        tuple(windows), coverage, tuple(missing), tuple(absent), tuple(inexact), conflicts, has_amount, held
+    )
 
 
 def _is_understood(word: Word, windows: Sequence[Window], known: frozenset[str], *, same_subject: bool) -> bool:

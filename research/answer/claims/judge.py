@@ -16,6 +16,7 @@ from research.answer.claims.reading import Reading, read
 Verdict = Literal["carried", "doubtful", "not found", "uncited"]
 
 _MOST, _ENOUGH = 0.55, 4  # of it, and words and numbers that are there, for a verb to be left out
+_MOST_PROSE = 0.85  # of it, where no number is there to agree
 _DOUBTFUL = 0.4  # of a claim found, for it to be worth reading the source
 _MORE_WINDOWS = 2  # beside the best one, for a sentence of several facts
 _SHORT = 2  # words and numbers of an answer that is understood with its question only
@@ -158,7 +159,7 @@ def _against(found: Comparison, cited: Sequence[Source], where: str) -> Judgemen
     if found.inexact:
         return Judgement("doubtful", found.inexact[0], 0.9 * found.coverage)
     told = [word for word in found.missing if not word.is_verb or found.held < _ENOUGH]
-    if told or (found.missing and found.coverage < _MOST):
+    if told or (found.missing and found.coverage < (_MOST if found.has_amount else _MOST_PROSE)):
         words = ", ".join(f"“{_short(word.text)}”" for word in (told or found.missing)[:3])
         elsewhere = all(any(word.keys & source.keys for source in cited) for word in told[:3])
         stand = "stand" if "," in words else "stands"

@@ -66,6 +66,15 @@ def test_sentences_written_by_hand(documents: Documents, name: str) -> None:
     assert found["false"][0] >= 0.94, found["false"]
 
 
+def test_what_a_model_wrote(documents: Documents) -> None:
+    """The mark is what counts: on a true sentence mostly, on a false one hardly ever."""
+    verdicts: dict[str, list[bool]] = defaultdict(list)
+    for case in hand_cases("model_written.txt", documents):
+        verdicts[case.kind].append(verdict_of(case).verdict == "carried")
+    assert sum(verdicts["reworded"]) >= 0.6 * len(verdicts["reworded"])
+    assert sum(verdicts["false"]) <= 0.1 * len(verdicts["false"])
+
+
 def test_a_true_sentence_of_another_source_is_carried_by_both(documents: Documents) -> None:
     handbook, memo = documents["saltmarsh-handbook-2025.pdf"][6], documents["boundary-dispute-memo"][2]
     case = Case(
