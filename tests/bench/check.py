@@ -3,8 +3,8 @@
     make bench ONLY="check --keep FOLDER"
 
 Cases are made from the pages of data/ and of every index that lies in FOLDER, by rules (tests/research/answer), and
-from those of data/ also by hand, and by a language model, judged by hand. A true sentence in other words may be called doubtful, a false one must not be
-carried.
+from those of data/ also by hand, and by a language model, judged by hand. A true sentence in other words may be called
+doubtful, a false one must not be carried.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def _measure(name: str, cases: Sequence[Case]) -> None:
     false = [kind for kind in verdicts if kind not in {"verbatim", "reworded"}]
     total = sum(verdicts[kind].total() for kind in false)
     line(f"all false ones, {total}", f"{sum(right[kind] for kind in false) / max(1, total):.3f}", "goal .90")
-    for name, kinds, goal in (("true", set(verdicts) - set(false), ".7"), ("false", false, "at most .05")):
+    for sort, kinds, goal in (("true", set(verdicts) - set(false), ".7"), ("false", false, "at most .05")):
         count = sum(verdicts[kind].total() for kind in kinds)
         carried = sum(verdicts[kind]["carried"] for kind in kinds)
-        line(f"✓ of the {name} ones, {count}", f"{carried / max(1, count):.3f}", f"goal {goal}")
+        line(f"✓ of the {sort} ones, {count}", f"{carried / max(1, count):.3f}", f"goal {goal}")
     line("a sentence with its page", f"{1000 * took / max(1, len(cases)):.1f} ms")

@@ -124,8 +124,8 @@ def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     here, there = _couples([claim]), _couples(parts)
     for one, noun in here.items():
         # "oak beams, a larch deck" of "larch beams, an oak deck"
-        other = next((word for word, second in there.items() if second == noun and word != one), "")
-        if one in there and other in here and there[one] == here[other] != noun:
+        swapped = next((word for word, second in there.items() if second == noun and word != one), "")
+        if one in there and swapped in here and there[one] == here[swapped] != noun:
             yield f"says it of “{noun}”, not of “{there[one]}”"
             return
     moved: list[tuple[Word, _Side, _Side]] = []
