@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from research.answer.claims.evidence import Row, Window
-from research.answer.claims.quantities import fit, is_same
+from research.answer.claims.quantities import Fit, fit, is_same
 from research.answer.claims.reading import Quantity, Reading, Word, side_of
 from research.answer.claims.thesaurus import opposites_of
 
@@ -18,6 +18,7 @@ _BESIDE = 2  # places on both sides of a number, whatever else stands near
 _FAR = 1000
 _Side = tuple[int, int, int]  # sentence, clause, and side of its "and"s
 _PARTS = 3  # places that a comma or an "and" counts for
+_CURRENCIES = frozenset("$€£¥")
 _AGENT = 4  # places after a "by" in which the one who did it is named
 _LIST_GAP = 3  # places between the entries of a list: its unit, a comma, an "and"
 
@@ -332,8 +333,14 @@ def _common(ones: list[Word], others: list[Word]) -> int:
 
 def _other_column(claim: Reading, row: Row) -> Iterator[str]:
     """A number of the right row, under another heading than the claim names; or a value as if it were a change."""
+    money = {word.place + 1 for word in claim.words if word.text in _CURRENCIES}
     for quantity in claim.quantities:
         for column in row.columns:
+            is_bare = (
+                quantity.place in money and not quantity.number.scaled and max(quantity.number.values, default=0) >= 100
+            )
+            if is_bare and row.scale and fit(quantity, column.value, frozenset()) == Fit.SAME:
+                yield f"says {column.text} in {row.scale.rstrip('s')}s"
             if quantity.way == "by" and fit(quantity, column.value, row.scales) and column.terms & claim.years:
                 yield f"says {column.text} for {column.name}"
     heads = [column.terms for column in row.columns]

@@ -71,6 +71,7 @@ class Row:
     columns: tuple[Column, ...]
     others: tuple[tuple[frozenset[str], Reading], ...]
     scales: frozenset[float]
+    scale: str = ""  # what its table says that its figures are in: "thousand"
 
 
 class Source:
@@ -170,7 +171,10 @@ class Source:
         name = own.strip("| ").split(" | ")[0].strip()
         header = self._text[slice(*unit.header)] if unit.header else ""
         others = tuple(labelled for other, labelled in self._labels.items() if other != number)
-        return Row(name, read(name).stems, _columns(own, header), others, self.scales)
+        title = self._text[slice(*unit.title)] if unit.title else ""
+        scale = _SCALE.search(f"{title} {header}")
+        in_scale = scale[1].lower() if scale else ""
+        return Row(name, read(name).stems, _columns(own, header), others, self.scales, in_scale)
 
     @cached_property
     def _labels(self) -> dict[int, tuple[frozenset[str], Reading]]:

@@ -125,6 +125,7 @@ The assembly approves the accounts and elects the board. The guarantee runs for 
         ("Total assets were 1,852 in 2022", "says 1,959 for 2022"),
         ("Total assets rose from 1,852 to 1,959", ""),
         ("Total assets rose from 1,959 to 1,852", "has it the other way round"),
+        ("Total assets were £1,959 in 2022", "says 1,959 in thousands"),
         ("Total assets rose by 1,959 in 2022", "says 1,959 for 2022"),
         ("The probe weighs 214 kg", "says “weighs” of 1.3, not of 214"),
     ],
