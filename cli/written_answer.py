@@ -25,7 +25,7 @@ UNFINISHED = "[…]"
 INTERRUPTED = 130
 
 _MARKS = {"carried": "✓", "doubtful": "?", "not found": "✗", "uncited": "✗"}
-_STYLES = {"doubtful": "yellow", "not found": "bold red", "uncited": "bold red"}
+_STYLES = {"carried": "green", "doubtful": "yellow", "not found": "bold red", "uncited": "bold red"}
 _NAMED = 5  # sentences; JSON has them all
 _SENTENCE = 80  # characters of one in a note
 
@@ -89,7 +89,7 @@ def rows(answer: CheckedAnswer, width: int) -> int:
 
 
 def mark_notes(answer: CheckedAnswer) -> list[Note]:
-    """What the check found: how many sentences are carried, and those that are not, each with the reason."""
+    """What the check found: how many sentences are carried, and those that are not or lack their citation."""
     from cli.answer_notes import Note
 
     claims = answer.claims
@@ -97,7 +97,7 @@ def mark_notes(answer: CheckedAnswer) -> list[Note]:
         return []
     counts = Counter[str](sentence.verdict for sentence in claims)
     told = ", ".join(f"{_MARKS[verdict]} {counts[verdict]} {verdict}" for verdict in _MARKS if counts[verdict])
-    noted = [sentence for sentence in claims if sentence.verdict != "carried"]
+    noted = [sentence for sentence in claims if sentence.verdict != "carried" or not sentence.citations]
     notes = [Note(f"checked beside what it cites: {told}", "dim" if noted else "green")]
     for sentence in noted[:_NAMED]:
         text = phrase(sentence.text)

@@ -304,6 +304,7 @@ class SourceDocument:
     link: str = ""  # opens the file at the page
     file_id: str = ""  # the document's lasting id: it stays when the file's content, and with it doc_id, changes
     withheld: str = ""  # by the policy: REDACTED or REFERENCE_ONLY; empty: nothing of it
+    structure: Structure | None = field(default=None, compare=False, repr=False)  # of the whole text, if it is known
 
     @property
     def kind(self) -> str:
@@ -316,7 +317,8 @@ class SourceDocument:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready copy of all fields; `withheld` only where something is."""
-        fields = asdict(self)
+        fields = asdict(replace(self, structure=None))
+        del fields["structure"]
         return fields if self.withheld else {name: value for name, value in fields.items() if name != "withheld"}
 
 

@@ -22,9 +22,9 @@ from research.context.tokens import TokenCounter
 from research.errors import ModelError
 from research.models import ResearchContext, SourceDocument
 from research.settings import Settings
+from research.units import Structure
 
 if TYPE_CHECKING:
-    from research.answer.claims.similarity import Embed
     from research.answer.model.client import ModelClient
     from research.observe.recorder import Recorder
 
@@ -57,14 +57,11 @@ class AnswerWriter:
         self,
         settings: Settings,
         *,
-        embed: Embed | None = None,
         counter: TokenCounter | None = None,
         with_pictures: bool = False,
         recorder: Recorder | None = None,
     ) -> None:
-        """`embed` gives unit vectors for the check; without it words alone are compared."""
         self._settings = settings
-        self._embed = embed
         self._counter = counter or TokenCounter()
         self._with_pictures = with_pictures
         self._recorder = recorder
@@ -94,7 +91,7 @@ class AnswerWriter:
                 written = write_answer(
                     self._client, context, on_piece=on_piece, counter=self._counter, with_pictures=self._with_pictures
                 )
-            return checked(written, context, self._embed)
+            return checked(written, context)
 
     def close(self) -> None:
         if self._client is not None:
@@ -126,14 +123,14 @@ def prompt_for(
     return fit_prompt(context.asked, context.sources, window, counter=counter, pictures=pictures)
 
 
-def checked(answer: WrittenAnswer, context: ResearchContext, embed: Embed | None = None) -> CheckedAnswer:
+def checked(answer: WrittenAnswer, context: ResearchContext) -> CheckedAnswer:
     """An answer beside the sources that the model was given: one it did not get cannot carry what it says."""
     given = {number: source for number, source in context.get_citation_map().items() if number in answer.sources}
-    texts = {number: source.markdown_content for number, source in given.items()}
+    texts = {number: source.structure or Structure(source.markdown_content) for number, source in given.items()}
     headers = {number: _header(source, number) for number, source in given.items()}
     if not answer.text.strip():
         return CheckedAnswer(answer)
-    sentences = check_answer(answer.text, texts, embed, question=context.asked, headers=headers)
+    sentences = check_answer(answer.text, texts, question=context.asked, headers=headers)
     return CheckedAnswer(answer, tuple(sentences))
 
 

@@ -1,12 +1,12 @@
 """Whether the sources that a written answer cites carry what it says, sentence by sentence.
 
-    carried     its words, numbers and names stand in what it cites, or known words for them; nothing speaks against it
+    carried     what it cites says it: its numbers and names, in the same roles, rows and years, and most of its words
     doubtful    some of it does not, or something speaks against it: read the source
     not found   the citation does not exist or is forged, a number or name is nowhere in it, or it is about other things
     uncited     the sentence cites nothing
 
-No model is asked: `claims` compares words, numbers, names and negations with the best sentences of the sources, and
-their meaning where an encoder is at hand. "carried" says that the source has these words, "doubtful" accuses nobody.
+No model is asked: `claims` compares words, numbers, names and negations with the best sentences and table rows of the
+sources. What cites nothing, but stands in a source word for word, is carried and told where. "doubtful" accuses nobody.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from research.answer.claims.evidence import Source
 from research.answer.claims.judge import Judge, Judgement, Verdict
-from research.answer.claims.similarity import Embed
 from research.answer.sentences import Sentence, sentences_of
 from research.context.injection.headers import forges_header
+from research.units import Structure
 
 HEADING = "a heading"
 SOURCE_LIST = "a list of sources"
@@ -45,20 +45,22 @@ class CheckedSentence:
 
 def check_answer(
     answer: str,
-    sources: Mapping[int, str],
-    embed: Embed | None = None,
+    sources: Mapping[int, str | Structure],
     *,
     question: str = "",
     headers: Mapping[int, str] | None = None,
 ) -> list[CheckedSentence]:
     """Every sentence of an answer, in its order.
 
-    `sources` are the texts that the numbers stand for. `embed` gives unit vectors; without it words alone are compared.
+    `sources` are the texts that the numbers stand for.
     `headers` are the lines above the sources in the context: who repeats one of them forges nothing but cites it, and
     the name of a file may tell what its pages are about.
     """
-    known = {number: Source(number, text, (headers or {}).get(number, "")) for number, text in sources.items()}
-    checker = _Checker(known, headers or {}, Judge(question[:_LONGEST], embed))
+    known = {
+        number: Source(number, Structure(text) if isinstance(text, str) else text, (headers or {}).get(number, ""))
+        for number, text in sources.items()
+    }
+    checker = _Checker(known, headers or {}, Judge(question[:_LONGEST]))
     return list(checker.check(sentences_of(answer)))
 
 
@@ -97,6 +99,8 @@ class _Checker:
             return Judgement("not found", "a source's header is forged in it", 0.0)
         if unknown := self._unknown(sentence):
             return Judgement("not found", f"[{unknown}] is not among the {len(self._sources)} sources", 0.0)
+        if not (listed or numbers or sentence.kind == "heading") and (number := self._verbatim_in(claim, ())):
+            return Judgement("carried", f"stands in [{number}]", 1.0)
         if listed or not numbers:
             reason = SOURCE_LIST if listed else HEADING if sentence.kind == "heading" else "it cites nothing"
             return Judgement("uncited", reason, 0.0)
@@ -118,8 +122,20 @@ class _Checker:
         existing = tuple(number for number in dict.fromkeys(numbers) if number in self._sources)
         key = (claim[:_LONGEST], existing)
         if key not in self._judged:  # a model may repeat itself for ever
-            self._judged[key] = self._judge.judge(claim[:_LONGEST], [self._sources[number] for number in existing])
+            judgement = self._judge.judge(claim[:_LONGEST], [self._sources[number] for number in existing])
+            if judgement.verdict != "carried" and (number := self._verbatim_in(claim, existing)):
+                where = " and ".join(f"[{cited}]" for cited in existing[:3])
+                judgement = Judgement("doubtful", f"stands in [{number}], not in {where}", judgement.score)
+            self._judged[key] = judgement
         return self._judged[key]
+
+    def _verbatim_in(self, claim: str, cited: Sequence[int]) -> int:
+        """The first source, not among these, that says a claim word for word; 0 if none does."""
+        for number, source in self._sources.items():
+            said = number not in cited and source.quotes(claim[:_LONGEST])
+            if said and self._judge.judge(claim[:_LONGEST], [source]).verdict == "carried":
+                return number
+        return 0
 
 
 def _short(number: int) -> str:

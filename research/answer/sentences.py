@@ -26,7 +26,7 @@ class Sentence:
 
     @property
     def begins_with_citation(self) -> bool:
-        return bool(self.citations) and not any(map(str.isalnum, _ENTRY.sub("", self.text[: self.citations[0].start])))
+        return bool(self.citations) and not any(map(str.isalnum, ENTRY.sub("", self.text[: self.citations[0].start])))
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -34,7 +34,7 @@ class Sentence:
 
 
 _FENCED = re.compile(r"^ {0,3}(?:```|~~~).*?(?:^ {0,3}(?:```|~~~)[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
-_ENTRY = re.compile(r"[ \t]*(?:[-*+•◦▪‣·–][ \t]+|\(?(?:\d{1,2}|[A-Za-z]|[ivx]{1,5})[.)][ \t]+)")
+ENTRY = re.compile(r"[ \t]*(?:[-*+•◦▪‣·–][ \t]+|\(?(?:\d{1,2}|[A-Za-z]|[ivx]{1,5})[.)][ \t]+)")
 _ENDS = ".!?…。！？"
 _MARKS = re.compile(
     r"^\s*(?:>\s*)*(?:#{1,6}\s+|[-*+•◦▪‣·–]\s+|\(?\d{1,2}[.)]\s+)?|(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|~~|`+|</?\w{1,10}>"
@@ -97,7 +97,7 @@ def _spans(masked: str) -> list[tuple[int, int, str]]:
 
 
 def _entries(masked: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
-    mark = _ENTRY.match(masked, start, end)
+    mark = ENTRY.match(masked, start, end)
     text = mark.end() if mark else start
     for number, unit in enumerate(split(masked[text:end])):
         yield (text + unit.start if number else start), text + unit.end, "item"

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from research.errors import CtxError
 from research.index.base import IndexBase
-from research.models import (
-    ResearchContext,
-)
+from research.models import ResearchContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from research.answer.answering import AnswerWriter, CheckedAnswer
     from research.answer.prompt import Prompt
@@ -30,9 +23,7 @@ class Writing(IndexBase):
         from research.answer.answering import AnswerWriter
 
         counter = self._rooms.counter()
-        return AnswerWriter(
-            self.settings, embed=self._embed, counter=counter, with_pictures=with_pictures, recorder=self.recorder
-        )
+        return AnswerWriter(self.settings, counter=counter, with_pictures=with_pictures, recorder=self.recorder)
 
     def answer(
         self, context: ResearchContext, *, on_piece: Callable[[str], object] | None = None, with_pictures: bool = False
@@ -70,13 +61,3 @@ class Writing(IndexBase):
 
         with self.catalog.snapshot() as reader:
             return without_unsendable(context, ways.sendable(reader, [source.ref for source in context.sources]))
-
-    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """By the index's own encoder; not by one at an address, which would hear of what a model wrote."""
-        from research.addresses import is_encoder_address
-
-        with self.catalog.snapshot() as reader:
-            encoder = self.source.encoder(reader)
-        if is_encoder_address(encoder.name):
-            raise CtxError("the encoder is at an address")
-        return encoder.embed(texts)

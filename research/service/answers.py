@@ -160,5 +160,5 @@ def _result(result: PageResult) -> dict[str, Any]:
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    """The fields of a record, not those of what it holds."""
-    return {each.name: getattr(record, each.name) for each in fields(record)}
+    """The fields of a record, not those of what it holds, and none that is not shown."""
+    return {each.name: getattr(record, each.name) for each in fields(record) if each.repr}

@@ -1,151 +1,308 @@
-"""Whether what a claim puts together stands together in the text that it cites: numbers beside their words, names and
-numbers in their roles, values under their column."""
+"""Whether what a claim puts together stands together in the text that it cites: numbers beside their words, names in
+their roles, values in their row and under their column. What does not is told in words that follow the source's number.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
-from research.answer.claims.evidence import Window
-from research.answer.claims.quantities import fit, is_same
-from research.answer.claims.reading import Quantity, Reading, Word, read
+from research.answer.claims.evidence import Row, Window
+from research.answer.claims.quantities import Fit, fit, is_same
+from research.answer.claims.reading import Quantity, Reading, Word, side_of
+from research.answer.claims.thesaurus import opposites_of
 
-_BESIDE = 2  # places on both sides of a number, whatever else stands near
 _NEAR = 4  # places beside a name or number, for what it is said of
+_BESIDE = 2  # places on both sides of a number, whatever else stands near
+_FAR = 1000
+_Side = tuple[int, int, int]  # sentence, clause, and side of its "and"s
+_PARTS = 3  # places that a comma or an "and" counts for
+_CURRENCIES = frozenset("$€£¥")
 _AGENT = 4  # places after a "by" in which the one who did it is named
-_SPEAKS_OF = 0.4  # of the words beside a number
+_LIST_GAP = 3  # places between the entries of a list: its unit, a comma, an "and"
 
 
 def bindings_of(claim: Reading, windows: Sequence[Window]) -> Iterator[str]:
     """What does not stand together there, in a few words each."""
-    parts = [part for window in windows if not window.row for part in window.parts]
-    yield from _torn(claim, parts)
+    parts = [part for window in windows if not (window.row and window.row.columns) for part in window.parts]
+    yield from _exchanged(claim, parts)
     for part in parts:
-        yield from _borrowed(claim, part)
-    yield from _swapped(claim, parts)
+        yield from _other_subject(claim, part)
+        if not (listed := _pairs(part)):
+            yield from _other_number(claim, part, parts)
+        else:
+            yield from _other_pair(claim, listed)
+        yield from _other_name(claim, part)
+        yield from _other_way(claim, part)
+        yield from _swapped(claim, part)
     for window in windows:
         if window.row:
-            yield from _other_column(claim, window)
+            yield from _other_column(claim, window.row)
+            yield from _turned_round(claim, window.row)
+            yield from _other_row(claim, window.row)
 
 
-def _torn(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
-    """A number that stands there beside other words than in the claim, or not as often."""
-    here = _cells(claim, [quantity.place for quantity in claim.quantities])
-    cells = [_cells(part, [quantity.place for quantity in part.quantities]) for part in parts]
-    used: set[tuple[int, int]] = set()
-    for quantity in claim.quantities:
-        near = here[quantity.place]
-        there = {
-            (number, other.place): [*cells[number][other.place], *_beside(part, other.place)]
-            for number, part in enumerate(parts)
-            for other in part.quantities
-            if is_same(quantity, other) and (len(parts) == 1 or _is_of(claim, quantity, part))
-        }
-        fitting = [place for place, words in there.items() if not near or not words or _common(near, words)]
-        free = [place for place in fitting if place not in used]
-        if free:
-            used.add(free[0])
-        elif any(is_same(quantity, other) for part in parts for other in part.quantities):
-            yield f"has {quantity.text} beside other words"
-
-
-def _borrowed(claim: Reading, part: Reading) -> Iterator[str]:
+def _other_number(claim: Reading, part: Reading, parts: Sequence[Reading]) -> Iterator[str]:
     """A number with words that the source says of another one: "60 months from purchase", of "36 months from purchase,
-    and 60 months if you register"."""
-    here = _cells(claim, [quantity.place for quantity in claim.quantities])
-    there = _cells(part, [quantity.place for quantity in part.quantities])
-    others = [other for other in part.quantities if not any(is_same(quantity, other) for quantity in claim.quantities)]
+    and 60 months if you register". Years compete with years, amounts with amounts."""
+    swapped: list[str] = []
     for quantity in claim.quantities:
-        own = [other for other in part.quantities if is_same(quantity, other)]
-        if len(own) != 1:
+        own = [other.place for other in part.quantities if is_same(quantity, other)]
+        rivals = [other for other in part.quantities if other.place not in own and other.is_year == quantity.is_year]
+        if not own or not rivals or any(other is not part and fit(quantity, other, frozenset()) for other in parts):
             continue
-        words = [*there[own[0].place], *_beside(part, own[0].place)]
-        left_out = [word for word in there[own[0].place] if not word.is_light and not word.keys & claim.keys]
-        lent = [
-            word
-            for word in here[quantity.place]
-            if not word.is_light and not _common([word], words) and any(_common([word], there[o.place]) for o in others)
-        ]
-        if lent and left_out:
-            yield f"says “{lent[0].text}” of another number"
+        good, counted, lent = 0, 0, list[tuple[str, Quantity]]()
+        for text, places in _beside(claim, quantity, part):
+            near = min(_distance(part, place, at) for place in places for at in own)
+            far, rival = min(
+                ((_distance(part, place, other.place), other) for place in places for other in rivals),
+                key=lambda entry: entry[0],
+            )
+            if max(near, far) <= _BESIDE:
+                continue  # "months", between two numbers of them
+            if near <= max(far, _BESIDE):
+                good += 1
+                counted += any(place - at == 1 for place in places for at in own)  # "65 degrees" has them anywhere
+            else:
+                lent.append((text, rival))
+        foreign = [entry for entry in lent if not any(is_same(entry[1], other) for other in claim.quantities)]
+        for word, rival in (foreign or lent)[:1]:
+            reason = f"says “{word}” of {rival.text}, not of {quantity.text}"
+            if foreign and (not good or _leaves_out(claim, part, own, rivals)):
+                yield reason
+            elif len(lent) > 2 * (good - counted):
+                swapped.append(reason)
+    if len(swapped) > 1:
+        yield swapped[0]
 
 
-def _beside(reading: Reading, place: int) -> list[Word]:
-    return [word for word in reading.words if abs(word.place - place) <= _BESIDE]
+def _beside(claim: Reading, quantity: Quantity, part: Reading) -> Iterator[tuple[str, list[int]]]:
+    """What a claim says nearest to a number, years among it, with its places in the source."""
+    alike = [other.place for other in claim.quantities if other.is_year == quantity.is_year]
+    turned = bool(claim.passives) != bool(part.passives)  # "Anna paid", "was paid by Anna"
+    for word in _cells(claim, alike, _FAR)[quantity.place]:
+        places = [other.place for other in part.words if other.keys & word.keys]
+        if places and not (word.is_light or word.is_unit or (turned and word.is_name)):
+            yield word.text, places
+    for other in claim.quantities:
+        places = [each.place for each in part.quantities if is_same(each, other)]
+        nearest = min(alike, key=lambda place: abs(place - other.place))
+        if places and other.is_year and not quantity.is_year and nearest == quantity.place:
+            yield other.text, places
 
 
-def _is_of(claim: Reading, quantity: Quantity, part: Reading) -> bool:
-    """Whether a sentence among several that holds a number also speaks of what the claim counts with it."""
-    near = _cells(claim, [other.place for other in claim.quantities])[quantity.place]
-    own = [word for word in near if not word.is_light]
-    return sum(bool(word.keys & part.keys) for word in own) >= _SPEAKS_OF * len(own)
+def _other_subject(claim: Reading, part: Reading) -> Iterator[str]:
+    """The source says of somebody else what the claim says of its subject, who is in that sentence, too: "the assembly
+    elects the board" is no news of what the board elects."""
+    first, own = _subject(part), _subject(claim)
+    if first is None or own is None or first.keys & claim.keys or claim.is_passive or part.is_passive:
+        return
+    acts = any(word.is_verb and word.keys & part.keys for word in claim.words)
+    if (
+        acts
+        and own.keys & part.keys
+        and not any(own.keys & word.keys and word.place <= first.place + 2 for word in part.words)
+    ):
+        yield f"says it of “{first.text}”, not of “{own.text}”"
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchor:
-    """A name or number that stands once in the claim and once in the source: its places in both."""
-
-    place: int
-    there: int
-    is_name: bool
+def _subject(reading: Reading) -> Word | None:
+    """What a sentence begins with, if it begins with that and not with when or where."""
+    first = next((word for word in reading.words if not word.is_light), None)
+    return first if first is not None and first.place <= 2 and not first.is_verb else None
 
 
-def _swapped(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
-    for part in parts:
-        anchors = _anchors(claim, part)[:8]
-        respective = claim.is_respective or part.is_respective
-        if respective and _are_inverted(anchors, names=True) != _are_inverted(anchors, names=False):
-            yield "puts names and numbers together otherwise"
+def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
+    """Two words that have changed sides: "soap for goggles, alcohol for floors"."""
+    sides: dict[tuple[int, int], list[tuple[Word, _Side]]] = {}
+    for word in claim.words:
+        places = {
+            (n, *side_of(part, other)) for n, part in enumerate(parts) for other in part.words if other.keys & word.keys
+        }
+        if len(places) == 1 and not word.is_light:
+            sides.setdefault(side_of(claim, word), []).append((word, places.pop()))
+    here, there = _couples([claim]), _couples(parts)
+    for one, noun in here.items():
+        # "oak beams, a larch deck" of "larch beams, an oak deck"
+        swapped = next((word for word, second in there.items() if second == noun and word != one), "")
+        if one in there and swapped in here and there[one] == here[swapped] != noun:
+            yield f"says it of “{noun}”, not of “{there[one]}”"
             return
-        for n, one in enumerate(anchors):
-            for two in anchors[n + 1 :]:
-                if one.is_name == two.is_name and _changed_places(claim, part, one, two, anchors):
-                    yield "has names or numbers in other places"
+    moved: list[tuple[Word, _Side, _Side]] = []
+    taken: set[_Side] = set()
+    for words in sides.values():
+        counts = Counter(side for _, side in words)
+        main = max(counts, key=lambda side: (counts[side], side not in taken))
+        taken.add(main)
+        if counts[main] * 2 >= len(words):
+            moved += [(word, main, side) for word, side in words if side != main]
+    for word, main, side in moved:
+        other = next((other for other, *sides in moved if sides == [side, main]), None)
+        if other is not None:
+            yield f"says it of “{other.text}”, not of “{word.text}”"
+            return
+
+
+def _couples(readings: Sequence[Reading]) -> dict[str, str]:
+    """The stem of each word and of the one right after it."""
+    pairs = [pair for reading in readings for pair in pairwise(reading.words)]
+    return {one.stem: two.stem for one, two in pairs if two.place - one.place == 1 and one.clause == two.clause}
+
+
+def _other_way(claim: Reading, part: Reading) -> Iterator[str]:
+    """ "By 5" is not "to 5"."""
+    for quantity in claim.quantities:
+        ways = {other.way for other in part.quantities if is_same(quantity, other)}
+        after = {word.place: word for word in claim.words}.get(quantity.place + 1)
+        if ways and after and not after.is_light and _counts_others(part, quantity, after):
+            yield f"does not say “{quantity.text} {after.text}”"
+        if quantity.way and "" not in ways and ways and quantity.way not in ways:
+            yield f"says “{min(ways)} {quantity.text}”, not “{quantity.way} {quantity.text}”"
+
+
+def _counts_others(part: Reading, quantity: Quantity, counted: Word) -> bool:
+    """Whether a word follows other numbers there, but not this one, and not at the end of a list with it."""
+    places = {word.place for word in part.words if word.keys & counted.keys}
+    own = [other.place for other in part.quantities if is_same(quantity, other)]
+    others = [other.place for other in part.quantities if other.place not in own]
+    near = any(0 < place - at <= _NEAR for place in places for at in own)
+    following = [word.place for word in part.words] + [other.place for other in part.quantities]
+    goes_on = any(0 < place - at <= _NEAR for place in following for at in own)  # "65 degrees and 40" leaves it out
+    return goes_on and not near and any(place - at == 1 for place in places for at in others)
+
+
+def _leaves_out(claim: Reading, part: Reading, own: Sequence[int], rivals: Sequence[Quantity]) -> bool:
+    """Whether the source says more right beside the number, which the claim does not."""
+    cells = _cells(part, [*own, *(other.place for other in rivals)], _NEAR + 2)
+    return any(not word.is_light and not word.keys & claim.keys for place in own for word in cells[place])
+
+
+def _pairs(part: Reading) -> list[tuple[Quantity, Quantity]]:
+    """What belongs together in "22 %, 26 % and 27 % in 2022, 2021 and 2020": the first with the first, and so on."""
+    runs: list[list[Quantity]] = []
+    for quantity in part.quantities:
+        if (
+            runs
+            and runs[-1][-1].is_year == quantity.is_year
+            and quantity.place - runs[-1][-1].place <= _LIST_GAP
+            and _is_listed(part, runs[-1][-1], quantity)
+        ):
+            runs[-1].append(quantity)
+        else:
+            runs.append([quantity])
+    lists = [run for run in runs if len(run) > 1]
+    return [
+        pair
+        for one, two in pairwise(lists)
+        if len(one) == len(two) and one[0].is_year != two[0].is_year
+        for pair in zip(one, two, strict=True)
+    ]
+
+
+def _is_listed(part: Reading, one: Quantity, two: Quantity) -> bool:
+    """Whether nothing but a unit, a comma or an "and" stands between."""
+    joined = any(one.place <= place < two.place for place in (*part.joints, *part.links))
+    between = sum(one.place < word.place < two.place for word in part.words)
+    return joined and between <= 1
+
+
+def _other_pair(claim: Reading, pairs: Sequence[tuple[Quantity, Quantity]]) -> Iterator[str]:
+    stated = _pairs(claim) or [
+        (one, min(seconds, key=lambda two: _distance(claim, two.place, one.place)))
+        for one in claim.quantities
+        if any(is_same(one, first) for first, _ in pairs)
+        and (seconds := [two for two in claim.quantities if any(is_same(two, second) for _, second in pairs)])
+    ]
+    for one, two in stated:
+        for value, name in (*pairs, *((second, first) for first, second in pairs)):
+            if is_same(name, two) and not is_same(value, one):
+                known = any(is_same(one, first) and not is_same(second, two) for first, second in pairs)
+                if known:
+                    yield f"says {value.text} for {name.text}"
                     return
 
 
-def _are_inverted(anchors: list[_Anchor], *, names: bool) -> bool:
-    return any(one.there > two.there for one, two in pairwise(anchor for anchor in anchors if anchor.is_name == names))
+def _other_name(claim: Reading, part: Reading) -> Iterator[str]:
+    """A name with words that the source says of another one, whom the claim does not name: they stand on the other side
+    of an "and" or in another clause."""
+    names = [word for word in part.words if word.is_name]
+    others = [word for word in names if not word.is_common and not word.keys & claim.keys]
+    if not others:
+        return
+    for name in (word for word in claim.words if word.is_name):
+        own = [word for word in names if word.stem == name.stem]
+        if not own:
+            continue
+        good, bad = 0, list[tuple[str, Word]]()
+        for item, places in _said_with(claim, name, part):
+            is_verb = isinstance(item, Word) and item.is_verb
+            if {side_of(part, there) for there in places} & {side_of(part, each) for each in own}:
+                good += not is_verb
+                continue
+            for there in places:
+                rivals = [other for other in others if side_of(part, other) == side_of(part, there)]
+                # "We work from Hexley and Lyon": what comes before the first is said of both.
+                if rivals and not (is_verb and there.place < min(other.place for other in rivals)):
+                    bad.append((there.text, min(rivals, key=lambda other: _distance(part, other.place, there.place))))
+        if len(bad) > good:
+            text, rival = bad[0]
+            yield f"says “{text}” of “{_whole(part, rival)}”, not of “{_whole(claim, name)}”"
+            return
 
 
-def _anchors(claim: Reading, part: Reading) -> list[_Anchor]:
-    found = []
-    for place, there, is_name in _shared(claim, part):
-        if len(place) == len(there) == 1:
-            found.append(_Anchor(place[0], there[0], is_name))
-    return sorted(found, key=lambda anchor: anchor.place)
-
-
-def _shared(claim: Reading, part: Reading) -> Iterator[tuple[list[int], list[int], bool]]:
-    names = {word.stem for word in (*claim.words, *part.words) if word.is_name}
-    for stem in dict.fromkeys(word.stem for word in claim.words if word.stem in names):
-        yield (
-            [word.place for word in claim.words if word.stem == stem],
-            [word.place for word in part.words if word.stem == stem],
-            True,
-        )
+def _said_with(
+    claim: Reading, name: Word, part: Reading
+) -> Iterator[tuple[Word | Quantity, Sequence[Word | Quantity]]]:
+    """What a claim says beside a name, on its side of an "and", with all that is the same in the source."""
+    for word in claim.words:
+        near = 0 < abs(word.place - name.place) <= _NEAR and side_of(claim, word) == side_of(claim, name)
+        if near and not word.is_light and word.stem != name.stem and not _is_one_name(claim, word, name):
+            yield word, [other for other in part.words if other.keys & word.keys]
     for quantity in claim.quantities:
-        yield (
-            [other.place for other in claim.quantities if is_same(quantity, other)],
-            [other.place for other in part.quantities if is_same(quantity, other)],
-            False,
-        )
+        if abs(quantity.place - name.place) <= _NEAR and side_of(claim, quantity) == side_of(claim, name):
+            yield quantity, [other for other in part.quantities if is_same(quantity, other)]
 
 
-def _changed_places(claim: Reading, part: Reading, one: _Anchor, two: _Anchor, anchors: list[_Anchor]) -> bool:
-    inverted = one.there > two.there
-    low, high = sorted((one.there, two.there))
-    by = any(max(one.place, two.place - _AGENT) < place < two.place for place in claim.passives)
+def _is_one_name(reading: Reading, one: Word, two: Word) -> bool:
+    """Whether two words are of the same name: nothing but names stands between them."""
+    low, high = sorted((one.place, two.place))
+    return one.is_name and sum(word.is_name for word in reading.words if low <= word.place <= high) == high - low + 1
+
+
+def _whole(reading: Reading, name: Word) -> str:
+    return " ".join(word.text for word in reading.words if word is name or _is_one_name(reading, word, name))
+
+
+def _swapped(claim: Reading, part: Reading) -> Iterator[str]:
+    """Two names that have changed places: who did it and to whom it was done."""
+    names = Counter(word.stem for word in claim.words if word.is_name)
+    theirs = Counter(word.stem for word in part.words if word.is_name)
+    once = {word.stem: word.place for word in part.words if names[word.stem] == theirs[word.stem] == 1}
+    anchors = [(word.place, once[word.stem]) for word in claim.words if word.is_name and word.stem in once][:8]
+    for n, (one, there) in enumerate(anchors):
+        for two, other in anchors[n + 1 :]:
+            if _changed_places(claim, part, (one, there), (two, other), anchors):
+                yield "has the names the other way round"
+                return
+
+
+def _changed_places(
+    claim: Reading, part: Reading, one: tuple[int, int], two: tuple[int, int], anchors: Sequence[tuple[int, int]]
+) -> bool:
+    """Each of the two: its place in the claim, and in the source."""
+    inverted = one[1] > two[1]
+    low, high = sorted((one[1], two[1]))
+    by = any(max(one[0], two[0] - _AGENT) < place < two[0] for place in claim.passives)
     by_there = any(max(low, high - _AGENT) < place < high for place in part.passives)
-    if one.is_name and two.is_name and by != by_there:
+    if by != by_there:
         return not inverted  # "Bob was paid by Anna" is "Anna paid Bob"
-    if not inverted or (_linked(claim, one.place, two.place) and _linked(part, low, high)):
+    if not inverted or (_linked(claim, one[0], two[0]) and _linked(part, low, high)):
         return False
-    here = _cells(claim, [anchor.place for anchor in anchors], _NEAR)
-    there = _cells(part, [anchor.there for anchor in anchors], _NEAR)
-    same = _common(here[one.place], there[one.there]) + _common(here[two.place], there[two.there])
-    crossed = _common(here[one.place], there[two.there]) + _common(here[two.place], there[one.there])
+    here = _cells(claim, [place for place, _ in anchors], _NEAR)
+    there = _cells(part, [place for _, place in anchors], _NEAR)
+    same = _common(here[one[0]], there[one[1]]) + _common(here[two[0]], there[two[1]])
+    crossed = _common(here[one[0]], there[two[1]]) + _common(here[two[0]], there[one[1]])
     return crossed > same
 
 
@@ -154,66 +311,97 @@ def _linked(reading: Reading, low: int, high: int) -> bool:
     return high - low == 1 or (high - low == 2 and low + 1 in reading.links)
 
 
-def _cells(reading: Reading, places: list[int], reach: int = 1000) -> dict[int, list[Word]]:
+def _cells(reading: Reading, places: Sequence[int], reach: int = _NEAR) -> dict[int, list[Word]]:
     """The words that are nearest to each of the places."""
     cells: dict[int, list[Word]] = {place: [] for place in places}
     for word in reading.words if places else ():
-        nearest = min(places, key=lambda place: (abs(place - word.place), place))
+        nearest = min(places, key=lambda place: (_distance(reading, place, word.place), place))
         if 0 < abs(nearest - word.place) <= reach:
             cells[nearest].append(word)
     return cells
+
+
+def _distance(reading: Reading, one: int, two: int) -> int:
+    """How far apart two places are; a comma or an "and" between them parts them more."""
+    low, high = sorted((one, two))
+    return high - low + _PARTS * sum(low <= joint < high for joint in reading.joints)
 
 
 def _common(ones: list[Word], others: list[Word]) -> int:
     return sum(any(one.keys & other.keys for other in others) for one in ones)
 
 
-def _other_column(claim: Reading, window: Window) -> Iterator[str]:
-    """A number of the right row, under another heading than the claim names."""
-    columns = _columns(window)
-    if not columns:
-        return
-    heads = [head for head, _ in columns]
+def _other_column(claim: Reading, row: Row) -> Iterator[str]:
+    """A number of the right row, under another heading than the claim names; or a value as if it were a change."""
+    money = {word.place + 1 for word in claim.words if word.text in _CURRENCIES}
+    for quantity in claim.quantities:
+        for column in row.columns:
+            is_bare = (
+                quantity.place in money and not quantity.number.scaled and max(quantity.number.values, default=0) >= 100
+            )
+            if is_bare and row.scale and fit(quantity, column.value, frozenset()) == Fit.SAME:
+                yield f"says {column.text} in {row.scale.rstrip('s')}s"
+            if quantity.way == "by" and fit(quantity, column.value, row.scales) and column.terms & claim.years:
+                yield f"says {column.text} for {column.name}"
+    heads = [column.terms for column in row.columns]
     own = [head - frozenset().union(*(heads[:n] + heads[n + 1 :])) for n, head in enumerate(heads)]
-    numeric = [n for n, (_, value) in enumerate(columns) if value.quantities]
-    terms = sorted(_placed(claim), key=lambda entry: entry[1])
-    named = [n for term, _ in terms for n in numeric if term in own[n]]
-    stated = [
-        n
-        for quantity in claim.quantities
-        for n, (head, value) in enumerate(columns)
-        if fit(quantity, value, frozenset()) and not _terms_of(quantity) & head
-    ]
-    order = list(dict.fromkeys(named))
-    values = [n for n in dict.fromkeys(stated) if n in order]
-    if order and stated and not values:
-        yield "has the number in another column"
-    elif len(values) > 1 and values != [n for n in order if n in values]:
-        yield "has the numbers in other columns"
-
-
-def _columns(window: Window) -> list[tuple[frozenset[str], Reading]]:
-    """What each column is called, and what the row has in it; nothing if they cannot be laid side by side."""
-    cells, names = (
-        [cell.strip() for cell in line.strip(" |").split("|")] for line in (window.row, window.header.split("\n")[-1])
+    placed = sorted(
+        [(word.place, frozenset({word.stem})) for word in claim.words]
+        + [(quantity.place, quantity.terms) for quantity in claim.quantities]
     )
-    if len(cells) < 3 or abs(len(cells) - len(names)) > 1:
-        return []
-    size = min(len(cells), len(names))  # what is missing is the corner
-    return [
-        (frozenset(term for term, _ in _placed(read(name))), read(cell))
-        for name, cell in zip(names[-size:], cells[-size:], strict=True)
+    named = list(dict.fromkeys(n for _, terms in placed for n, head in enumerate(own) if terms & head))
+    stated = [
+        fitting
+        for quantity in claim.quantities
+        if (fitting := [n for n, column in enumerate(row.columns) if fit(quantity, column.value, row.scales)])
+        and not any(quantity.terms & head for head in heads)
     ]
+    wrong = [
+        n
+        for n, fitting in zip(
+            named,
+            stated if len(stated) == len(named) else [[n for fitting in stated for n in fitting]] * len(named),
+            strict=True,
+        )
+        if n not in fitting
+    ]
+    if stated and wrong and (len(stated) == len(named) or len(wrong) == len(named)):
+        column = row.columns[wrong[0]]
+        yield f"says {column.text} for {column.name}"
 
 
-def _placed(reading: Reading) -> Iterator[tuple[str, int]]:
-    for word in reading.words:
-        yield word.stem, word.place
-    for quantity in reading.quantities:
-        for term in _terms_of(quantity):
-            yield term, quantity.place
+def _turned_round(claim: Reading, row: Row) -> Iterator[str]:
+    """ "From 8 to 9", where 9 came first; or a rise to what is less."""
+    start = next((quantity for quantity in claim.quantities if quantity.way == "from" and not quantity.is_year), None)
+    end = next((q for q in claim.quantities if q.way != "from" and not q.is_year), None)
+    if start is None or end is None:
+        return
+    places = [next((c for c in row.columns if fit(q, c.value, row.scales)), None) for q in (start, end)]
+    first, last = (
+        min((term for term in column.terms if term.isdigit()), default="") if column else "" for column in places
+    )
+    falls = max(start.number.values, default=0) > max(end.number.values, default=0)
+    said = opposites_of("increas") if falls else opposites_of("decreas")
+    if (first and last and first > last) or (all(places) and not said & claim.stems):
+        yield "has it the other way round"
 
 
-def _terms_of(quantity: Quantity) -> frozenset[str]:
-    years = {float(date[0]) for date in quantity.number.dates if date[0]}
-    return frozenset(f"{value:g}" for value in quantity.number.values | years)
+def _other_row(claim: Reading, row: Row) -> Iterator[str]:
+    """A number of a row, where another row has the label that the claim names."""
+    stated = [q for q in claim.quantities if any(fit(q, column.value, row.scales) for column in row.columns)]
+    if not stated or not row.label:
+        return
+    for label, values in row.others:
+        own = [word.place for word in claim.words if word.stem in row.label - label]
+        theirs = [word.place for word in claim.words if word.stem in label - row.label]
+        for q in stated if own and label <= claim.stems else ():
+            nearer = theirs and min(abs(at - q.place) for at in theirs) < min(abs(at - q.place) for at in own)
+            if nearer and not fit(q, values, row.scales):
+                yield f"says {q.text} for “{row.name}”"
+                return
+    held = row.label & claim.stems
+    for label, values in row.others:
+        better = label <= claim.stems and (len(label) > len(held) or (row.label > held and len(label) >= len(held)))
+        if better and not any(fit(q, values, row.scales) for q in claim.quantities if q in stated):
+            yield f"says {stated[0].text} for “{row.name}”"
+            return

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from research.answer.claims.conflicts import conflicts_of
 from research.answer.claims.evidence import Source, Window
 from research.answer.claims.quantities import Fit, fit
-from research.answer.claims.reading import Quantity, Reading, Word
+from research.answer.claims.reading import Quantity, Reading, Word, side_of
 from research.answer.claims.thesaurus import opposites_of
 
 _BY_CONTEXT = 0.7  # what a word counts that stands in the headings or in the question only
 _MOST_OF_IT = 0.6  # of a clause, that a further sentence must hold
+_ACRONYM = 5  # letters
 _NEW = 2  # words or numbers that a further sentence must bring
 _OTHER_WORD = 0.9  # one that is known to mean the same
 _WORTH = {Fit.NONE: 0.0, Fit.UNSCALED: 0.7, Fit.ROUNDED: 0.8, Fit.SAME: 1.0}
@@ -34,6 +35,8 @@ class Comparison:
     absent: tuple[Quantity, ...]
     inexact: tuple[str, ...]  # reasons, too
     conflicts: tuple[str, ...]
+    has_amount: bool = False  # a number that is there and no year
+    held: int = 0  # words that say something, and numbers, that were found
 
 
 def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float], known: frozenset[str]) -> Comparison:
@@ -46,7 +49,7 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
         weight += worth
         if held := max((_holds(window, word) for window in windows), default=0.0):
             found += worth * held
-        elif word.is_name and others_named:
+        elif word.is_name and others_named and not any(word.stem in window.named for window in windows):
             missing.append(word)  # the heading may name it, the sentence names another
         elif _is_understood(word, windows, known, same_subject=same_subject):
             found += worth * _BY_CONTEXT
@@ -67,7 +70,11 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
             inexact.append(f"{quantity.text} {told}")
     coverage = found / weight if weight else 0.0
     conflicts = tuple(conflicts_of(claim, windows, turned))
-    return Comparison(tuple(windows), coverage, tuple(missing), tuple(absent), tuple(inexact), conflicts)
+    has_amount = any(not quantity.is_year and quantity not in absent for quantity in claim.quantities)
+    held = sum(not word.is_light for word in claim.words) + 2 * (len(claim.quantities) - len(absent)) - len(missing)
+    return Comparison(
+        tuple(windows), coverage, tuple(missing), tuple(absent), tuple(inexact), conflicts, has_amount, held
+    )
 
 
 def _is_understood(word: Word, windows: Sequence[Window], known: frozenset[str], *, same_subject: bool) -> bool:
@@ -80,14 +87,17 @@ def _is_understood(word: Word, windows: Sequence[Window], known: frozenset[str],
 
 def _shares_subject(claim: Reading, window: Window) -> bool:
     """Whether the claim has what the source speaks of first. If not, it must not take its subject from a heading."""
-    first = next((word for word in window.parts[0].words if not word.is_light), None)
-    return first is None or window.parts[0].has_pronoun or not window.is_prose or bool(first.keys & claim.keys)
+    part, sides = window.parts[0], dict[tuple[int, int], Word]()
+    for word in part.words:
+        if not (word.is_light or word.is_verb):
+            sides.setdefault(side_of(part, word), word)
+    return not sides or part.has_pronoun or not window.is_prose or any(w.keys & claim.keys for w in sides.values())
 
 
 def other_names(claim: Reading, windows: Sequence[Window]) -> bool:
     """Whether the source names somebody or something whom the claim does not."""
     words = (word for window in windows for part in window.parts for word in part.words)
-    return any(word.is_name and not word.keys & claim.keys for word in words)
+    return any(word.is_name and not word.is_common and not word.keys & claim.keys for word in words)
 
 
 def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
@@ -98,6 +108,8 @@ def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
     parts = [part for window in windows for part in window.parts]
     if len(parts) == 1 or (len(windows) == 1 and not windows[0].is_prose):
         return True
+    if any(window.is_prose and not _have_subjects(claim, window.parts) for window in windows):
+        return False
     held = [_items(claim, part) for part in parts]
     first = max(range(len(parts)), key=lambda n: len(held[n]))
     if first and parts[first].has_pronoun and len(parts) == 2:
@@ -110,6 +122,16 @@ def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
         len(new) >= _NEW and any(new & piece and len(own & piece) >= _MOST_OF_IT * len(piece) for piece in pieces)
         for own, new in others
     )
+
+
+def _have_subjects(claim: Reading, parts: Sequence[Reading]) -> bool:
+    """Whether a claim names what each of its sentences speaks of, unless one says "it", or the next one does."""
+    for part, following in zip(parts, [*parts[1:], None], strict=True):
+        first = next((word for word in part.words if not word.is_light), None)
+        follows = following is not None and following.has_pronoun
+        if first and not (first.keys & claim.keys or part.has_pronoun or follows):
+            return False
+    return True
 
 
 def _pieces(claim: Reading) -> list[set[int]]:
@@ -132,18 +154,17 @@ def stands_in(quantity: Quantity, source: Source) -> bool:
 
 
 def _holds(window: Window, word: Word) -> float:
-    if word.stem in window.keys:
+    if word.stem in window.keys or (word.is_name and any(_is_short_for(word.text, part) for part in window.parts)):
         return 1.0
-    if not word.is_name and word.keys & window.keys:
-        return _OTHER_WORD
-    kindred = not word.is_name and len(word.stem) >= 5 and any(_kindred(word.stem, key) for key in window.keys)
-    return _OTHER_WORD if kindred else 0.0
+    return _OTHER_WORD if not word.is_name and word.keys & window.keys else 0.0
 
 
-def _kindred(one: str, other: str) -> bool:
-    """electric, electrician: the same beginning, and little else."""
-    short = min(len(one), len(other))
-    return short >= 5 and one[:5] == other[:5] and abs(len(one) - len(other)) <= 4 and one[:short] == other[:short]
+def _is_short_for(short: str, part: Reading) -> bool:
+    """Whether a word is the first letters of some that stand side by side: CEO, NY."""
+    if not (short.isupper() and 2 <= len(short) <= _ACRONYM):
+        return False
+    letters = "".join(word.text[0] if word.text[0].isupper() else " " for word in part.words)
+    return short in letters
 
 
 def _opposite_in(windows: Sequence[Window], word: Word, claim: Reading) -> str:

@@ -5,7 +5,7 @@ bound, a plan that became a fact; and what `bindings` finds. Each is told in wor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 from research.answer.claims.bindings import bindings_of
 from research.answer.claims.evidence import Window
@@ -36,7 +36,7 @@ def conflicts_of(claim: Reading, windows: Sequence[Window], turned: Sequence[tup
         if one in claim.particles - particles and other in particles - claim.particles:
             yield _instead(other, one)
     modals = frozenset().union(*(part.modals for part in parts))
-    if len(claim.modals) == len(modals) == 1 and claim.modals != modals and not claim.negations:
+    if len(claim.modals) == len(modals) == 1 and claim.modals != modals:
         yield _instead(min(modals), min(claim.modals))
     yield from _plans(claim, parts)
     yield from bindings_of(claim, windows)
@@ -53,7 +53,7 @@ def _denials(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
         (distance, here, other)
         for here, cue in enumerate(claim.negations)
         for other, (part, theirs) in enumerate(there)
-        if (distance := _distance(claim, cue, part, theirs)) <= _SAME_BREATH
+        if (distance := _distance(claim, cue, part, theirs)) < _FAR
     )
     paired: dict[int, int] = {}
     answered: set[int] = set()
@@ -80,10 +80,8 @@ def _speaks_of(claim: Reading, part: Reading, cue: Cue) -> bool:
 def _distance(claim: Reading, cue: Cue, part: Reading, theirs: Cue) -> int:
     """How much nearer to the same word one of two "no" stands; far if they are said of different words."""
     here, there = _scope(claim, cue), _scope(part, theirs)
-    if here and there and here[0].keys & part.keys and there[0].keys & claim.keys:
-        said_there = any(here[0].keys & word.keys for word in there)
-        if not said_there and not any(there[0].keys & word.keys for word in here):
-            return _FAR
+    if here and here[0].keys & part.keys and not any(one.keys & two.keys for one, two in product(here, there)):
+        return _FAR
     near = [word for word in claim.words if word.clause == cue.clause and abs(word.place - cue.place) <= _SAME_BREATH]
     if not near:
         return _SAME_BREATH  # "Default: None"
@@ -94,7 +92,7 @@ def _distance(claim: Reading, cue: Cue, part: Reading, theirs: Cue) -> int:
             for other in part.words
             if abs(other.place - theirs.place) <= 2 * _SAME_BREATH and word.keys & other.keys
         ),
-        default=_FAR,
+        default=2 * _SAME_BREATH,
     )
 
 

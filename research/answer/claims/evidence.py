@@ -4,32 +4,36 @@ their neighbour, with the header of their table and the headings above them."""
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 
 from research.answer.claims.numbers import SCALES
 from research.answer.claims.reading import Reading, Word, read
 from research.answer.claims.thesaurus import keys_of, stem
 from research.answer.language import language_of
+from research.answer.sentences import ENTRY
 from research.store.fulltext.analyzer import analyze_name, normalize
-from research.units import Unit, split
+from research.units import Structure, Unit
 
 _LOOKED_AT = 8  # units, the best by the words they share, that windows are made around
 _RARE, _COMMON = 3, 500  # the rarest words are always looked up, others only if they stand in so few units
-_HEADINGS = 3  # above a unit, that say what it is about
+_DEEPEST = 7  # marks of a heading, and one more
 _CLAUSE = 4  # words of the shortest sentence that a semicolon ends; of less it is a list
+_VERBATIM = 4  # words that can hardly stand in a source by chance
+_RUN_IN = 40  # characters of a heading that stands in the line of its paragraph
 _TITLE = 100  # characters of a first line that may be the page's title
 _LONGEST = 1600  # characters of a unit that are read
 _MOST_UNITS = 20_000  # of a source; a context of a million tokens has fewer
-_MOST_ACRONYMS = 200
+_MOST_ROWS = 200  # of a page, whose labels are compared
+_YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
 _PROSE = frozenset({"sentence", "item"})
 _SEMICOLON = re.compile(r";\s*(?=\S)")
 _TERM = re.compile(r"[^\W_]+")
-_ACRONYM = re.compile(r"\b[A-Z][A-Z&]{1,5}\b")
 _SCALE = re.compile(r"(?<![\d ]) ?\b(thousands?|millions?|billions?|mn|bn)\b", re.IGNORECASE)
 _FLAT = re.compile(r"[^\W_]+(?:[.,:]\d+)*|[%$€£]")
 
@@ -45,22 +49,43 @@ class Window:
     keys: frozenset[str]
     around: frozenset[str]
     named: frozenset[str]  # stems of the name of its file
-    row: str = ""  # a row of a table, and its header
-    header: str = ""
+    row: Row | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A value of a row, and what stands above it."""
+
+    name: str
+    terms: frozenset[str]
+    text: str
+    value: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table: its label as stems, its values, and the other rows of the page, as labels with all they say."""
+
+    name: str
+    label: frozenset[str]
+    columns: tuple[Column, ...]
+    others: tuple[tuple[frozenset[str], Reading], ...]
+    scales: frozenset[float]
+    scale: str = ""  # what its table says that its figures are in: "thousand"
 
 
 class Source:
     """One cited text. It is read as far as sentences ask for it, and each unit once."""
 
-    def __init__(self, number: int, text: str, header: str = "") -> None:
+    def __init__(self, number: int, structure: Structure, header: str = "") -> None:
         self.number = number
-        self._text = text
+        self._structure, self._text = structure, structure.text
         self._named = frozenset(stem(word) for word in analyze_name(header))
         self._readings: dict[int, Reading] = {}
 
     @cached_property
     def units(self) -> list[Unit]:
-        return [part for unit in split(self._text)[:_MOST_UNITS] for part in _clauses(self._text, unit)]
+        return [part for unit in self._structure.units[:_MOST_UNITS] for part in _clauses(self._text, unit)]
 
     @cached_property
     def _headings(self) -> list[int]:
@@ -95,29 +120,14 @@ class Source:
         """Its words and figures, a blank between: what is said verbatim is a part of it."""
         return flat(self._text)
 
+    def quotes(self, claim: str) -> bool:
+        """Whether it holds a claim word for word, whatever the case, the punctuation and the marks of lists."""
+        said = flat(claim)
+        return said.count(" ") > _VERBATIM and said in self.flat
+
     @cached_property
     def flat_units(self) -> frozenset[str]:
-        return frozenset(flat(self._text[unit.start : unit.end]) for unit in split(self._text)[:_MOST_UNITS])
-
-    @cached_property
-    def acronyms(self) -> dict[str, frozenset[str]]:
-        """Key of a short form → those of the words it stands for, where the page has both side by side."""
-        words = [(match.group(), match.start()) for match in _TERM.finditer(self._text)]
-        places = [start for _, start in words]
-        found: dict[str, frozenset[str]] = {}
-        for match in _ACRONYM.finditer(self._text):
-            short = match.group()
-            if len(found) == _MOST_ACRONYMS:
-                break
-            at = bisect_right(places, match.start()) - 1
-            for long in _spelt_out(short, [word for word, _ in words[max(0, at - 9) : at + 9]]):
-                found.setdefault(normalize(short), frozenset(long))
-        return found
-
-    def passages(self, most: int) -> list[str]:
-        """Its first sentences, entries and rows."""
-        numbers = [number for number, unit in enumerate(self.units) if unit.kind in _PROSE or unit.kind == "row"]
-        return [self._shown(number) for number in numbers[:most]]
+        return frozenset(flat(self._text[unit.start : unit.end]) for unit in self._structure.units[:_MOST_UNITS])
 
     @cached_property
     def language(self) -> str:
@@ -136,30 +146,46 @@ class Source:
         pair = [self.units[first], self.units[last]]
         if first == last or all(unit.kind in _PROSE for unit in pair):
             return True
+        if any(unit.kind == "heading" for unit in pair):
+            return False  # what stands under it has its words anyway
         figures = [any(map(str.isdigit, self._text[unit.start : unit.end])) for unit in pair]
         return not all(figures) and not all(unit.kind == "row" for unit in pair)
 
     def window(self, first: int, last: int) -> Window:
         parts = tuple(self._reading(number) for number in range(first, last + 1))
-        keys = {key for part in parts for key in part.keys}
-        for short, long in self.acronyms.items():
-            if short in keys:
-                keys |= {key for word in long for key in keys_of(word)}
-            elif all(keys_of(word) & keys for word in long):
-                keys.add(short)
         unit = self.units[first]
-        is_row = first == last and unit.kind == "row" and unit.header is not None
         return Window(
             source=self.number,
             text="\n".join(dict.fromkeys((self._shown(first), self._shown(last)))),
             parts=parts,
             is_prose=all(self.units[number].kind in _PROSE for number in (first, last)),
-            keys=frozenset(keys),
+            keys=frozenset().union(*(part.keys for part in parts)),
             around=self._around(first),
             named=self._named,
-            row=self._text[unit.start : unit.end] if is_row else "",
-            header=self._text[slice(*unit.header)] if is_row and unit.header else "",
+            row=self._row(first) if first == last and unit.kind == "row" else None,
         )
+
+    def _row(self, number: int) -> Row:
+        unit = self.units[number]
+        own = self._text[unit.start : unit.end]
+        name = own.strip("| ").split(" | ")[0].strip()
+        header = self._text[slice(*unit.header)] if unit.header else ""
+        others = tuple(labelled for other, labelled in self._labels.items() if other != number)
+        title = self._text[slice(*unit.title)] if unit.title else ""
+        scale = _SCALE.search(f"{title} {header}")
+        in_scale = scale[1].lower() if scale else ""
+        return Row(name, read(name).stems, _columns(own, header), others, self.scales, in_scale)
+
+    @cached_property
+    def _labels(self) -> dict[int, tuple[frozenset[str], Reading]]:
+        """Its rows: the stems of their labels, and what they hold."""
+        found: dict[int, tuple[frozenset[str], Reading]] = {}
+        for number, unit in enumerate(self.units):
+            if unit.kind == "row" and len(found) < _MOST_ROWS:
+                label, _, values = self._text[unit.start : unit.end].strip("| ")[:_LONGEST].partition(" | ")
+                if any(map(str.isdigit, values)) and (stems := read(label).stems):
+                    found[number] = stems, read(values)
+        return found
 
     def _reading(self, number: int) -> Reading:
         if number not in self._readings:
@@ -168,14 +194,27 @@ class Source:
 
     def _shown(self, number: int) -> str:
         unit = self.units[number]
-        own = self._text[unit.start : unit.end]
-        return f"{self._text[slice(*unit.header)]}\n{own}" if unit.header else own
+        mark = ENTRY.match(self._text, unit.start, unit.end)
+        title = (
+            unit.title if unit.title and self._text[unit.title[1] - 1] not in ".!?" else None
+        )  # no sentence above it
+        spans = [span for span in (title, unit.header, (mark.end() if mark else unit.start, unit.end)) if span]
+        return "\n".join(self._text[slice(*span)] for span in spans)
 
     def _around(self, number: int) -> frozenset[str]:
-        at = bisect_right(self._headings, number)
-        above = {*self._headings[max(0, at - _HEADINGS) : at], *self._headings[:1]}
+        """The words of the page's title and of the headings that a unit stands under."""
+        above = {self._headings[0]} if self._headings else set()
+        level = _DEEPEST
+        for at in reversed(self._headings[: bisect_right(self._headings, number)]):
+            depth = self._text[self.units[at].start : self.units[at].end].count("#", 0, _DEEPEST)
+            if depth < level:
+                level = depth
+                above.add(at)
         if self.units[0].end - self.units[0].start <= _TITLE:
             above.add(0)
+        opening = bisect_left(self.units, self.units[number].block, key=attrgetter("block"))
+        if self.units[opening].end - self.units[opening].start <= _RUN_IN:  # "Option A, new beams. The cost is …"
+            above.add(opening)
         return frozenset().union(*({word.stem for word in self._reading(n).words} for n in above))
 
     def _terms(self, text: str) -> set[str]:
@@ -198,17 +237,26 @@ def _clauses(text: str, unit: Unit) -> list[Unit]:
     return [unit._replace(start=first, end=last) for first, last in pairwise(places)]
 
 
+def _columns(row: str, header: str) -> tuple[Column, ...]:
+    """The values of a row under the names of their columns; none, if the two cannot be laid side by side."""
+    cells = [cell.strip() for cell in row.strip("| ").split(" | ")][1:]
+    names = [name.strip() for name in header.strip("| ").split("\n")[-1].split("|")]
+    if len(names) == len(cells) + 1 or (len(names) > len(cells) and not _YEAR.search(names[0])):
+        names = names[1:]  # the corner
+    if len(names) < len(cells):  # a line of years
+        names = _YEAR.findall(header)
+    if len(cells) < 2 or len(names) < len(cells) or (len(names) > len(cells) and not _YEAR.search(names[0])):
+        return ()
+    found = []
+    for name, cell in zip(names, cells, strict=False):
+        heading = read(name)
+        terms = heading.stems.union(*(quantity.terms for quantity in heading.quantities))
+        found.append(Column(name, terms, cell, read(cell)))
+    return tuple(found)
+
+
 def flat(text: str) -> str:
     return f" {' '.join(_FLAT.findall(normalize(text)))} "
-
-
-def _spelt_out(short: str, near: list[str]) -> Iterator[set[str]]:
-    """The words beside a short form whose first letters it is made of."""
-    letters = [letter for letter in short.lower() if letter.isalpha()]
-    for first in range(len(near) - len(letters) + 1):
-        words = near[first : first + len(letters)]
-        if [word[0].lower() for word in words] == letters and short not in words:
-            yield {normalize(word) for word in words}
 
 
 def best_windows(claim: Reading, sources: Sequence[Source], wanted: Iterable[Word] = ()) -> list[Window]:

@@ -11,17 +11,16 @@ from research.answer.claims.compare import Comparison, compare, may_join, other_
 from research.answer.claims.conflicts import DENIED
 from research.answer.claims.evidence import Source, Window, best_windows, flat
 from research.answer.claims.reading import Reading, read
-from research.answer.claims.similarity import Embed, Similarity
 from research.answer.language import language_of
 
 Verdict = Literal["carried", "doubtful", "not found", "uncited"]
 
+_MOST, _ENOUGH = 0.55, 4  # of it, and words and numbers that are there, for a verb to be left out
+_MOST_PROSE = 0.85  # of it, where no number is there to agree
 _DOUBTFUL = 0.4  # of a claim found, for it to be worth reading the source
-_ALIKE = 0.6  # cosine of a claim and a passage that speak of the same
 _MORE_WINDOWS = 2  # beside the best one, for a sentence of several facts
 _SHORT = 2  # words and numbers of an answer that is understood with its question only
 _ASKED = 0.34  # of the question's words that stand beside such an answer
-_VERBATIM = 4  # words that can hardly stand in a source by chance
 
 _YES_NO = re.compile(r"(?:yes|no|ja|nein|oui|non|sí|si|sim|não|nee)(?:[,.:;]\s+|\s+[–—-]\s+)", re.IGNORECASE)
 _SILENCE = re.compile(
@@ -42,10 +41,9 @@ class Judgement:
 class Judge:
     """For the answer to one question. What the question says already, a sentence need not find in its source."""
 
-    def __init__(self, question: str, embed: Embed | None) -> None:
+    def __init__(self, question: str) -> None:
         self._question = read(question)
         self._asked = frozenset(word.stem for word in self._question.words)
-        self._similarity = Similarity(embed)
 
     def judge(self, claim: str, cited: Sequence[Source]) -> Judgement:
         if match := _YES_NO.match(claim):
@@ -54,7 +52,7 @@ class Judge:
         if all(word.is_light for word in reading.words) and not reading.quantities:
             return Judgement("doubtful", "there is nothing in it to compare", 0.0)
         said = flat(claim)
-        is_quote = said.count(" ") > _VERBATIM and any(said in source.flat for source in cited)
+        is_quote = any(source.quotes(claim) for source in cited)
         if is_quote and any(said in source.flat_units for source in cited):
             return Judgement("carried", "word for word", 1.0)
         found = self._best(reading, cited)
@@ -67,8 +65,8 @@ class Judge:
             _no_such_number(found, cited, where)
             or _other_language(claim, found, cited, where)
             or _no_such_name(reading, found, cited, where)
-            or self._little(claim, found, cited, where)
-            or _against(found, where)
+            or _little(found, where)
+            or _against(found, cited, where)
             or self._beside_the_question(reading, found, where)
             or Judgement("carried", f"in {where}", found.coverage)
         )
@@ -97,14 +95,6 @@ class Judge:
             best = more
         return best
 
-    def _little(self, claim: str, found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
-        """Too few of its words are there: it may say the same in others."""
-        if found.coverage >= _DOUBTFUL:
-            return None
-        if self._similarity.best(claim, (window.text for window in found.windows), cited) >= _ALIKE:
-            return Judgement("doubtful", f"in other words than {where}", found.coverage)
-        return Judgement("not found", f"little of it is in {where}", found.coverage)
-
     def _beside_the_question(self, reading: Reading, found: Comparison, where: str) -> Judgement | None:
         if not _is_short(reading) or self._share_asked(found) >= _ASKED:
             return None
@@ -124,7 +114,7 @@ def _is_short(reading: Reading) -> bool:
 def _rank(found: Comparison) -> float:
     """What says all of it in one sentence goes before what needs two, even if that speaks against it."""
     units = sum(len(window.parts) for window in found.windows)
-    return found.coverage - 0.02 * len(found.conflicts) - 0.04 * units
+    return found.coverage - 0.02 * len(found.conflicts) - 0.04 * units - 0.2 * len(found.absent)
 
 
 def _no_such_number(found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
@@ -153,7 +143,13 @@ def _no_such_name(reading: Reading, found: Comparison, cited: Sequence[Source], 
     return None
 
 
-def _against(found: Comparison, where: str) -> Judgement | None:
+def _little(found: Comparison, where: str) -> Judgement | None:
+    if found.coverage >= _DOUBTFUL:
+        return None
+    return Judgement("not found", f"little of it is in {where}", found.coverage)
+
+
+def _against(found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
     if found.absent:
         reason = f"{_short(found.absent[0].text)} stands elsewhere in {where}"
         return Judgement("doubtful", reason, 0.7 * found.coverage)
@@ -162,9 +158,13 @@ def _against(found: Comparison, where: str) -> Judgement | None:
         return Judgement("doubtful", reason, 0.6 * found.coverage)
     if found.inexact:
         return Judgement("doubtful", found.inexact[0], 0.9 * found.coverage)
-    if found.missing:
-        words = ", ".join(f"“{_short(word.text)}”" for word in found.missing[:3])
-        return Judgement("doubtful", f"not in {where}: {words}", 0.9 * found.coverage)
+    told = [word for word in found.missing if not word.is_verb or found.held < _ENOUGH]
+    if told or (found.missing and found.coverage < (_MOST if found.has_amount else _MOST_PROSE)):
+        words = ", ".join(f"“{_short(word.text)}”" for word in (told or found.missing)[:3])
+        elsewhere = all(any(word.keys & source.keys for source in cited) for word in told[:3])
+        stand = "stand" if "," in words else "stands"
+        reason = f"{words} {stand} elsewhere in {where}" if elsewhere and told else f"not in {where}: {words}"
+        return Judgement("doubtful", reason, 0.9 * found.coverage)
     return None
 
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from research.answer.claims.thesaurus import lists
+
 
 @dataclass(frozen=True, slots=True)
 class Number:
@@ -24,44 +26,15 @@ class Number:
     dates: frozenset[tuple[int, int, int]] = frozenset()  # year, month, day; 0 for what is not said
 
 
-# From one on, in the languages that are read most; a dash where the word means something else in English.
-_COUNTED = """
-one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-- zwei drei vier fünf sechs sieben acht neun zehn elf zwölf
-- deux trois quatre cinq - sept huit neuf dix onze douze
-- dos tres cuatro cinco - siete ocho nueve diez - doce
-"""
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_WORDS = {
-    **{word: n for line in _COUNTED.splitlines() for n, word in enumerate(line.split(), start=1) if word != "-"},
-    **{word: 10 * n for n, word in enumerate(_TENS.split(), start=2)},
+_TABLE = lists("numbers")
+_WORDS = {word: n for line in _TABLE["counted"] for n, word in enumerate(line, start=1) if word != "-"} | {
+    **{word: 10 * n for n, word in enumerate(_TABLE["tens"][0], start=2)},
     "zero": 0,
-    "nineteen": 19,
     "dozen": 12,
 }
-SCALES: dict[str, float] = {
-    "hundred": 1e2, "thousand": 1e3, "thousands": 1e3, "million": 1e6, "millions": 1e6, "billion": 1e9, "billions": 1e9,
-    "trillion": 1e12, "mn": 1e6, "mio": 1e6, "bn": 1e9, "mrd": 1e9, "tn": 1e12, "lakh": 1e5, "crore": 1e7,
-    "tausend": 1e3, "millionen": 1e6, "milliarde": 1e9, "milliarden": 1e9, "milliard": 1e9, "milliards": 1e9,
-    "mille": 1e3, "mil": 1e3, "millón": 1e6, "millones": 1e6, "milioni": 1e6, "miliardi": 1e9,
-    "千": 1e3, "万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8,
-}  # fmt: skip
+SCALES = {word: float(scale) for scale, *names in _TABLE["scales"] for word in names}
 _UNSURE = {"k": 1e3, "m": 1e6, "mm": 1e6, "b": 1e9}  # also kilo-, metres, a letter
-_MONTH_NAMES = """
-january jan januar janvier enero gennaio januari
-february feb februar février febrero febbraio februari
-march mar märz mars marzo maart
-april apr avril abril aprile
-may mai mayo maggio mei
-june jun juni juin junio giugno
-july jul juli juillet julio luglio
-august aug août agosto augustus
-september sep sept septembre septiembre settembre
-october oct oktober okt octobre octubre ottobre
-november nov novembre noviembre
-december dec dezember dez décembre diciembre dicembre
-"""
-MONTHS = {name: number for number, line in enumerate(_MONTH_NAMES.split("\n")) for name in line.split()}
+MONTHS = {name: number for number, line in enumerate(_TABLE["months"], start=1) for name in line}
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY = r"(?P<{}>\d{{1,2}})(?:st|nd|rd|th|\.|er)?"
 _YEAR = r"(?P<{}>(?:1[6-9]|20)\d\d)\b"
@@ -81,7 +54,7 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _FIGURE = re.compile(
-    r"(?<![\d.,])(?:(?<![^\W\d_])|(?<=fy)|(?<=[a-z][-–]))"
+    r"(?<![\d.,])(?:(?<![^\W\d_])(?<![a-z][-–])|(?<=fy)|(?<=[a-z]{3}[-–]))"
     r"(?P<figure>\d+(?:(?:[ \u00a0\u2009\u202f'’]|,)\d{3}(?!\d))+(?:\.\d+)?"
     r"|\d+(?:\.\d{3}){2,}(?:,\d+)?|\d+\.\d{3},\d+|\d+(?:[.,]\d+)?)"
     r"(?:\s?(?P<scale>[^\W\d_]{1,10})(?![\w²³]))?",

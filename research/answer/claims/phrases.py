@@ -59,6 +59,7 @@ _PHRASES = [
         ),
         (r"\bnos?\.?(?=\s?\d)", "number "),
         (r"\bpercentage points?\b", " percentpoint "),
+        (r"\b([A-Z])\. (?=[A-Z]\.)", r"\1."),
         (r"\bper ?cent\b|\bpct\b|%|％|\bprozent\b|\bpour ?cent\b|\bpor ciento\b|\bper cento\b", " percent "),
         (r"\b(?:can|wo|sha)(?:['’]t|n['’]t)\b|\bcan ?not\b", "can not"),
         (r"n['’]t\b", " not"),

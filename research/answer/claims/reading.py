@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from research.answer.claims.numbers import MONTHS, Number, numbers_in
 from research.answer.claims.phrases import CONTRARY, in_one_way
-from research.answer.claims.thesaurus import keys_of, stem, thesaurus
+from research.answer.claims.thesaurus import keys_of, stem, thesaurus, words
 from research.store.fulltext.analyzer import SIGNS, STOP_WORDS, normalize
 from research.text import UNSPACED
 
@@ -26,6 +26,13 @@ class Word:
     clause: int
     is_name: bool = False
     is_light: bool = False  # says nothing of its own
+    is_common: bool = False  # stands in the table: "the Company" names nobody
+    is_verb: bool = False  # what its sentence says else may be enough
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether it says nothing of what a number is of."""
+        return self.text in _SYMBOLS or self.text in {"percent", "percentpoint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,19 @@ class Quantity:
     number: Number
     text: str
     place: int
+    clause: int = 0
+    way: str = ""  # "by", "to" or "from", right before it
+
+    @property
+    def is_year(self) -> bool:
+        """Whether it says when, and not how much."""
+        return bool(self.number.dates) or _YEAR.fullmatch(self.text) is not None
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """As it names the column of a table: 2024, or the year of a date."""
+        years = {float(date[0]) for date in self.number.dates if date[0]}
+        return frozenset(f"{value:g}" for value in self.number.values | years)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +74,25 @@ class Reading:
     plans: tuple[Cue, ...]  # "plan", "expect", "perhaps"
     bounds: tuple[tuple[str, int], ...]  # "≤", "≥", "<", ">" and the place
     passives: tuple[int, ...]  # places of a "by" after a form of "be"
+    is_passive: bool  # some form of "be" stands in it
     links: frozenset[int]  # places of "and" and "or"
     joints: tuple[int, ...]  # places of commas and of words that tie clauses together
     modals: frozenset[str]  # "must", "may"
     particles: frozenset[str]  # "on", "off", "up", "down"
     has_pronoun: bool  # "it", "she" among the first words
-    is_respective: bool  # "7 and 2, respectively": what is first belongs to what is first
+
+    @property
+    def stems(self) -> frozenset[str]:
+        return frozenset(word.stem for word in self.words)
+
+    @property
+    def years(self) -> frozenset[str]:
+        return frozenset().union(*(quantity.terms for quantity in self.quantities if quantity.is_year))
+
+
+def side_of(reading: Reading, item: Word | Quantity) -> tuple[int, int]:
+    """In which clause something stands, and on which side of its "and"s."""
+    return item.clause, sum(place < item.place for place in reading.links)
 
 
 def read(text: str) -> Reading:
@@ -68,33 +101,16 @@ def read(text: str) -> Reading:
     return _Reader(text).reading(numbers_in(text))
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Function words that nevertheless decide what is said.
-_TELLING = _words("above after against all before below both few more most once only other over same under until")
-_STOP = (STOP_WORDS - _TELLING) | _words(
-    """
-    must whereas otherwise shall much many one ones us whose whereby thereby therein upon per via among amongst toward
-    towards since although though
-    der die das des dem den ein eine einer eines einem einen und oder ist sind war waren im am zum zur von vom mit auf
-    für bei als auch sich werden wird wurde wurden hat haben dass an aus nach über
-    le la les un une des du de et ou est sont dans pour par sur avec que qui il elle au aux ce cette
-    el los las y o es son en del con por para se su al lo gli e di da che i os as um uma em het een van voor op te zijn
-    """
-)
-_OPENERS = _TELLING | _words("unlike despite according during today currently however therefore moreover overall under")
-_CLAUSE_WORDS = _words("but while whereas although though however yet")
-_JOINTS = _CLAUSE_WORDS | _words("and which who that because when if so as where since und aber et mais y pero")
-_LINKS = _words("and or und oder et ou y o")
-_PRONOUNS = _words("it they this these those she he her his its their both such")
-_PLANS = _words("plan intend propos hope aim expect")  # stems
-_UNSURE = _words("might perhaps possibly probably likely")
+_TABLE = words("function")
+_TELLING = _TABLE["telling"]
+_STOP = (STOP_WORDS - _TELLING) | _TABLE["stop"]
+_OPENERS = _TELLING | _TABLE["openers"]
+_CLAUSE_WORDS = _TABLE["clauses"]
+_JOINTS = _CLAUSE_WORDS | _TABLE["joints"]
 _MODALS = dict.fromkeys(("must", "shall", "required"), "must") | dict.fromkeys(("may", "can", "could", "might"), "may")
-_PARTICLES = _words("on off up down")
-_BE = _words("is are was were be been being gets got")
-_MONTHS_TOO = _words("may march mar sep dec mars")  # words of another meaning, at the beginning of a sentence
+_WAY = re.compile(r"\b(by|to|from)(?: about| around| approximately)?\W{1,3}$", re.IGNORECASE)
+_VERBAL = ("ed", "ing")
+_YEAR = re.compile(r"(?:FY ?)?(?:1[89]|20)\d\d")
 _MOST_CUES = 20  # no sentence says "no" more often
 _UNIT_LETTERS = "mglhstpVAWKC"
 _SYMBOLS = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "°": "degree", "µ": "micro", "Ω": "ohm"}
@@ -114,7 +130,7 @@ class _Reader:
         self._all_nouns_capital = len(_GERMAN.findall(text)) >= 2
         self._place = self._clause = 0
         self._begins = True  # a sentence
-        self._after_be = False
+        self._after_be = self._is_passive = self._after_article = False
         self._words: list[Word] = []
         self._quantities: list[Quantity] = []
         self._negations: list[Cue] = []
@@ -123,7 +139,7 @@ class _Reader:
         self._passives: list[int] = []
         self._links: set[int] = set()
         self._joints: list[int] = []
-        self._modals: set[str] = set()
+        self._modals: dict[int, str] = {}
         self._particles: set[str] = set()
         self._pronoun = False
 
@@ -138,7 +154,11 @@ class _Reader:
             elif match.start() == number.start:
                 self._place += 1
                 said = self._text[number.start : number.end].strip()
-                self._quantities.append(Quantity(number, said, self._place))
+                said += "%" if self._text[number.end : number.end + 10].lstrip().startswith("percent") else ""
+                way = _WAY.search(self._text, max(0, number.start - 20), number.start)
+                self._quantities.append(
+                    Quantity(number, said, self._place, self._clause, way[1].lower() if way else "")
+                )
                 self._begins = False
         return Reading(
             words=tuple(self._words),
@@ -148,12 +168,12 @@ class _Reader:
             plans=tuple(self._plans[:_MOST_CUES]),
             bounds=tuple(self._bounds),
             passives=tuple(self._passives),
+            is_passive=self._is_passive,
             links=frozenset(self._links),
             joints=tuple(self._joints),
-            modals=frozenset(self._modals),
+            modals=frozenset(self._modals.values()),
             particles=frozenset(self._particles),
             has_pronoun=self._pronoun,
-            is_respective="respectively" in self._text,
         )
 
     def _token(self, match: re.Match[str]) -> None:
@@ -177,6 +197,7 @@ class _Reader:
             lowered = normalize(token)
             self._function(token, lowered)
             self._content(token, lowered, match.end())
+            self._after_article = lowered in _TABLE["articles"]
             self._begins = False
 
     def _wide(self, token: str) -> None:
@@ -189,24 +210,24 @@ class _Reader:
 
     def _function(self, token: str, lowered: str) -> None:
         """What a word does to the sentence, whatever it means itself."""
-        if lowered in _BE:
-            self._after_be = True
+        if lowered in _TABLE["be"]:
+            self._after_be = self._is_passive = True
         elif lowered == "by" and self._after_be:
             self._passives.append(self._place)
             self._after_be = False
-        elif lowered in _LINKS:
+        elif lowered in _TABLE["links"]:
             self._links.add(self._place)
         if lowered in _CLAUSE_WORDS:
             self._clause += 1
         if lowered in _JOINTS:
             self._joints.append(self._place)
         if lowered in _MODALS and (self._begins or not token[0].isupper()):
-            self._modals.add(_MODALS[lowered])
-        if lowered in _UNSURE or stem(lowered) in _PLANS:
+            self._modals[self._place] = _MODALS[lowered]
+        if lowered in _TABLE["unsure"] or stem(lowered) in _TABLE["plans"]:
             self._plans.append(Cue(self._place, self._clause))
-        if lowered in _PARTICLES:
+        if lowered in _TABLE["particles"]:
             self._particles.add(lowered)
-        if self._place <= 3 and lowered in _PRONOUNS:
+        if self._place <= 2 and lowered in _TABLE["pronouns"]:
             self._pronoun = True
         if self._words and self._place - self._words[-1].place <= 3:
             last = self._words[-1]
@@ -216,10 +237,11 @@ class _Reader:
 
     def _content(self, token: str, lowered: str, end: int) -> None:
         month = MONTHS.get(lowered) if token[0].isupper() else None
-        if month and not (self._begins and lowered in _MONTHS_TOO):
+        if month and not (self._begins and lowered in _TABLE["months_too"]):
             self._add(frozenset({f"month {month}"}), token)
         elif lowered in thesaurus().negations or stem(lowered) in thesaurus().denying:
             self._negations.append(Cue(self._place, self._clause))
+            self._modals.pop(self._place - 1, None)  # "may not" is "must not"
         elif unit := self._unit(token, lowered):
             self._add(keys_of(unit), token)
         elif len(token) == 1 and token.isupper() and not self._begins:  # Option A, grade B
@@ -230,7 +252,13 @@ class _Reader:
             if is_name and is_light:  # "Table 1" says little, "States" is a name
                 is_light = self._text[end : end + 2].strip().isdigit()
                 is_name = not is_light
-            self._add(keys_of(lowered), token, is_name=is_name, is_light=is_light)
+            is_common = stem(lowered) in thesaurus().groups
+            is_verb = (
+                not is_name
+                and not self._after_article
+                and (stem(lowered) in thesaurus().verbs or (len(lowered) > 4 and lowered.endswith(_VERBAL)))
+            )
+            self._add(keys_of(lowered), token, is_name=is_name, is_light=is_light, is_common=is_common, is_verb=is_verb)
 
     def _unit(self, token: str, lowered: str) -> str | None:
         """What "m" stands for right after a number."""
@@ -248,6 +276,15 @@ class _Reader:
         following = self._text[end : end + 2]
         return lowered not in _OPENERS and following[:1] == " " and following[1:].isupper()
 
-    def _add(self, keys: frozenset[str], text: str, *, is_name: bool = False, is_light: bool = False) -> None:
+    def _add(
+        self,
+        keys: frozenset[str],
+        text: str,
+        *,
+        is_name: bool = False,
+        is_light: bool = False,
+        is_common: bool = False,
+        is_verb: bool = False,
+    ) -> None:
         stemmed = stem(normalize(text)) if text.isalnum() else min(keys)
-        self._words.append(Word(keys, stemmed, text, self._place, self._clause, is_name, is_light))
+        self._words.append(Word(keys, stemmed, text, self._place, self._clause, is_name, is_light, is_common, is_verb))

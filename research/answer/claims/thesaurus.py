@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 
 from research.store.fulltext.analyzer import normalize
@@ -12,6 +13,7 @@ from research.store.fulltext.analyzer import stem as plain_stem
 
 TABLE = Path(__file__).with_name("thesaurus.toml")
 
+_WORDS = Path(__file__).with_name("words.toml")
 _PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
 
 
@@ -22,6 +24,7 @@ class Thesaurus:
     opposites: dict[str, frozenset[str]]  # stem → stems that say the contrary
     units: dict[str, str]  # short for a unit → the unit
     idioms: dict[tuple[str, str], str]  # a verb's stem and its particle → the word for both
+    verbs: frozenset[str]  # stems
     negations: frozenset[str]
     denying: frozenset[str]  # stems of verbs that say no
     light: frozenset[str]  # stems of words that say nothing of their own
@@ -58,6 +61,18 @@ def opposites_of(stemmed: str) -> frozenset[str]:
 
 
 @cache
+def lists(section: str) -> dict[str, list[list[str]]]:
+    """The tables of a section of words.toml: each as its lines, and these as their words."""
+    tables: dict[str, str] = tomllib.loads(_WORDS.read_text(encoding="utf-8"))[section]
+    return {name: [line.split() for line in text.strip().splitlines()] for name, text in tables.items()}
+
+
+def words(section: str) -> dict[str, frozenset[str]]:
+    """The same tables as sets of words."""
+    return {name: frozenset(chain.from_iterable(lines)) for name, lines in lists(section).items()}
+
+
+@cache
 def thesaurus() -> Thesaurus:
     data = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     forms: dict[str, str] = {}
@@ -70,7 +85,7 @@ def thesaurus() -> Thesaurus:
         return [_stem(normalize(word), forms) for word in words.split()]
 
     groups: dict[str, list[str]] = {}
-    for number, line in enumerate(data["same"]):
+    for number, line in enumerate(data["verbs"] + data["same"]):
         for word in stems(line):
             groups.setdefault(word, []).append(f"={number}")
     opposites: dict[str, set[str]] = {}
@@ -86,6 +101,7 @@ def thesaurus() -> Thesaurus:
         opposites={word: frozenset(words) for word, words in opposites.items()},
         units=dict(line.split() for line in data["units"]),
         idioms={(stems(verb)[0], particle): meant for verb, particle, meant in map(str.split, data["idioms"])},
+        verbs=frozenset(word for line in data["verbs"] for word in stems(line)),
         negations=frozenset(map(normalize, data["negations"].split())),
         denying=frozenset(stems(data["denying"])),
         light=frozenset(stems(data["light"])),

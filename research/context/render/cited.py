@@ -89,6 +89,7 @@ def source_of(item: Item) -> SourceDocument:
         passages=list(item.passages),
         pages=list(item.pages) or [int(item.ref.part)],
         withheld=withheld_of(item),
+        structure=item.structure if item.structure and item.structure.text == item.text else None,  # of what is shown
     )
 
 

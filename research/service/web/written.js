@@ -74,15 +74,17 @@ export class WrittenAnswer {
     const { written, checks } = answer;
     const sentences = checks.length ? checks : [{ text: written.text, verdict: "", reason: "" }];
     const open = sentences.filter(
-      ({ verdict, reason }) => verdict && verdict !== "carried" && !NO_CLAIM.includes(reason),
+      ({ verdict, reason }) =>
+        verdict && (verdict !== "carried" || reason.startsWith("stands in")) && !NO_CLAIM.includes(reason),
     );
+    const carried = sentences.filter(({ verdict }) => verdict === "carried").length;
     const claims = sentences.filter(({ reason }) => !NO_CLAIM.includes(reason)).length;
     return [
       el(
         "p",
         { class: "soft written-head" },
         `Written by ${written.model} from the sources; every sentence is checked.`,
-        ` ${claims - open.length} of ${claims} carried.`,
+        ` ${carried} of ${claims} carried.`,
       ),
       el(
         "p",
@@ -99,7 +101,7 @@ export class WrittenAnswer {
                 {},
                 this.sign(sentence),
                 el("span", { class: "serif" }, `“${shortened(sentence.text)}” `),
-                sentence.reason,
+                this.cited(sentence.reason),
               ),
             ),
           )

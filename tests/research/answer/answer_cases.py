@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from research.answer.check import CheckedSentence, check_answer
-from research.answer.claims.similarity import Embed
 from research.units import split
 from tests.research.answer.rewordings import NUMBER, REWORDINGS, SPELT, SPELT_NUMBER
 
@@ -36,9 +35,9 @@ class Case:
         return f"{body[: len(body) - len(mark)]} [{self.cited}]{mark}"
 
 
-def verdict_of(case: Case, embed: Embed | None = None) -> CheckedSentence:
+def verdict_of(case: Case) -> CheckedSentence:
     """What the check says of the sentence; of the part that cites, if it is taken for several."""
-    checked = check_answer(case.answer, case.sources, embed)
+    checked = check_answer(case.answer, case.sources)
     return next(sentence for sentence in reversed(checked) if sentence.citations)
 
 

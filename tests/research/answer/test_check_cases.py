@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from research.answer.claims.similarity import Embed
-from research.encoders.minilm.encoder import MiniLMEncoder
 from tests.research.answer.answer_cases import FALSE, Case, cases_from, is_right, verdict_of
 from tests.research.answer.hand_cases import hand_cases, index_pages, no_harm_pages
 
@@ -24,12 +22,12 @@ def documents(sample_index: Path) -> Documents:
     return index_pages(sample_index) | no_harm_pages()
 
 
-def shares(cases: Iterable[Case], embed: Embed | None = None) -> dict[str, tuple[float, list[str]]]:
+def shares(cases: Iterable[Case]) -> dict[str, tuple[float, list[str]]]:
     """By kind: the share with a right verdict, and those with a wrong one."""
     right: dict[str, list[bool]] = defaultdict(list)
     wrong: dict[str, list[str]] = defaultdict(list)
     for case in cases:
-        checked = verdict_of(case, embed)
+        checked = verdict_of(case)
         right[case.kind].append(is_right(case, checked.verdict))
         if not right[case.kind][-1]:
             wrong[case.kind].append(f"{checked.verdict} ({checked.reason}): {case.answer}")
@@ -68,10 +66,13 @@ def test_sentences_written_by_hand(documents: Documents, name: str) -> None:
     assert found["false"][0] >= 0.94, found["false"]
 
 
-def test_with_an_encoder_what_is_said_in_quite_other_words_is_not_lost(documents: Documents) -> None:
-    cases = [case for case in hand_cases("reworded.txt", documents) if "heard in October" in case.sentence]
-    assert [verdict_of(case).verdict for case in cases] == ["not found"]
-    assert [verdict_of(case, MiniLMEncoder().embed).verdict for case in cases] == ["doubtful"]
+def test_what_a_model_wrote(documents: Documents) -> None:
+    """The mark is what counts: on a true sentence mostly, on a false one hardly ever."""
+    verdicts: dict[str, list[bool]] = defaultdict(list)
+    for case in hand_cases("model_written.txt", documents):
+        verdicts[case.kind].append(verdict_of(case).verdict == "carried")
+    assert sum(verdicts["reworded"]) >= 0.6 * len(verdicts["reworded"])
+    assert sum(verdicts["false"]) <= 0.1 * len(verdicts["false"])
 
 
 def test_a_true_sentence_of_another_source_is_carried_by_both(documents: Documents) -> None:
