@@ -4,8 +4,10 @@ in another one."""
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from research.errors import UsageError
@@ -21,79 +23,8 @@ class Words(NamedTuple):
 
 
 WORDS = {
-    "en": Words(
-        phone="phone|telephone|tel|mobile|mob|cell ?phone|cell|fax|whatsapp|landline|hotline|helpline|contact number",
-        call="call|calls|called|phone|ring|text|dial|fax|sms",
-        reach="reach|reached|reachable|contact|contacted|message|call",
-        person="me|us|him|her|them",
-        password="password|passwords|passphrase|passcode|pass ?word|passwd",
-        link="is|are|was|on|at|under|to",
-    ),
-    "de": Words(
-        phone="telefon|telefonnummer|tel|handy|handynummer|mobil|mobilnummer|mobiltelefon|rufnummer|durchwahl|festnetz"
-        "|telefax|fax|fon",
-        call="anrufen|ruf|rufe",
-        reach="rufen|ruf|rufe|anrufen|erreichen|erreichbar|erreicht|melden",
-        person="mich|uns|ihn|sie|mir",
-        password="passwort|kennwort|zugangscode|passphrase",
-        link="ist|lautet|war|unter|an|auf",
-    ),
-    "fr": Words(
-        phone="téléphone|telephone|tél|tel|portable|mobile|fixe|télécopie|fax",
-        call="appelez|appeler|appelle|appelez-moi",
-        reach="appelez|appeler|joindre|joignable|contacter|contactez",
-        person="moi|nous|le|la",
-        password="mot de passe|mdp",
-        link="est|au|sur|à",
-    ),
-    "es": Words(
-        phone="teléfono|telefono|tel|tfno|tlf|móvil|movil|celular|fijo|fax",
-        call="llame|llamar|llama|llámame|llámenos",
-        reach="llame|llamar|llama|contactar",
-        person="me|nos",
-        password="contraseña|contrasena|clave de acceso",
-        link="es|al|en",
-    ),
-    "it": Words(
-        phone="telefono|tel|cellulare|cell|fisso|fax",
-        call="chiamare|chiama|chiami|chiamami",
-        reach="chiamare|contattare|raggiungibile",
-        person="mi|ci",
-        password="password|parola d'ordine",
-        link="è|e|al|allo",
-    ),
-    "nl": Words(
-        phone="telefoon|telefoonnummer|tel|mobiel|gsm|fax",
-        call="bel|bellen|belt",
-        reach="bel|bellen|bereikbaar|bereiken",
-        person="mij|me|ons",
-        password="wachtwoord",
-        link="is|op|naar",
-    ),
-    "pt": Words(
-        phone="telefone|tel|celular|telemóvel|telemovel|fixo|fax",
-        call="ligue|ligar|liga",
-        reach="ligue|ligar|contacte|contactar",
-        person="me|nos",
-        password="senha|palavra-passe",
-        link="é|para|no",
-    ),
-    "pl": Words(
-        phone="telefon|tel|komórka|kom|faks|fax",
-        call="zadzwoń|dzwonić|proszę dzwonić",
-        reach="zadzwoń|dzwonić|dostępny|dostępna",
-        person="do mnie",
-        password="hasło",
-        link="to|pod|na",
-    ),
-    "sv": Words(
-        phone="telefon|telefonnummer|tel|mobil|mobilnummer|fax",
-        call="ring|ringa",
-        reach="ring|nås|kontakta",
-        person="mig|oss",
-        password="lösenord",
-        link="är|på",
-    ),
+    language: Words(**entry)
+    for language, entry in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
 }
 LANGUAGES = tuple(WORDS)
 
