@@ -251,6 +251,12 @@ class Looking:
         for where, text in self._watched.quiet(packages):
             self._check(where, text, self._watched.corpus.everything)
 
+    def ask(self) -> None:
+        """The same of a question alone, which is quick."""
+        self._watched.set(self._index, self._example.rules)
+        unseen = forbidden(self._watched.corpus, self._example.rules, self._example.principal)
+        self._said("ask", lambda: self._view.ask(self._example.request["intent"], max_tokens=3000), unseen)
+
     def _first(self) -> list[str]:
         watched, example, view = self._watched, self._example, self._view
         watched.set(self._index, example.rules)

@@ -28,6 +28,11 @@ def test_what_may_not_be_seen_is_nowhere(watched: Watched, number: int) -> None:
     assert watched.seen > 10 * watched.examples, "whatever may be seen is found in what is looked at"
 
 
+def test_a_quote_does_not_stand_under_a_heading_of_a_page_that_is_denied(watched: Watched) -> None:
+    for example in beside(watched.corpus, "salaries"):
+        Looking(watched, example).ask()
+
+
 @pytest.mark.slow
 def test_what_lies_beside_a_page_tells_nothing_of_it(watched: Watched) -> None:
     """A sentence that runs on to it, the section that begins on it, a heading that later pages stand under."""
