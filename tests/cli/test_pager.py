@@ -75,7 +75,7 @@ def test_pages_go_through_it_laid_out_and_coloured(full, pager, tmp_path: Path) 
     assert plain.startswith("housing bubble\n")
     assert "[Document 1: crisis.pdf, Page 2]" in plain
     assert "## Causes" not in plain
-    assert re.search(r"tokens · ctx open 1", plain)
+    assert re.search(r" · ctx open 1", plain)
 
 
 def test_less_then_more_then_none(full, pager, monkeypatch: pytest.MonkeyPatch) -> None:

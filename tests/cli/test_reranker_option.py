@@ -10,7 +10,7 @@ import pytest
 from tests.in_process import Ran
 from tests.serving import KEY, Asked, Reply, Served, serving
 
-QUESTION = "financial crisis of banks"
+QUESTION = "housing bubble"
 
 
 @pytest.fixture
