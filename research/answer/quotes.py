@@ -20,6 +20,7 @@ from research.units import Unit
 MOST = 3
 ROOM = 400  # characters of a quote with its neighbours
 CODE_ROOM = 800  # and with the code that it leads to
+_FEWEST_WORDS = 3  # of a further one without a number
 _AS_GOOD = 0.65  # of the best one's score, for a further one
 _PAGE = 0.35  # what the score of its page counts beside that of a passage
 
@@ -49,7 +50,8 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item]) -> list[Quote]:
         said = " ".join(quoted.split()).casefold()
         # What stands close to a better one is shown with it.
         near = any(citation == other and _is_near(page, passage, better) for other, better in chosen.values())
-        if said not in chosen and not near and _is_sound(quoted):
+        says = not chosen or len(said.split()) >= _FEWEST_WORDS or any(map(str.isdigit, said))
+        if said not in chosen and not near and says and _is_sound(quoted):
             chosen[said] = citation, passage
     taken = [(citation, passage.start, passage.end) for citation, passage in chosen.values()]
     return [

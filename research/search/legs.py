@@ -80,7 +80,7 @@ class Reranking:
     documents: tuple[str, ...]
     keep_best: bool = False  # by the search before: a page that stands out stays, and none of the first falls far
     named: float = 0.0  # the share of the question that names these documents, and that the other text is without
-    called_so: int = 1  # documents of the index that go by that name, whether searched or not
+    meant: int = 1  # documents that the name may mean, here or elsewhere
     rewrite: Rewrite | None = None  # what is to be told of it
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -181,8 +182,12 @@ class PageEvidence:
         self._cosines = self._rough(chunks)
         self._context = self._above()
         self._listing = _listing(text, units)
+        called = Counter(_label(text, unit) for unit in units if unit.kind == "row")
+        # Of rows that are all called so, the label alone does not tell which is meant.
         self._labels = [
-            self._label(index) if unit.kind == "row" and index not in self._listing else 0.0
+            self._label(index) / called[_label(text, unit)] ** 0.5
+            if unit.kind == "row" and index not in self._listing
+            else 0.0
             for index, unit in enumerate(units)
         ]
         headers = {unit.header for unit in units if unit.header is not None}
@@ -327,6 +332,10 @@ class PageEvidence:
             if boxes:
                 return rounded(union(boxes), _DIGITS)
         return None
+
+
+def _label(text: str, row: Unit) -> str:
+    return text[row.start : row.end].strip("| ").partition(" | ")[0]
 
 
 def _listing(text: str, units: Sequence[Unit]) -> set[int]:

@@ -149,7 +149,7 @@ def _as_named(plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reran
     """Every page of a document that the question names counts as if it held the name, and by the question without it:
     the more, the more of the question is the name and the fewer documents it names. So pages are told apart by what is
     asked, and not by how often they name their document."""
-    share = min(1.0, 2 * reranking.named / reranking.called_so)
+    share = min(1.0, 2 * reranking.named / reranking.meant)
     scores = {page.page_id: reranking.named + (1 - reranking.named) * page.score for page in other}
     mixed = (
         page._replace(score=(1 - share) * page.score + share * scores.get(page.page_id, page.score)) for page in plain

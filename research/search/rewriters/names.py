@@ -136,7 +136,7 @@ def without_names(question: Question, reader: Reader, ranked: Sequence[Ranked]) 
         return None
     weights = {term.word: term.idf for term in term_statistics(reader, analyze(question.wording))}
     share = sum(weights.get(word, 0.0) for word in named.words) / (sum(weights.values()) or 1.0)
-    return Reranking(rest, documents, named=share, called_so=len(named.documents))
+    return Reranking(rest, documents, named=share, meant=len(named.documents))
 
 
 def _is_name(word: str, names: Collection[str]) -> bool:
