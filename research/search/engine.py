@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from research.errors import CtxError, UsageError
@@ -180,12 +181,11 @@ class Engine:
                 question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, changes)
             )
             if question.about:
-                from research.search.focus import focused
-
                 ranked = focused(ranked, question.about)
             for booster in self._boosters:
                 if booster.concerns(question.text):
-                    boosted = _boosted(booster, reader, ranked, question)
+                    boost = partial(booster.boost, question, reader, ranked)
+                    boosted = _unless_it_fails(question, f"the booster {booster.name}", Boosted(ranked), boost)
                     ranked = _inside(reader, question, boosted.ranked)
                     if boosted.answered_by != "pages":
                         answered_by = boosted.answered_by
@@ -195,7 +195,8 @@ class Engine:
         for order, applies in zip(self._orders, (len(legs) > 1, True), strict=True):
             if order is not None and applies and answered_by == "pages":
                 before = time.perf_counter()
-                reranked = _ordered(order, reader, question, ranked, changes)
+                rerank = partial(order.rerank, reader, question, ranked, changes.chosen)
+                reranked = _unless_it_fails(question, order.name, Reranked(ranked), rerank)
                 ranked = reranked.ranked
                 changes.reranked(order.name, reranked.scores)
                 timings[order.name] = time.perf_counter() - before
@@ -291,18 +292,11 @@ def _unless_it_fails(question: Question, what: str, otherwise: _T, step: Callabl
         return otherwise
 
 
-def _boosted(booster: Booster, reader: Reader, ranked: Sequence[Ranked], question: Question) -> Boosted:
-    return _unless_it_fails(
-        question, f"the booster {booster.name}", Boosted(ranked), lambda: booster.boost(question, reader, ranked)
-    )
-
-
-def _ordered(
-    order: PageOrder, reader: Reader, question: Question, ranked: Sequence[Ranked], changes: _Changes
-) -> Reranked:
-    return _unless_it_fails(
-        question, order.name, Reranked(ranked), lambda: order.rerank(reader, question, ranked, changes.chosen)
-    )
+def focused(ranked: Sequence[Ranked], about: Mapping[str, float]) -> list[Ranked]:
+    """The ranking as if the pages of the documents that a conversation is about had scored so much more. Each place
+    keeps its score: that a document was talked about makes nobody surer that a page of it answers."""
+    order = sorted(ranked, key=lambda page: -round(page.score + about.get(page.doc_id, 0.0), 6))
+    return [page._replace(score=place.score) for page, place in zip(order, ranked, strict=True)]
 
 
 def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> None:

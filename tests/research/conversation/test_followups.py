@@ -8,7 +8,7 @@ import pytest
 
 from research.conversation.followups import NAME, Earlier, follow_up, leans
 from research.index import Index
-from research.search.focus import focused
+from research.search.engine import focused
 from research.search.legs import Ranked
 from research.store.catalog.reader import Reader
 from tests.conftest import built_once
