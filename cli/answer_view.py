@@ -6,6 +6,7 @@ passages of the first sources, two lines each and a third where there is room.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ _QUOTE = 3  # lines of one quote, where several are shown
 _LEAST_SECTION = 12  # cells: less of a heading says nothing
 _LEAST_LABEL = 8  # cells of a page and its printed label that are always there
 _LEAST_NAME = 40  # cells that a file's name keeps before its section gives way
+_VALUE_AT_END = re.compile(r"\d[^\n]{0,12}$")
 _NOTE = 2  # lines of a note
 _NOTES = 3
 
@@ -172,7 +174,7 @@ def said(context: ResearchContext, screen: Screen, room: int, mark: Marker) -> l
 
 def quote_lines(quote: Quote, width: int, count: int, mark: Marker, name: str = "") -> list[Text]:
     """The sentence as it stands on its page with what follows it, and its citation; or the row, under the header of its
-    table. Of a long sentence the end is left out; of a long row what comes before, for the value stands at the end.
+    table. Of a long sentence the end is left out; of a long row that ends with a value, what comes before.
     `name`: of its file, where documents compete."""
     citation = f" [{quote.citation}]{f' {shorten_middle(one_line(name), width // 3)}' if name else ''}"
     found = blocks(quote.text[quote.marked[0] :])
@@ -183,9 +185,10 @@ def quote_lines(quote: Quote, width: int, count: int, mark: Marker, name: str = 
     before, after = ("", "") if is_table else ("“", "”")
     lines = passage_lines(found, width - len(f"{before}{ELLIPSIS}{after}{citation}"), mark) or [plain("")]
     missing = len(lines) > count
-    shown = [plain(" " * len(before)).append_text(line) for line in (lines[-count:] if is_table else lines[:count])]
-    shown[0] = plain(ELLIPSIS if is_table and missing else before).append_text(shown[0][len(before) :])
-    shown[-1].append((ELLIPSIS if missing and not is_table else "") + after)
+    ends = is_table and bool(_VALUE_AT_END.search(quote.text[slice(*quote.marked)] or quote.text))
+    shown = [plain(" " * len(before)).append_text(line) for line in (lines[-count:] if ends else lines[:count])]
+    shown[0] = plain(ELLIPSIS if ends and missing else before).append_text(shown[0][len(before) :])
+    shown[-1].append((ELLIPSIS if missing and not ends else "") + after)
     return [*shown[:-1], shown[-1].append(citation, "bold cyan")]
 
 

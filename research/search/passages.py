@@ -45,7 +45,7 @@ BEST = 2.65  # the most that a passage can score: its words, cosine, number and 
 _OPENS = ":?：？"  # what ends so is answered by what follows
 _DIGITS = 4  # of a box
 _LABEL = 1.0
-_YEAR_LABEL = 0.5  # for the row of the year that is asked for
+_NUMBERED = 0.5  # for the row of the year, or of the error number, that is asked for
 _SAID = 0.25  # of a row's label, squared, from which on the row stands alone
 _COSINE = 0.25
 _UNCOVERED = 0.4  # of a label, where nothing else of the question stands in the row or above it
@@ -91,6 +91,7 @@ class WantedWords:
         self._rest = _REST.search(question) is not None
         self._rows: dict[str, tuple[float, float]] = {}
         self.given = frozenset(_NUMBERS.findall(question))  # numbers that are no answer
+        self._numbered = self.years | {number for number in self.given if len(number) > 1}
         self._known: dict[str, frozenset[str]] = {}
         self._pattern = _beginnings(weights) if all(word.isascii() for word in weights) else None
 
@@ -116,6 +117,8 @@ class WantedWords:
         "Other current liabilities", and that before a sentence about them.
         """
         label, bar, _ = row.strip("| ").partition(" | ")
+        if bar and label in self._numbered:
+            return _NUMBERED, 0.0
         if not bar or not values_of(row):
             return 0.0, 0.0
         if label not in self._rows:
@@ -123,8 +126,7 @@ class WantedWords:
             less = 0.5 if _REST.search(label) and not self._rest else 1.0
             # A row with a known name has all of its words: "purchases of equipment" is not "equipment".
             known = (_share(stems, line) * _share(line, stems) ** 2 for line in self._lines)
-            said = _YEAR_LABEL if label.strip() in self.years else less * self._said(stems)
-            self._rows[label] = said, less * max(known, default=0.0)
+            self._rows[label] = less * self._said(stems), less * max(known, default=0.0)
         return self._rows[label]
 
     def is_about(self, title: str) -> bool:

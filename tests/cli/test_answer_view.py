@@ -163,6 +163,8 @@ def test_a_row_is_quoted_with_its_header() -> None:
     assert plains(quote_lines(quote(row, 2), 60, 3, marker())) == ["Plan      Premium", "Standard  $45 [2]"]
     assert plains(quote_lines(quote(row, 2), 60, 1, marker())) == ["…Standard  $45 [2]"]
     assert plains(quote_lines(quote("", 2), 60, 1, marker())) == ["“” [2]"]
+    words = quote("88 | Boiler: over-temperature; switch it off, and let it cool down", 2)
+    assert plains(quote_lines(words, 30, 1, marker()))[0].startswith("88"), "a row that ends in words keeps its label"
 
 
 def test_many_quotes_share_the_room() -> None:

@@ -240,6 +240,22 @@ def test_a_row_that_is_asked_for_stands_alone() -> None:
     assert best(text, "What were total current liabilities in 2020?") == "Total current liabilities | 42,671 | 25,920"
 
 
+def test_the_row_of_a_year_or_number_that_is_asked_for_stands_alone() -> None:
+    census = "Year | Aurora | Giltner\n1900 | 1,921 | 282\n1910 | 2,630 | 410\n1920 | 2,962 | 395\n"
+    assert best(census, "How many people lived in Giltner in 1910?") == "1910 | 2,630 | 410"
+    errors = "Number | Description\n87 | Valve stuck\n88 | Boiler too hot\n89 | No water\n"
+    assert best(errors, "What is error number 88?") == "88 | Boiler too hot"
+
+
+def test_of_rows_that_are_called_alike_another_is_better() -> None:
+    equity = "Shares | Cash\nNet income | 3,659 | 45\nDividends | 1 | 2\nNet income | 5,007 | 72\n"
+    income = "\n\nParagraphs part tables.\n\nDecember 31 | 2021 | 2020\nNet income | 5,079 | 4,059\n"
+    question = "What was net income in 2021?"
+    wanted = WantedWords(question, dict.fromkeys(analyze(question), 1.0))
+    scores = [PageEvidence(text, split(text), wanted).passages("")[0].score for text in (equity, income)]
+    assert scores[1] > scores[0]
+
+
 def test_a_row_whose_table_says_the_rest_comes_first() -> None:
     tables = (
         "#### Depreciation\n\nYears | 2022 | 2021\nAirplanes | 508 | 535\nGlobal Services | 346 | 414\n\n"
