@@ -42,15 +42,6 @@ def citations_in(text: str) -> list[Citation]:
     return found or [_citation(match) for match in _outside(_ROUND, text, code)]
 
 
-def without_citations(text: str, citations: list[Citation]) -> str:
-    """The text with blanks in their place, so that every other character stays where it is."""
-    parts, end = [], 0
-    for citation in citations:
-        parts += [text[end : citation.start], " " * (citation.end - citation.start)]
-        end = citation.end
-    return "".join(parts) + text[end:]
-
-
 def _outside(pattern: re.Pattern[str], text: str, code: list[tuple[int, int]]) -> list[re.Match[str]]:
     found, spans = [], iter(code)
     span = next(spans, None)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 from research.errors import NothingFoundError
 from research.governance.gate import Gate, is_withheld
 from research.governance.told_records import ToldRecords
-from research.models import REFERENCE_ONLY
 from research.store.catalog.edges import section_pages
 
 if TYPE_CHECKING:
@@ -272,7 +271,3 @@ def _ending_here(item: Item, readable: Collection[str]) -> Item:
         for passage in item.passages
     )
     return replace(item, passages=passages, pages=())
-
-
-def is_reference(item: Item) -> bool:
-    return REFERENCE_ONLY in item.labels

@@ -185,17 +185,10 @@ def vectors_of_pages(reader: Reader, page_ids: Sequence[int]) -> tuple[list[int]
     return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
 
 
-def nearest_on_page(
-    reader: Reader, page_id: int, asked: NDArray[np.float32], most: int | None = None
-) -> list[ComparedChunk]:
-    """A page's chunks by cosine with a question's vector (dim,), best first; the `most` best, or all."""
-    return nearest_on_pages(reader, [page_id], asked, most)[page_id]
-
-
 def nearest_on_pages(
     reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32], most: int | None = None
 ) -> dict[int, list[ComparedChunk]]:
-    """The same of several pages at once."""
+    """page_id → its chunks, nearest to a question first, at most so many of each page."""
     rows: dict[int, list[Any]] = {page_id: [] for page_id in page_ids}
     for part in batched(page_ids):
         for row in reader.connection.execute(

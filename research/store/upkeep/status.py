@@ -6,11 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from research.records import DocumentInfo
 from research.reports import Status
 from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents
 from research.store.catalog.failures import given_up
 from research.store.catalog.items import count_items, count_parents, count_without_vectors
 from research.store.catalog.ledger import STAGE_OCR, count_for_ocr, unfinished
@@ -61,14 +59,6 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = ()) -> Status:
             writing=writing,
             writer_pid=writer,
         )
-
-
-def documents_in(paths: IndexPaths) -> list[DocumentInfo]:
-    """All documents by name; none where there is no index."""
-    if not paths.exists:
-        return []
-    with Catalog(paths) as catalog:
-        return all_documents(catalog)
 
 
 def size_of(folder: Path) -> int:
