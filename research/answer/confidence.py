@@ -19,7 +19,6 @@ which is never put above `low` either.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -168,15 +167,12 @@ def _years_lacking(searched: str, pages: Sequence[Item]) -> Words:
         return frozenset()
     words = {word for word in words_in(searched) - names_in(searched).keys() if not word.isdigit()}
     for page in pages:
-        speaks = False
+        name = f"{page.metadata['filename']} {page.title}"
         for passage in page.passages:
             told = f"{passage.section_path}\n{table_above(page, passage)}\n{passage.text}"
-            if not words or not words.isdisjoint(analyze(told)):
-                speaks = True
-                if not years.isdisjoint(YEAR.findall(told)):
-                    return frozenset()
-        if speaks and not years.isdisjoint(re.findall(r"\d{4}", f"{page.metadata['filename']} {page.title}")):
-            return frozenset()
+            dated = any(year in name or year in told for year in years)
+            if dated and (not words or not words.isdisjoint(analyze(told))):
+                return frozenset()
     return years
 
 

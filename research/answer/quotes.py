@@ -41,7 +41,7 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item]) -> list[Quote]:
         if passage.end > passage.start
     ]
     found.sort(key=lambda entry: -entry[0])
-    chosen: dict[str, tuple[int, Passage]] = {}
+    chosen: dict[str, tuple[int, Passage, tuple[int, int]]] = {}
     for score, citation, passage in found:
         if len(chosen) == MOST or score < _AS_GOOD * found[0][0]:
             break
@@ -49,13 +49,17 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item]) -> list[Quote]:
         quoted = page.text[passage.start : passage.end]  # of this page alone, where a sentence runs on
         said = " ".join(quoted.split()).casefold()
         # What stands close to a better one is shown with it.
-        near = any(citation == other and _is_near(page, passage, better) for other, better in chosen.values())
+        near = any(
+            citation == other and start <= passage.start and passage.end <= end
+            for other, _, (start, end) in chosen.values()
+        )
         says = not chosen or len(said.split()) >= _FEWEST_WORDS or any(map(str.isdigit, said))
         if said not in chosen and not near and says and _is_sound(quoted):
-            chosen[said] = citation, passage
-    taken = [(citation, passage.start, passage.end) for citation, passage in chosen.values()]
+            chosen[said] = citation, passage, _grown(page, passage, 0, [])
+    taken = [(citation, passage.start, passage.end) for citation, passage, _ in chosen.values()]
     return [
-        _quote(pages[str(sources[citation - 1].ref)], passage, citation, taken) for citation, passage in chosen.values()
+        _quote(pages[str(sources[citation - 1].ref)], passage, citation, taken)
+        for citation, passage, _ in chosen.values()
     ]
 
 
@@ -114,12 +118,6 @@ def table_above(page: Item, passage: Passage) -> str:
         del spans[0]
     above = page.text[spans[0][0] : spans[-1][1]] if spans else ""
     return above if _is_sound(above) else ""
-
-
-def _is_near(page: Item, passage: Passage, better: Passage) -> bool:
-    """Whether a passage is part of another one with its neighbours."""
-    start, end = _grown(page, better, 0, [])
-    return start <= passage.start and passage.end <= end
 
 
 def _unit_at(units: Sequence[Unit], place: int) -> Unit | None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -85,6 +84,7 @@ class WantedWords:
         self._lines = [frozenset(analyze(line)) for line in dict.fromkeys(lines)]
         self.number = bool(self._lines) or asks_for_number(question)
         self.years = years_asked(question)
+        self.has_lines = bool(self._lines)
         said = {word: weight for word, weight in weights.items() if not word.isdigit()}
         self._said_words = said
         self._usual = sum(weights.values()) / max(1, len(weights))
@@ -184,14 +184,16 @@ class PageEvidence:
         self._cosines = self._rough(chunks)
         self._context = self._above()
         self._listing = _listing(text, units)
-        called = Counter(_label(text, unit) for unit in units if unit.kind == "row")
-        # Of rows that are all called so, the label alone does not tell which is meant.
-        self._labels = [
-            self._label(index) / called[_label(text, unit)] ** 0.5
-            if unit.kind == "row" and index not in self._listing
-            else 0.0
-            for index, unit in enumerate(units)
-        ]
+        self._labels = [0.0] * len(units)
+        called: dict[str, list[int]] = {}
+        for index, unit in enumerate(units):
+            # Most rows say no word of the question, and need no look at what they are called.
+            if unit.kind == "row" and (self._words[index] or wanted.has_lines) and index not in self._listing:
+                self._labels[index] = self._label(index)
+                called.setdefault(_label(text, unit), []).append(index)
+        for rows in called.values():
+            for index in rows:  # of rows that are all called so, the label alone does not tell which is meant
+                self._labels[index] /= len(rows) ** 0.5
         headers = {unit.header for unit in units if unit.header is not None}
         self._naming = {index for start, end in headers for index in self._between(start, end)}
 
