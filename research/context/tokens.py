@@ -42,6 +42,7 @@ _REMEMBERED = 1 << 16
 _BOUNDS = struct.Struct("<II").unpack_from
 
 _MOST_PIECES = 200_000  # whose counts are remembered
+_MOST_TEXTS, _LONG_TEXT = 200, 20_000  # that are remembered: pages of the last twenty questions, of so many characters
 _OPEN_CHARACTERS = 8  # at the end of a growing text, more than any piece looks ahead
 # Merging a piece costs about the square of its length; beyond this much of it tiktoken is quicker, loading included.
 _MOST_MERGING = 5_000_000
@@ -73,6 +74,7 @@ class TokenCounter:
             raise CtxError(f"unknown token encoding {encoding!r}", hint=f"choose one of: {known}")
         self.encoding = encoding
         self._counts: dict[str, int] = {}  # a piece's tokens; words repeat, so this saves most of the work
+        self._settled: dict[str, tuple[int, str]] = {}  # of pages, which come again with the next questions
         self._merging = 0  # done so far, in squared bytes
 
     def count(self, text: str) -> int:
@@ -90,6 +92,23 @@ class TokenCounter:
                 fresh = set(pieces)
             self._count_new(fresh, counts)
         return sum([counts[piece] for piece in pieces])
+
+    def settled(self, text: str) -> tuple[int, str]:
+        """The tokens of a text but for its end, which may become others by what follows, and that end."""
+        if (known := self._settled.get(text)) is not None:
+            return known
+        pieces = self.pieces(text)
+        stable, length, readable = len(pieces), 0, False
+        while stable > 0 and (length < _OPEN_CHARACTERS or not readable):
+            stable -= 1
+            length += len(pieces[stable])
+            readable = readable or not pieces[stable].isspace()
+        found = self.count_pieces(pieces[:stable]), "".join(pieces[stable:])
+        if len(text) < _LONG_TEXT:
+            if len(self._settled) >= _MOST_TEXTS:
+                self._settled = {}
+            self._settled[text] = found
+        return found
 
     def pieces(self, text: str) -> list[str]:
         """The text as the encoding cuts it up before merging."""
@@ -130,14 +149,8 @@ class RunningCount:
 
     def plus(self, text: str) -> RunningCount:
         """With this added; the count itself stays as it is."""
-        pieces = self._counter.pieces(self._open_end + text)
-        stable, length, readable = len(pieces), 0, False
-        while stable > 0 and (length < _OPEN_CHARACTERS or not readable):
-            stable -= 1
-            length += len(pieces[stable])
-            readable = readable or not pieces[stable].isspace()
-        settled = self._settled + self._counter.count_pieces(pieces[:stable])
-        return RunningCount(self._counter, settled, "".join(pieces[stable:]))
+        settled, open_end = self._counter.settled(self._open_end + text)
+        return RunningCount(self._counter, self._settled + settled, open_end)
 
     @property
     def tokens(self) -> int:
