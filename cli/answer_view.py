@@ -183,7 +183,7 @@ def quote_lines(quote: Quote, width: int, count: int, mark: Marker, name: str = 
         row = quote.text[slice(*quote.marked)] or quote.text
         found = blocks(replace(quote, text=row).in_table if count > 1 else row)
     before, after = ("", "") if is_table else ("“", "”")
-    lines = passage_lines(found, width - len(f"{before}{ELLIPSIS}{after}{citation}"), mark) or [plain("")]
+    lines = passage_lines(found, width - cells(f"{before}{ELLIPSIS}{after}{citation}"), mark) or [plain("")]
     missing = len(lines) > count
     ends = is_table and bool(_VALUE_AT_END.search(quote.text[slice(*quote.marked)] or quote.text))
     shown = [plain(" " * len(before)).append_text(line) for line in (lines[-count:] if ends else lines[:count])]

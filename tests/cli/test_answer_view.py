@@ -119,6 +119,12 @@ def test_the_section_is_that_of_the_best_passage() -> None:
     assert plains(answer_lines(shown, Screen(80, 40), marker()))[0] == "[1] crisis.pdf p. 3 · Causes > Bubble"
 
 
+def test_a_wide_name_beside_a_quote_stays_within_the_width() -> None:
+    sources = [source("a", 1, "a"), source("0000000⺀", 2, "b")]
+    shown = answer_lines(answer(sources, [quote("a", 1), quote("0000000⺀", 2)]), Screen(20, 17), marker())
+    assert all(cells(line.plain) <= 20 for line in shown)
+
+
 def test_when_nothing_answers_it_says_so_and_quotes_nothing() -> None:
     shown = plains(answer_lines(answer([source()], [quote()], level="none", pages=1_277), Screen(80, 40), marker()))
     assert shown[0] == "Nothing seems to answer this: 1,277 pages were searched, and these are the"
