@@ -202,7 +202,8 @@ def _together(words: Words, found: Sequence[Words]) -> float:
 
 def _missing(searched: str, pages: Sequence[Item], found: Sequence[Words]) -> tuple[float, tuple[str, ...]]:
     """How much of the names a document has neither in its own name nor on its pages that were found, of which the first
-    are known, and these names as they were asked for: of the documents of these the one that has most."""
+    are known: of the documents of these the one that has most. And those of the names, as they were asked for, that no
+    page has."""
     names = names_in(searched)
     lacking: dict[str, Set[str]] = {page.ref.key: set(names) for page in pages[:_FIRST]}
     for page, words in zip(pages, found, strict=False):
@@ -214,7 +215,8 @@ def _missing(searched: str, pages: Sequence[Item], found: Sequence[Words]) -> tu
             document: left if one & left and other & left else left - one - other for document, left in lacking.items()
         }
     least = min(lacking.values(), key=lambda left: sum(names[name] for name in left))
-    asked = [word.strip(".,;:?!()'’\"") for word in searched.split() if not least.isdisjoint(analyze(word))]
+    nowhere = least - frozenset().union(*_words_on(pages, frozenset(least))) if least else least
+    asked = [word.strip(".,;:?!()'’\"") for word in searched.split() if not nowhere.isdisjoint(analyze(word))]
     return sum(names[name] for name in least) / (sum(names.values()) + _NO_NAMES), tuple(dict.fromkeys(asked))
 
 

@@ -15,7 +15,7 @@ from ingest import ingest
 from research import Index, UsageError
 from research.answer.confidence import WEIGHTS, Features, Weights, confidence_of, judged, likelihood
 from research.evaluation.questions import read_questions
-from research.models import CONFIDENCE_LEVELS, Confidence, Coverage, Item, LegCoverage, LegScore, Question, Ref
+from research.models import CONFIDENCE_LEVELS, Confidence, Coverage, Item, LegCoverage, LegScore, Passage, Question, Ref
 from research.settings import Settings
 from research.sources.documents import MODES
 from research.store.catalog.catalog import Catalog
@@ -224,6 +224,40 @@ def test_a_leg_that_stood_alone_is_judged_by_its_own_weights() -> None:
     alone = Coverage(legs=[LegCoverage("lexical", "ok"), LegCoverage("dense", "failed", "no vectors")])
     assert confidence_of(Question("rent"), items, alone) != confidence_of(Question("rent"), items, BOTH)
     assert confidence_of(Question("rent"), items, Coverage()) == confidence_of(Question("rent"), items, BOTH)
+
+
+def doubts(question: str, *items: Item) -> tuple[Confidence, list[str]]:
+    asked = Question(question)
+    return confidence_of(asked, items, BOTH), asked.notes
+
+
+def test_a_name_that_no_page_has_is_said() -> None:
+    costco, walmart = (page(f"{name} earned 5 billion in all.", 0.6, lexical=0.6) for name in ("Costco", "Walmart"))
+    told, notes = doubts("What did our rival Walmart earn?", costco)
+    assert notes == ["None of these pages has “Walmart”."]
+    assert told.value < doubts("What did our rival Costco earn?", costco)[0].value
+    assert doubts("What did our rival Walmart earn?", costco, walmart)[1] == []
+
+
+def test_a_name_that_is_given_twice_may_be_written_either_way() -> None:
+    loan = page("The WBC loan has a rate of 4.13 %.", 0.6, lexical=0.6, dense=0.6)
+    assert doubts("What is the rate of the Westpac (WBC) loan?", loan)[1] == []
+    told = [
+        doubts(f"What is the rate of the {name} loan?", loan)[0].value for name in ("Westpac (WBC)", "WBC", "Westpac")
+    ]
+    assert told[0] == told[1] > told[2]
+
+
+@pytest.mark.parametrize(("year", "said"), [("2022", []), ("FY21", []), ("2025", ["2025"])])
+def test_a_year_that_nothing_found_is_of_is_said(year: str, said: list[str]) -> None:
+    text = "Years ended June 30 | 2022 | 2021\nRevenue | 66 | 62\n\nWe plan a bridge for 2025."
+    row = text.index("Revenue")
+    table = replace(
+        page(text, 0.9, lexical=0.9, dense=0.8), passages=(Passage("Revenue | 66 | 62", 0.9, None, row, row + 17),)
+    )
+    told, notes = doubts(f"How much was revenue in {year}?", table)
+    assert notes == [f"Nothing found is for {each}; the nearest figures are for 2022." for each in said]
+    assert (told.level == "low") == bool(said)
 
 
 def test_pages_without_text_are_judged_by_what_the_legs_say() -> None:
