@@ -201,8 +201,10 @@ def _sure(confidence: Confidence | None, found: bool) -> list[str]:
     """How sure the answer is, in words that say what to do about it."""
     if not found or confidence is None:
         return ["Nothing was found. Try other words, fewer filters, or list_documents."]
-    nearest = " These are only the nearest pages." if confidence.level == "none" else ""
-    return [f"{confidence.words} (confidence: {confidence.level}, {confidence.value:.2f}).{nearest}"]
+    said = f"Confidence: {confidence.level} ({confidence.value:.2f})."
+    if confidence.level == "none":
+        said += " Nothing here seems to answer the question; these are only the nearest pages."
+    return [said]
 
 
 def _confidence(confidence: Confidence | None) -> dict[str, Any]:
