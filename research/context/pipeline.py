@@ -1,12 +1,11 @@
 """The one way for everything: question → sources, side by side → rank → deduplicate → fit the budget → render.
 
 What governs items (a policy, a redactor) is one more stage before the budget: what may not be shown costs no tokens.
-The budget holds exactly: `Fitted.tokens` is the count of what is rendered, and never above the limit.
+What was found can be fitted into any budget: a smaller room never means another search.
 """
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,12 +13,12 @@ from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from heapq import merge
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from research.context.tokens import RunningCount, TokenCounter
+from research.context.fit import Fitted, Renderer, fit
+from research.context.tokens import TokenCounter
 from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
 from research.sources.base import Retrieved, Source
-from research.text import SENTENCE_BREAK
 
 if TYPE_CHECKING:
     from research.observe.recorder import Recorder
@@ -29,17 +28,8 @@ Stage = Callable[[list[Item]], list[Item]]
 PassageFinder = Callable[[Question, list[Item]], list[Item]]
 Judge = Callable[[Question, Sequence[Item], Coverage], Confidence]
 
-CUT_MARK = "[…]"
-
 # Items by whose passages confidence is judged, however few are shown.
 _JUDGED = 10
-
-# A cut source must still say something: fewer tokens than this and it is dropped instead.
-LEAST_BODY_TOKENS = 16
-
-_PARAGRAPH_END = re.compile(r"\n{2,}|\n(?=[-|#>*]|\d+\.)")
-_SENTENCE_END = re.compile(rf"{SENTENCE_BREAK.pattern}|\n")  # lines of a list or table count as sentences
-_WORD_END = re.compile(r"(?<=\S)(?=\s)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +50,6 @@ class Least:
     def of(self, items: Sequence[Item], confidence: Confidence | None) -> list[Item]:
         unsure = confidence is not None and confidence.value < self.confidence
         return [] if unsure else [item for item in items if item.score >= self.score]
-
-
-class Renderer(Protocol):
-    """How an item stands in the text: a header line with its number, and its text below."""
-
-    @property
-    def separator(self) -> str: ...
-
-    def header(self, item: Item, number: int) -> str: ...
-
-    def body(self, text: str) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """What fits: the text, its items in order, its exact tokens, and the items that were left out."""
-
-    text: str
-    items: list[Item]
-    tokens: int
-    dropped: list[Item]
-    as_asked: bool = False  # whatever is cut was not asked for: passages were, and they are all there
-
-    @property
-    def truncated(self) -> bool:
-        return bool(self.dropped) or (not self.as_asked and any(item.cut for item in self.items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +103,7 @@ def build(
     confidence = judge(asked, items, _coverage(retrieved)) if judge is not None else None
     items = (least or Least()).of(items, confidence)[: budget.max_items]
     with recorder.time("fit") if recorder else nullcontext():
-        fitted = fit(_unmarked(items), budget.max_tokens, renderer, counter, extent=extent)
+        fitted = fit(items, budget.max_tokens, renderer, counter, extent=extent)
     timings = {step: seconds for found in retrieved for step, seconds in found.timings.items()}
     timings["total"] = time.perf_counter() - started
     if recorder:
@@ -149,13 +113,6 @@ def build(
     answered_by: AnsweredBy = "documents" if any(each.answered_by == "documents" for each in retrieved) else "pages"
     fresh = [found.fresh for found in retrieved if found.fresh is not None]
     return Context(question, fitted, items, coverage, timings, searched, rewrites, answered_by, confidence, fresh)
-
-
-def _unmarked(items: Sequence[Item]) -> list[Item]:
-    """The items without anything in their text that reads like the mark of a page break."""
-    from research.context.page_breaks import neutralize_page_marks
-
-    return [replace(item, text=neutralize_page_marks(item.text)) for item in items]
 
 
 def rank(found: Sequence[Sequence[Item]]) -> list[Item]:
@@ -203,87 +160,3 @@ def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], lim
 def _coverage(retrieved: Sequence[Retrieved]) -> Coverage:
     known = next((found.coverage for found in retrieved if found.coverage is not None), Coverage())
     return replace(known, sources=[found.status for found in retrieved])
-
-
-def fit(
-    items: Sequence[Item], max_tokens: int, renderer: Renderer, counter: TokenCounter, *, extent: Extent = "fit"
-) -> Fitted:
-    """As much of the items as fits. Those with passages grow from them to whole pages while there is room; `extent`
-    "passages" leaves it at them. Without passages, or if "pages" are asked for, items are taken whole and in order: the
-    one that crosses the budget is cut, the rest are dropped."""
-    run_on = any(len(passage.pages) > 1 for item in items for passage in item.passages)
-    if extent != "passages" and not run_on:
-        whole = _fit_whole(items, max_tokens, renderer, counter)
-        if extent == "pages" or not whole.truncated:
-            return whole
-    if extent == "pages" or not any(item.passages for item in items):
-        return _fit_whole(items, max_tokens, renderer, counter)
-    from research.context.growth import fit_passages
-
-    return fit_passages(items, max_tokens, renderer, counter, only=extent == "passages")
-
-
-def _fit_whole(items: Sequence[Item], max_tokens: int, renderer: Renderer, counter: TokenCounter) -> Fitted:
-    text, count = "", RunningCount(counter)
-    kept: list[Item] = []
-    for number, item in enumerate(items, start=1):
-        head = f"{renderer.separator if text else ''}{renderer.header(item, number)}\n"
-        added = head + renderer.body(item.text)
-        longer = count.plus(added)
-        if longer.tokens <= max_tokens:
-            text, count = text + added, longer
-            kept.append(item)
-            continue
-        cut = _cut(count.plus(head), item, max_tokens, renderer, counter)
-        if cut is not None:
-            last = head + renderer.body(cut.text)
-            longer = count.plus(last)
-            # Without its last heading a text is shorter, though not always in tokens.
-            if longer.tokens <= max_tokens:
-                text, count = text + last, longer
-                kept.append(cut)
-        break
-    return Fitted(text, kept, count.tokens, list(items[len(kept) :]))
-
-
-def _cut(head: RunningCount, item: Item, max_tokens: int, renderer: Renderer, counter: TokenCounter) -> Item | None:
-    """The item shortened to what is left of the budget after its header; None if nothing useful fits."""
-    whole = item.text.strip()  # as it is, so that the item keeps its page's own text
-    room = max_tokens - head.tokens
-    if room < LEAST_BODY_TOKENS:
-        return None
-    for ends in (_PARAGRAPH_END, _SENTENCE_END, _WORD_END):
-        stops = [match.start() for match in ends.finditer(whole) if match.start() > 0]
-        length = _longest(head, whole, stops, max_tokens, renderer)
-        kept = _without_last_heading(whole[:length])
-        # A paragraph break is the best place, unless it would waste most of the room.
-        if kept and (counter.count(kept) >= room // 2 or (ends is _WORD_END)):
-            return replace(item, text=f"{kept}\n{CUT_MARK}", cut=True)
-    return None
-
-
-def _without_last_heading(text: str) -> str:
-    """A heading whose text was cut away promises what does not follow."""
-    lines = text.rstrip().split("\n")
-    while lines and (not lines[-1].strip() or lines[-1].startswith("#")):
-        lines.pop()
-    return "\n".join(lines)
-
-
-def _longest(head: RunningCount, whole: str, stops: list[int], max_tokens: int, renderer: Renderer) -> int:
-    """The last stop at which head, text and cut mark stay within the budget, by bisection."""
-
-    def fits(stop: int) -> bool:
-        return head.plus(f"{renderer.body(whole[:stop])}\n{CUT_MARK}").tokens <= max_tokens
-
-    low, high = 0, len(stops)
-    while low < high:
-        middle = (low + high) // 2
-        if fits(stops[middle]):
-            low = middle + 1
-        else:
-            high = middle
-    # Counts grow with the text but for the joint at the cut mark, so the answer is proved, not assumed.
-    while low > 0 and not fits(stops[low - 1]):
-        low -= 1
-    return stops[low - 1] if low else 0

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
+from research.context.fit import CUT_MARK
 from research.context.injection.detector import signals_of
-from research.context.pipeline import CUT_MARK
 from research.context.tokens import TokenCounter
 from research.store.fulltext.analyzer import analyze
 from research.units import Unit, split

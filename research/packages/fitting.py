@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from research.context.fit import fit
 from research.context.page_breaks import neutralize_page_marks
-from research.context.pipeline import Renderer, fit
+from research.context.render.mixed import CitedItems
 from research.context.tokens import RunningCount, TokenCounter
+from research.models import Item
 from research.packages.extracts import extract
 from research.packages.package import Projection
 from research.packages.ranking import Ranked
@@ -118,7 +120,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    renderer: Renderer
+    renderer: CitedItems
     counter: TokenCounter
     words: frozenset[str]
     budget: int
@@ -127,16 +129,17 @@ class _Shared:
 class _Bare:
     """Text alone, without a header."""
 
-    separator = ""
-
-    def __init__(self, renderer: Renderer) -> None:
+    def __init__(self, renderer: CitedItems) -> None:
         self._renderer = renderer
 
-    def header(self, item: object, number: int) -> str:
+    def joint(self, before: object, item: object) -> str:
         return ""
 
-    def body(self, text: str) -> str:
-        return self._renderer.body(text)
+    def entry(self, item: Item, number: int) -> str:
+        return self._renderer.body(item.text)
+
+    def end(self, items: object) -> str:
+        return ""
 
 
 _LEVELS: tuple[Projection, ...] = ("full", "passages", "summary")
@@ -145,7 +148,7 @@ _LEVELS: tuple[Projection, ...] = ("full", "passages", "summary")
 def fit_package(
     sources: Sequence[Governed],
     budget: int,
-    renderer: Renderer,
+    renderer: CitedItems,
     counter: TokenCounter,
     words: frozenset[str],
     *,
@@ -239,7 +242,7 @@ def _rendered(entries: Sequence[_Entry], shared: _Shared) -> FittedPackage:
     for entry in entries:
         if entry.level is None:
             continue
-        added = f"{shared.renderer.separator if content else ''}{_headed(entry, len(placed) + 1)}"
+        added = ("\n\n" if content else "") + _headed(entry, len(placed) + 1)
         added += f"\n{entry.level.body}" if entry.level.body else ""
         longer = count.plus(added)
         placed.append(Placed(entry.governed, entry.level.projection, longer.tokens - count.tokens))

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from research.context.fit import fit
 from research.context.page_breaks import neutralize_page_marks
-from research.context.pipeline import fit
 from research.context.tokens import TokenCounter
 from research.models import Item, page_link, section_of
 from research.sources.disarm import code_block, code_lines, code_span, contained, in_line, open_fence
@@ -157,7 +157,14 @@ def commit(found: CommitResult) -> Candidate:
 class DocumentFormat:
     """A page with its file and number above it, as the pipeline's renderers have it."""
 
-    separator = "\n\n"
+    def joint(self, before: object, item: object) -> str:
+        return ""
+
+    def entry(self, item: Item, number: int) -> str:
+        return f"{self.header(item, number)}\n{self.body(item.text)}"
+
+    def end(self, items: object) -> str:
+        return ""
 
     def header(self, item: Item, number: int) -> str:
         return f"**Document**: {in_line(str(item.metadata['filename']))}, Page {item.ref.part}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from research.context.injection.headers import neutralize_headers, neutralize_name
@@ -27,7 +28,14 @@ _JOINERS = "\u200c\u200d"  # Persian names and emoji are spelt with them
 class CitedPages:
     """`[Document 1: crisis.pdf, Page 3]` above each page's text."""
 
-    separator = "\n\n"
+    def joint(self, before: Item | None, item: Item) -> str:
+        return "\n\n" if before else ""
+
+    def entry(self, item: Item, number: int) -> str:
+        return f"{self.header(item, number)}\n{self.body(item.text)}"
+
+    def end(self, items: Sequence[Item]) -> str:
+        return ""
 
     def header(self, item: Item, number: int) -> str:
         return f"[Document {number}: {one_line(str(item.metadata['filename']))}, Page {item.ref.part}]"

@@ -36,10 +36,8 @@ _FACTS: Mapping[str, tuple[str, ...]] = {
 """What is told of an item beside its text."""
 
 
-class CitedItems:
+class CitedItems(cited.CitedPages):
     """The renderer of a context of several sources."""
-
-    separator = "\n\n"
 
     def header(self, item: Item, number: int) -> str:
         return header(item.ref.kind, name_of(item), number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,14 @@ from tests.research.conversation.memory_index import encoder, open_index
 class Plain:
     """Renders an item as its text below its ref."""
 
-    separator = "\n\n"
+    def joint(self, before: Item | None, item: Item) -> str:
+        return "\n\n" if before else ""
 
-    def header(self, item: Item, number: int) -> str:
-        return f"[{number}] {item.ref}"
+    def entry(self, item: Item, number: int) -> str:
+        return f"[{number}] {item.ref}\n{item.text}"
 
-    def body(self, text: str) -> str:
-        return text
+    def end(self, items: Sequence[Item]) -> str:
+        return ""
 
 
 def test_in_the_pipeline(tmp_path: Path) -> None:
