@@ -6,14 +6,13 @@ from typing import Annotated
 
 import typer
 
-from cli.context_view import BudgetOption, LimitOption, SoftOption, show
+from cli.context_view import BudgetOption, LimitOption, show
 from cli.options import QuestionArgument, ScoreOption, common, settings_for
 
 DETAILS = """
 Each type of source gets a section and a share of the token budget (experiences and documents 3, code and commits 2,
 values and memories 1); what one does not need flows on to the others. No item takes more than a quarter of its source's
-share: what is cut says where the rest is. What two sources say alike is shown once. The budget holds exactly, unless
---soft lets what was chosen exceed it.
+share: what is cut says where the rest is. What two sources say alike is shown once. The budget holds exactly.
 
 A source that fails is named on stderr, and the others answer. If nothing is found, it exits with 3.
 """
@@ -49,8 +48,7 @@ def command(
     same_file: Annotated[
         bool,
         typer.Option("--same-file/--both", help="Of code and a commit of one file show the better one, or both."),
-    ] = True,
-    soft: SoftOption = False,
+    ] = False,
 ) -> int:
     from cli.options import make_ready, opened, read_question
     from research.sources.records import CONTEXT_TYPES
@@ -61,6 +59,6 @@ def command(
     with opened(settings_for(given, min_score=min_score)) as index:
         make_ready(index, given, wanted)
         found = index.context(
-            asked, wanted, limit=limit, max_tokens=max_tokens, soft=soft, same_file=same_file, min_score=min_score
+            asked, wanted, limit=limit, max_tokens=max_tokens, same_file=same_file, min_score=min_score
         )
     return show("context", {"query": asked, "types": list(wanted)}, found, given)

@@ -81,6 +81,7 @@ class Question:
     tenant: str = ""
     session: str = ""
     rewrites: tuple[Rewrite, ...] = ()  # what made `searched` of the text before any rewriter saw it
+    where: Mapping[str, Any] | None = field(default=None, hash=False)  # what the metadata of items must be
     about: Mapping[str, float] = field(default_factory=dict, hash=False)  # documents a conversation is about → weight
     # Refs → those whose text may be sent to a model elsewhere; None: all.
     sendable: Callable[[Sequence[str]], Collection[str]] | None = field(default=None, compare=False, repr=False)
@@ -214,7 +215,7 @@ class Item:
     legs: Mapping[str, LegScore] = field(default_factory=dict)
     passages: tuple[Passage, ...] = ()
     created_at: str = ""
-    metadata: Mapping[str, str | int | bool] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     signals: tuple[str, ...] = ()  # what makes its text suspicious: words of research.context.injection
     cut: bool = False  # parts of the text are left out, to fit the budget; […] stands where

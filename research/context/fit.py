@@ -32,10 +32,13 @@ LEAST_BODY_TOKENS = 16
 """A cut item must still say something: with fewer tokens than this it is dropped instead."""
 
 _LEAST_CAP = 28  # tokens of its own words that an item has in a section, however small that is
+_HEADING_TOKENS = 8  # of a section
+_NOTE_TOKENS = 16  # below an item that was cut: where the rest is
 _MARK_TOKENS = 3  # a mark and the line break or blank that it brings
 _LONGEST_TOKEN = 64  # characters; a text so many times longer than the room is not counted to learn that it is too long
 _NOT_WORTH_A_MARK = 16  # characters: what is left out is as short as the marks for it
 _ROUNDS = 3  # of growth with what an exact count has left
+_ENOUGH = 8  # characters a token, more than text of any language has
 _NO_LIMIT = 10**9
 _WORD_END = re.compile(r"(?<=\S)(?=\s)")
 
@@ -105,7 +108,7 @@ def fit(
         else:
             growth.surroundings()
         fitted, well = growth.settled()
-        if not well or (growth.size == before and not growth.open_sections()):
+        if (not well or growth.size == before) and not growth.open_sections():
             break
     return replace(fitted, as_asked=only and growth.has_all_passages)
 
@@ -135,11 +138,12 @@ def allotted(weights: Mapping[str, float], needs: Mapping[str, float], total: fl
 
 @dataclass(slots=True, eq=False)
 class _Section:
-    """What a section has left, and the most that one item of it may take."""
+    """What a section was given and may still use, and the most that one item of it may take."""
 
+    given: float = _NO_LIMIT
     left: float = _NO_LIMIT
     cap: int = _NO_LIMIT
-    items: int = 0
+    used: float = 0.0
     full: bool = False  # its next item did not fit
 
 
@@ -155,6 +159,7 @@ class _Page:
     section: _Section
     carry: str = ""  # how its last sentence ends on the next page
     room: int = _NO_LIMIT  # what it may still take
+    costs: dict[int, int] = field(default_factory=dict)  # of its units, as far as they are known
     kept: set[int] = field(default_factory=set)
     headers: set[int] = field(default_factory=set)  # the kept units that are the headers of tables
     clip: int | None = None  # where the last kept unit is cut, if it did not fit whole
@@ -277,7 +282,6 @@ class _Growth:
         self._left = max_tokens
         self._pages: list[_Page] = []
         self._steps: list[tuple[_Page, list[int]]] = []  # what was kept, in order, to be taken back
-        self._costs: dict[tuple[int, int], int] = {}
         self._sections: dict[str, _Section] = {}
         if plan is not None and items:
             self._share(plan)
@@ -312,18 +316,23 @@ class _Growth:
                 page.section.full = True
 
     def open_sections(self) -> bool:
-        """Let every section use what is left, and begin those items that fit now; whether any did."""
+        """What is left goes item by item to whichever section is furthest below what it was given, and none gets more
+        than an item above that; whether any did."""
         if self._plan is None:
             return False
-        shown = {id(page.item) for page in self._pages}
+        shown, before = {id(page.item) for page in self._pages}, len(self._pages)
+        waiting: dict[str, list[Item]] = {}
+        for item in self._items:
+            if id(item) not in shown:
+                waiting.setdefault(self._plan.section_of(item), []).append(item)
         for section in self._sections.values():
-            section.left, section.full = _NO_LIMIT, False
-        waiting = [item for item in self._items if id(item) not in shown]
-        emptiest = sorted(waiting, key=lambda item: self._section(item).items)
-        before = len(self._pages)
-        for item in emptiest:
-            section = self._section(item)
-            section.full = section.full or not self._begun(self._page(item))
+            section.left = _NO_LIMIT
+        while waiting:
+            name = max(waiting, key=lambda name: self._sections[name].given - self._sections[name].used)
+            section, items = self._sections[name], waiting[name]
+            above = section.used >= section.given and len(self._sections) > 1
+            if above or not self._begun(self._page(items.pop(0))) or not items:
+                del waiting[name]
         return len(self._pages) > before
 
     def further(self) -> None:
@@ -351,18 +360,28 @@ class _Growth:
             if not over:
                 break
             [too_long] = over
+            if too_long is not None:
+                self._shorten(too_long)
+                continue
             # Twice as much each time: an item may be made so that every estimate is too low.
             for _ in range(min(len(self._steps), max(1, taken))):
-                self._take_back(too_long)
+                self._take_back(*self._steps.pop())
                 taken += 1
         self._left = self._max - fitted.tokens
+        if self._plan is not None:
+            for section in self._sections.values():
+                section.used = 0.0
+            for page, cost in zip(self._in_order(), fitted.costs, strict=True):
+                page.section.used += cost
+            for section in self._sections.values():
+                section.left = section.given - section.used
         return fitted, not taken
 
     def _share(self, plan: Plan) -> None:
         """What flows on makes items longer, too: a source that is alone has the whole budget as its own."""
         used = {plan.section_of(item) for item in self._items}
         weights = {name: weight for name, weight in plan.weights.items() if name in used}
-        room = max(0, self._max - self._frame())
+        room = max(0, self._max - self._frame() - _HEADING_TOKENS * len(used))
         given = shares(weights, room)
         for _ in range(2):
             caps = self._caps(given)
@@ -374,7 +393,7 @@ class _Growth:
             flowed = allotted(weights, needs, room)
             given = {name: max(given[name], flowed[name]) for name in weights}
         caps = self._caps(given)
-        self._sections = {name: _Section(flowed[name], int(caps[name])) for name in weights}
+        self._sections = {name: _Section(flowed[name], flowed[name], int(caps[name])) for name in weights}
 
     def _caps(self, given: Mapping[str, float]) -> dict[str, float]:
         """The most of one item, by what its source has, of which several sections may tell."""
@@ -418,23 +437,25 @@ class _Growth:
     def _begun(self, page: _Page) -> bool:
         """Keep an item's best passage, or as much of it as there is room for."""
         section = page.section
-        bare = replace(page.item, text="", cut=self._plan is not None)
+        bare = replace(page.item, text="")
         before = self._before(page)
-        head = self._counter.count(
-            self._renderer.joint(before, bare) + self._renderer.entry(bare, len(self._pages) + 1)
-        )
-        if head > min(self._left, section.left):
+        joint, entry = self._renderer.joint(before, bare), self._renderer.entry(bare, len(self._pages) + 1)
+        # A section's heading is not the section's to pay.
+        parting = 0 if self._plan is None else self._counter.count(joint)
+        head = self._counter.count(joint + entry if self._plan is None else entry)
+        if head + parting > self._left or head > section.left:
             return False
-        page.room = max(section.cap, head + _LEAST_CAP) - head if section.cap < _NO_LIMIT else _NO_LIMIT
-        self._left, section.left = self._left - head, section.left - head
+        self._left -= parting
+        page.room = _NO_LIMIT if self._plan is None else max(section.cap, head + _LEAST_CAP + _NOTE_TOKENS)
+        self._pay(page, head)
         self._pages.append(page)
         marks = _MARK_TOKENS * ((page.best.start > 0) + (page.best.stop < len(page.units)))
         may_cut = self._plan is None or page.room < min(self._left, section.left)
         if self._keep(page, page.best, marks) or (may_cut and self._clip(page)):
-            section.items += 1
             return True
         self._pages.pop()
-        self._left, section.left = self._left + head, section.left + head
+        self._pay(page, -head)
+        self._left += parting
         return False
 
     def _before(self, page: _Page) -> Item | None:
@@ -444,16 +465,16 @@ class _Growth:
         same = (other.item for other in self._pages if other.section is page.section)
         return next(same, self._pages[-1].item if self._pages else None)
 
-    def _take_back(self, too_long: _Page | None) -> None:
-        """The last step, or that of the item that is too long."""
-        at = max(
-            (at for at, (page, _) in enumerate(self._steps) if too_long in (None, page)), default=len(self._steps) - 1
-        )
-        page, units = self._steps.pop(at)
+    def _take_back(self, page: _Page, units: Collection[int]) -> None:
         page.kept.difference_update(units)
         page.headers &= page.kept
         if page.kept.isdisjoint(page.best):
             self._pages = [other for other in self._pages if other is not page]
+
+    def _shorten(self, page: _Page) -> None:
+        """By its last words that are not those it was found for."""
+        outside = page.kept.difference(page.best)
+        self._take_back(page, [max(outside or page.kept)])
 
     def _growing(self) -> Iterator[_Page]:
         for page in self._pages:
@@ -466,6 +487,7 @@ class _Growth:
     def _pay(self, page: _Page, cost: int) -> None:
         self._left -= cost
         page.section.left -= cost
+        page.section.used += cost
         page.room -= cost
 
     def _keep(self, page: _Page, units: range, marks: int = 0) -> bool:
@@ -484,15 +506,14 @@ class _Growth:
 
     def _cost(self, page: _Page, index: int) -> int:
         """Tokens of a unit with what stands before it, and of the next page's words for the last one."""
-        key = (id(page), index)
-        if key not in self._costs:
+        if index not in page.costs:
             start = page.units[index - 1].end if index else 0
             last = index == len(page.units) - 1
             text = page.text[start : page.units[index].end] + (page.carry if last else "")
             if len(text) > _LONGEST_TOKEN * self._max:
                 return self._max + 1
-            self._costs[key] = self._counter.count(text)
-        return self._costs[key]
+            page.costs[index] = self._counter.count(text)
+        return page.costs[index]
 
     def _outwards(self, page: _Page, inner: range, outer: range) -> None:
         """Grow from within to these borders, a unit after it and a unit before it in turn, while they fit."""
@@ -507,7 +528,7 @@ class _Growth:
     def _clip(self, page: _Page) -> bool:
         """As much of the best passage as there is room for: whole units, or the first one's words."""
         units = page.best
-        marks = 2 * _MARK_TOKENS
+        marks = 2 * _MARK_TOKENS + (_NOTE_TOKENS if self._plan else 0)
         room = self._room(page)
         if room < LEAST_BODY_TOKENS or not units:
             return False
@@ -545,7 +566,12 @@ class _Growth:
         if length == len(text):
             return length
         ends = [match.start() for match in _WORD_END.finditer(text, 0, length + 1)]
-        return ends[-1] if ends else 0
+        if ends:
+            return ends[-1]
+        length = min(len(text), _ENOUGH * max(0, room))  # a word longer than the room
+        while length > _ENOUGH and self._counter.count(text[:length]) > room:
+            length = length * 4 // 5
+        return length if length > _ENOUGH else 0
 
     def _in_order(self) -> list[_Page]:
         """As they come out: section by section, and in each by rank."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from heapq import merge
 from typing import TYPE_CHECKING
 
-from research.context.fit import Fitted, Renderer, fit
+from research.context.fit import Fitted, Plan, Renderer, fit
 from research.context.tokens import TokenCounter
 from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
 from research.sources.base import Retrieved, Source
@@ -33,14 +33,6 @@ _JUDGED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """How much a context may hold."""
-
-    max_tokens: int
-    max_items: int
-
-
-@dataclass(frozen=True, slots=True)
 class Least:
     """What is wanted at least: items of a lower score are left out, and all of them where confidence is lower."""
 
@@ -53,12 +45,11 @@ class Least:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """The items that were chosen, fitted into a budget and rendered."""
+class Found:
+    """What a question found, before any budget: ranked, each thing once, with what of it fits the question."""
 
     question: Question
-    fitted: Fitted
-    found: list[Item] = field(default_factory=list)  # as they were before the budget: with the whole text of each
+    items: list[Item] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
     timings: dict[str, float] = field(default_factory=dict)
     searched: str = ""
@@ -66,53 +57,111 @@ class Context:
     answered_by: AnsweredBy = "pages"
     confidence: Confidence | None = None
     fresh: list[object] = field(default_factory=list)  # vectors that sources have made for the question
+    duplicates: int = 0  # items that another one of a higher score says already
+    recorder: Recorder | None = None
+
+    def within(
+        self,
+        max_tokens: int,
+        renderer: Renderer,
+        counter: TokenCounter,
+        *,
+        extent: Extent = "fit",
+        plan: Plan | None = None,
+    ) -> Context:
+        """As much of it as a budget holds."""
+        started = time.perf_counter()
+        with self.recorder.time("fit") if self.recorder else nullcontext():
+            fitted = fit(self.items, max_tokens, renderer, counter, extent=extent, plan=plan)
+        if self.recorder:
+            self.recorder.count("items", len(fitted.items))
+        total = self.timings.get("total", 0.0) + time.perf_counter() - started
+        return Context(replace(self, timings={**self.timings, "total": total}), fitted)
 
 
-def build(
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What was found, and as much of it as fits a budget, rendered."""
+
+    found: Found
+    fitted: Fitted
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """What becomes of items between the search and the budget. `stages` change them; `passages` finds what of each fits
+    the question, so that the budget can begin with that; `judge` tells how sure what was found is; what is not as good
+    as `least` is left out, and what comes after the first `most`. `unique`: what sources say alike is said once;
+    `same_file`: of code and a commit of one file only the better one stays."""
+
+    stages: Sequence[Stage] = ()
+    passages: PassageFinder | None = None
+    judge: Judge | None = None
+    least: Least = Least()
+    most: int | None = None
+    unique: bool = True
+    same_file: bool = False
+
+
+def find(
     reader: Reader,
     question: Question,
     sources: Sequence[Source],
     *,
     limit: int,
-    budget: Budget,
-    renderer: Renderer,
-    counter: TokenCounter,
+    sieve: Sieve,
     recorder: Recorder | None = None,
-    stages: Sequence[Stage] = (),
-    passages: PassageFinder | None = None,
-    judge: Judge | None = None,
-    least: Least | None = None,
-    extent: Extent = "fit",
-) -> Context:
-    """`limit` items of each source at most; `stages` change what was found before the budget is filled, and `passages`
-    finds what of each item fits the question, so that the budget can begin with that. `judge` tells how sure what was
-    found is, by the text that was searched; what is not as good as `least` is left out."""
+) -> Found:
+    """`limit` items of each source at most."""
     started = time.perf_counter()
     with recorder.time("retrieve") if recorder else nullcontext():
         retrieved = _retrieve(reader, question, sources, limit)
-    items = deduplicate(rank([found.items for found in retrieved]))
+    return sifted(question, retrieved, sieve, recorder=recorder, seconds=time.perf_counter() - started)
+
+
+def sifted(
+    question: Question,
+    retrieved: Sequence[Retrieved],
+    sieve: Sieve,
+    *,
+    recorder: Recorder | None = None,
+    seconds: float = 0.0,
+) -> Found:
+    """What remains of what the sources found in so many seconds."""
+    started = time.perf_counter()
+    several = deduplicate(rank([found.items for found in retrieved]))
+    items = several
+    if sieve.unique and len(retrieved) > 1:
+        from research.sources.duplicates import without_duplicates
+
+        items = without_duplicates(several, same_file=sieve.same_file)
+    duplicates = len(several) - len(items)
     with recorder.time("govern") if recorder else nullcontext():
-        for stage in stages:
+        for stage in sieve.stages:
             items = stage(items)
     searched = next((found.searched for found in retrieved if found.searched), question.text)
     asked = question.searching(searched)
-    if passages is not None:
-        looked_at = max(_JUDGED, budget.max_items)
+    if sieve.passages is not None:
+        looked_at = len(items) if sieve.most is None else max(_JUDGED, sieve.most)
         with recorder.time("passages") if recorder else nullcontext():
-            items = [*passages(asked, items[:looked_at]), *items[looked_at:]]
-    confidence = judge(asked, items, _coverage(retrieved)) if judge is not None else None
-    items = (least or Least()).of(items, confidence)[: budget.max_items]
-    with recorder.time("fit") if recorder else nullcontext():
-        fitted = fit(items, budget.max_tokens, renderer, counter, extent=extent)
-    timings = {step: seconds for found in retrieved for step, seconds in found.timings.items()}
-    timings["total"] = time.perf_counter() - started
-    if recorder:
-        recorder.count("items", len(fitted.items))
-    rewrites = [rewrite for found in retrieved for rewrite in found.rewrites]
-    coverage = _coverage(retrieved).noting(question.notes)
+            items = [*sieve.passages(asked, items[:looked_at]), *items[looked_at:]]
+    confidence = sieve.judge(asked, items, _coverage(retrieved)) if sieve.judge is not None else None
+    items = sieve.least.of(items, confidence)[: sieve.most]
     answered_by: AnsweredBy = "documents" if any(each.answered_by == "documents" for each in retrieved) else "pages"
-    fresh = [found.fresh for found in retrieved if found.fresh is not None]
-    return Context(question, fitted, items, coverage, timings, searched, rewrites, answered_by, confidence, fresh)
+    timings = {step: spent for found in retrieved for step, spent in found.timings.items()}
+    return Found(
+        question,
+        items,
+        _coverage(retrieved).noting([*(note for found in retrieved for note in found.notes), *question.notes]),
+        {**timings, "total": seconds + time.perf_counter() - started},
+        searched,
+        [rewrite for found in retrieved for rewrite in found.rewrites],
+        answered_by,
+        confidence,
+        [found.fresh for found in retrieved if found.fresh is not None],
+        duplicates,
+        recorder,
+    )
 
 
 def rank(found: Sequence[Sequence[Item]]) -> list[Item]:

@@ -86,12 +86,12 @@ class Asking(IndexBase):
         """
         from research.answer.confidence import confidence_of
         from research.answer.quotes import differing_figures, quotes_from
-        from research.context.pipeline import Budget, build
+        from research.context.pipeline import Sieve, find
         from research.context.render.cited import CitedPages, research_context
         from research.search.boosters.part_passages import part_note
 
         sources = self.settings.max_sources if max_sources is None else max_sources
-        budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
+        most = self.settings.max_tokens if max_tokens is None else max_tokens
         mix = None if types is None else self._mix(types)
         follows, tenant, ways = "", self._tenant(tenant), self.ways_out(tenant)
         with self._timed("ask"):
@@ -104,25 +104,26 @@ class Asking(IndexBase):
                 asked = self.sending(reader, asked, ways)
                 wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
                 passages = partial(self.with_passages, reader, ways, look=highlights)
-                context = build(
+                found = find(
                     reader,
                     asked if mix is None else replace(asked, tenant=tenant),
                     wanted if ways is None else [ways.source(source, "ask") for source in wanted],
                     limit=max(self.settings.num_results, sources) if num_results is None else num_results,
-                    budget=budget,
-                    renderer=CitedPages() if mix is None else mix.renderer,
-                    counter=counter or self._rooms.counter(),
+                    sieve=Sieve(
+                        stages=() if mix is None else mix.stages,
+                        passages=passages if mix is None else mix.passages(passages),
+                        judge=confidence_of if mix is None else mix.judge,
+                        least=self._least(min_score, min_confidence),
+                        most=sources,
+                    ),
                     recorder=self.recorder,
-                    stages=() if mix is None else mix.stages,
-                    passages=passages if mix is None else mix.passages(passages),
-                    judge=confidence_of if mix is None else mix.judge,
-                    least=self._least(min_score, min_confidence),
-                    extent=extent,
                 )
+            renderer = CitedPages() if mix is None else mix.renderer
+            context = found.within(most, renderer, counter or self._rooms.counter(), extent=extent)
             with self._timed("render"):
-                rendered = (research_context if mix is None else mix.rendered)(context, budget.max_tokens)
+                rendered = (research_context if mix is None else mix.rendered)(context, most)
             with self._timed("answer"):
-                quotes = quotes_from(context.fitted.items, context.found)
+                quotes = quotes_from(context.fitted.items, found.items)
                 names = {number: source.filename for number, source in rendered.get_citation_map().items()}
                 differ = differing_figures(question, quotes, names)
                 told = [note for note in (part_note(context.fitted.items), differ) if note]
@@ -132,7 +133,7 @@ class Asking(IndexBase):
                     searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
                     answered = replace(answered, searched=searched, rewrites=rewrites)
             if mix is not None:
-                self._keep_vectors(context.fresh, tenant)
+                self.keep_vectors(found.fresh, tenant)
             answered = replace(answered, session=asked.session, turn=turn)
             return answered if session is None or turn else self._sessions().keep(answered, asked.session, tenant)
 
@@ -182,23 +183,21 @@ class Asking(IndexBase):
         limit: int = 20,
         max_tokens: int = 2000,
         tenant: str = "",
-        soft: bool = False,
-        same_file: bool = True,
+        same_file: bool = False,
         min_score: float | None = None,
         counter: TokenCounter | None = None,
     ) -> FormattedContext:
         """Context for a question from several sources, as markdown within the token budget: memories (of a tenant),
         code, experiences, values, commits, documents. `limit` items of each are looked at; those below `min_score` are
-        left out. `soft`: what is chosen by shares may exceed the budget. `same_file`: of code and a commit of one file,
-        the better one is shown. Not to be called where an event loop runs: await `assembler().assemble_context` there.
+        left out. `same_file`: of code and a commit of one file, the better one is shown. Not to be called where an
+        event loop runs: await `assembler().assemble_context` there.
         """
         import asyncio
 
         from research.sources.assembler import Options
 
         least = check("min_score", self.settings.min_score if min_score is None else min_score, "min_score")
-        options = Options(soft=soft, same_file=same_file, min_score=least)
-        made = self.assembler(tenant=tenant, options=options, counter=counter)
+        made = self.assembler(tenant=tenant, options=Options(same_file=same_file, min_score=least), counter=counter)
         with self._timed("context"):
             return asyncio.run(made.assemble_context(query, types, limit, max_tokens))
 
@@ -209,17 +208,14 @@ class Asking(IndexBase):
         *,
         limit: int = 10,
         max_tokens: int = 1500,
-        soft: bool = False,
         counter: TokenCounter | None = None,
     ) -> FormattedContext:
         """What went wrong before in a domain, and with a strategy. A domain or strategy that there is not raises
         UsageError with those there are."""
         import asyncio
 
-        from research.sources.assembler import Options
-
-        made = self.assembler(options=Options(soft=soft), counter=counter)
         with self._timed("context"):
+            made = self.assembler(counter=counter)
             return asyncio.run(made.get_premortem_context(domain, strategy, limit, max_tokens))
 
     def assembler(
@@ -276,12 +272,20 @@ class Asking(IndexBase):
 
     def _mix(self, types: Sequence[str]) -> Mix:
         """What a question to several sources is asked with."""
-        from research.sources.mix import Mix, sources_of, types_of
+        from research.sources.mix import Mix, types_of
 
         wanted = types_of(types)
-        return Mix(wanted, sources_of(wanted, lambda: self.source, self._rooms.memory_source, self.item_source))
+        return Mix(wanted, [self.source_of(name) for name in wanted])
 
-    def _keep_vectors(self, made: Sequence[object], tenant: str) -> None:
+    def source_of(self, type_of_context: str) -> Source:
+        """The source of this type; nothing of another one is loaded."""
+        from research.sources.mix import item_source
+
+        if type_of_context == "documents":
+            return self.source
+        return self.memory_source if type_of_context == "memories" else self.item_source(item_source(type_of_context))
+
+    def keep_vectors(self, made: Sequence[object], tenant: str) -> None:
         """What a question to several sources has embedded: the next one need not."""
         from research.search.items import EmbeddedItems, FoundItems
         from research.sources.memories import Embedded

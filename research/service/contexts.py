@@ -36,8 +36,7 @@ class ContextBody(schemas.Body):
     limit: _Limit = 20
     max_tokens: schemas.Tokens = 2000
     min_score: schemas.Score | None = None
-    same_file: bool = Field(default=True, description="Of code and a commit of one file, only the better one.")
-    soft: bool = Field(default=False, description="What is chosen by shares may exceed max_tokens.")
+    same_file: bool = Field(default=False, description="Of code and a commit of one file, only the better one.")
 
 
 class PremortemBody(schemas.Body):
@@ -47,7 +46,6 @@ class PremortemBody(schemas.Body):
     strategy: _Name | None = Field(default=None, examples=["systematic-elimination"])
     limit: _Limit = 10
     max_tokens: schemas.Tokens = 1500
-    soft: bool = False
 
 
 class ContextItemDocument(schemas.Answer):
@@ -90,7 +88,6 @@ def contexts_router(service: Service) -> APIRouter:
                 limit=body.limit,
                 max_tokens=body.max_tokens,
                 tenant=request.state.caller.tenant,
-                soft=body.soft,
                 same_file=body.same_file,
                 min_score=body.min_score,
             )
@@ -107,9 +104,7 @@ def contexts_router(service: Service) -> APIRouter:
     )
     async def premortem(body: PremortemBody, request: Request) -> Response:
         def work(index: Index) -> FormattedContext:
-            return index.premortem(
-                body.domain, body.strategy, limit=body.limit, max_tokens=body.max_tokens, soft=body.soft
-            )
+            return index.premortem(body.domain, body.strategy, limit=body.limit, max_tokens=body.max_tokens)
 
         found = answered(await service.acting_as(request.state.caller).asked(work))
         told = {"schema": "ctx.research.premortem/1", "domain": body.domain, "strategy": body.strategy}

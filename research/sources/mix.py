@@ -8,9 +8,9 @@ is no page. Quotes come from pages alone: only they have passages with a place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from research.answer.confidence import confidence_of
 from research.context.injection.item_headers import forges_item_header
@@ -19,9 +19,7 @@ from research.context.render.mixed import CitedItems, mixed_context
 from research.models import Confidence, Coverage, Item, Question, ResearchContext
 from research.sources.assembler import checked_types
 from research.sources.disarm import code_block, code_lines
-from research.sources.duplicates import without_duplicates
 from research.sources.items import ItemsSource
-from research.sources.records import Candidate, ContextItem
 
 if TYPE_CHECKING:
     from research.sources.base import Source
@@ -43,7 +41,7 @@ class Mix:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        return unique, dressed
+        return (dressed,)
 
     def passages(self, find: PassageFinder) -> PassageFinder:
         """The finder of passages on pages, for pages among other things."""
@@ -70,30 +68,12 @@ def types_of(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(checked_types(given), key=lambda name: name != "documents"))
 
 
-def sources_of(
-    types: Sequence[str],
-    documents: Callable[[], Source],
-    memories: Callable[[], Source],
-    items: Callable[[type[Any]], Source],
-) -> list[Source]:
-    """The sources of these types; nothing of another one is loaded."""
-    found = {"documents": documents, "memories": memories}
-    return [found[name]() if name in found else items(_item_source(name)) for name in types]
-
-
-def _item_source(name: str) -> type[ItemsSource]:
+def item_source(name: str) -> type[ItemsSource]:
+    """The class of the items of a type, loaded with the first question to it."""
     from importlib import import_module
 
     made: type[ItemsSource] = getattr(import_module(f"research.sources.{name}"), f"{name.capitalize()}Source")
     return made
-
-
-def unique(items: list[Item]) -> list[Item]:
-    """Without what another source says alike with a higher score. Code and a commit of one file are two things here:
-    who asks for both wants the thing and its history."""
-    candidates = [_candidate(item) for item in items]
-    kept = {id(each.item) for each in without_duplicates(candidates, same_file=False)}
-    return [item for item, each in zip(items, candidates, strict=True) if id(each.item) in kept]
 
 
 def dressed(items: list[Item]) -> list[Item]:
@@ -107,7 +87,7 @@ def _dressed(item: Item) -> Item:
     if item.ref.kind == "code":
         return replace(item, text=code_block(code_lines(item.text), str(facts.get("language", ""))))
     if item.ref.kind == "commit":
-        files = str(facts.get("files", "")).split("\n")
+        files = [str(name) for name in facts.get("files_changed") or ()]
         named = ", ".join(files[:_FILES]) + (", …" if len(files) > _FILES else "")
         about = [f"{name}: {told}" for name, told in (("Author", facts.get("author")), ("Files", named)) if told]
         return replace(item, text="\n\n".join(filter(None, (item.text, "\n".join(about)))))
@@ -118,10 +98,3 @@ def _marked(item: Item) -> Item:
     if _FORGED in item.signals or not forges_item_header(f"{item.text}\n\n{item.title}"):
         return item
     return replace(item, signals=(_FORGED, *item.signals))
-
-
-def _candidate(item: Item) -> Candidate:
-    source = "document" if item.ref.kind == "page" else item.ref.kind
-    shown = ContextItem(source, "", item.score, {}, score=item.score, ref=str(item.ref))
-    told = {"experience": item.ref.key, "value": str(item.metadata.get("experience", ""))}
-    return Candidate(shown, item.text, experience=told.get(source, ""))

@@ -47,21 +47,21 @@ class CitedPages:
 
 def research_context(context: Context, max_tokens: int) -> ResearchContext:
     """What the contract's callers get."""
-    fitted = context.fitted
+    fitted, found = context.fitted, context.found
     return ResearchContext(
         formatted_text=fitted.text,
         sources=[source_of(item) for item in fitted.items],
         total_tokens=fitted.tokens,
         truncated=fitted.truncated,
-        query=context.question.text,
+        query=found.question.text,
         max_tokens=max_tokens,
         dropped=[dropped_of(item) for item in fitted.dropped],
-        coverage=context.coverage,
-        timings=context.timings,
-        searched=context.searched,
-        rewrites=context.rewrites,
-        answered_by=context.answered_by,
-        confidence=context.confidence,
+        coverage=found.coverage,
+        timings=found.timings,
+        searched=found.searched,
+        rewrites=found.rewrites,
+        answered_by=found.answered_by,
+        confidence=found.confidence,
     )
 
 

@@ -15,7 +15,8 @@ from research.encoders.minilm.encoder import MiniLMEncoder
 from research.errors import InvalidContextTypeError, NothingFoundError
 from research.index import Index
 from research.models import Confidence, Coverage, Item, Passage, Question, Ref, SourceItem
-from research.sources.mix import Mix, dressed, types_of, unique
+from research.sources.duplicates import without_duplicates as unique
+from research.sources.mix import Mix, dressed, types_of
 from research.store.catalog.items import numbers_without_vectors
 from research.store.files.paths import IndexPaths
 
@@ -154,7 +155,7 @@ def test_what_two_sources_say_alike_is_said_once_by_the_better_one() -> None:
     value = item("value", "Look at the log of the other side", 0.3, experience="e1")
     assert unique([experience, value]) == [experience]
     code = item("code", "def f(): pass", 0.5, file_path="src/a.py")
-    commit = item("commit", "Mend f", 0.4, files="src/a.py")
+    commit = item("commit", "Mend f", 0.4, files_changed="src/a.py")
     assert unique([code, commit]) == [code, commit], "a thing and its history are two"
 
 
