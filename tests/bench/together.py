@@ -26,6 +26,7 @@ import shutil
 import subprocess
 import tempfile
 import tomllib
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -251,7 +252,7 @@ class Names:
             return f"commit:{self._subjects[key]}"
         if kind == "value":
             return f"experience:{self._index.value(key).experience}"
-        return ref
+        return ref.partition("#")[0]  # an experience has a text for each axis
 
     def is_named(self, name: str, wanted: str) -> bool:
         """Whether an item is what a need, or a line of what is useful, names."""
@@ -277,7 +278,8 @@ class Names:
 
 
 def plain(text: str) -> str:
-    return " ".join(re.sub(r"[*_\\]", "", text).split())
+    """Text as it is compared: without marks of markdown, ligatures and line breaks."""
+    return " ".join(unicodedata.normalize("NFKC", re.sub(r"[*_\\]", "", text)).split())
 
 
 def _context(index: Index, names: Names, question: Question) -> Given:
