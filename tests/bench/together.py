@@ -15,6 +15,7 @@ How it is judged, without a person:
   is not useful. A value is as useful as the experience that it is quoted from. The share is of tokens, not of items.
 - `ask` is right if all key words of the answer are within its quotes and the text of its first source; where an answer
   has none, if the first source is a need. It says nothing if the command would exit with 3. Everything else is wrong.
+  Where what is out of date has words of its own (`stale`), it is told how often they stand before those of the answer.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import subprocess
 import tempfile
 import tomllib
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -68,6 +70,7 @@ class Question:
     needs: tuple[str, ...]
     useful: tuple[str, ...]
     answer: tuple[str, ...]
+    stale: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ class Answered:
     value: float
     sources: list[Shown]
     quotes: list[str]
+    stale: bool  # what is out of date stands before the answer
 
 
 def run(keep: Path | None = None, verbose: Path | None = None) -> None:
@@ -113,10 +117,12 @@ def run(keep: Path | None = None, verbose: Path | None = None) -> None:
         line("the commit that is indexed is not here", COMMIT[:9])
         return
     with ExitStack() as stack:
-        folder = (keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))) / "together"
+        apart = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = (keep or apart) / "together"
         filled(folder)
         asked = read_questions()
-        with Index.open(folder / "index") as index:
+        # Packages count what was used before: every run begins with the same index.
+        with Index.open(shutil.copytree(folder / "index", apart / "index")) as index:
             names = Names(index, folder)
             ways: dict[str, Callable[[Question], Given]] = {
                 "context": lambda question: _context(index, names, question),
@@ -132,10 +138,8 @@ def run(keep: Path | None = None, verbose: Path | None = None) -> None:
 
 def read_questions() -> list[Question]:
     lines = (json.loads(text) for text in (DATA / "questions.jsonl").read_text("utf-8").splitlines())
-    return [
-        Question(told["qid"], told["query"], tuple(told["needs"]), tuple(told["useful"]), tuple(told["answer"]))
-        for told in lines
-    ]
+    lists = ("needs", "useful", "answer", "stale")
+    return [Question(told["qid"], told["query"], *(tuple(told[name]) for name in lists)) for told in lines]
 
 
 def filled(folder: Path) -> None:
@@ -300,14 +304,16 @@ def _ask(index: Index, names: Names, question: Question) -> Answered:
     sources = names.given(question, counted, found.formatted_text).items
     level, value = (found.confidence.level, found.confidence.value) if found.confidence else ("none", 0.0)
     quotes = [quote.text for quote in found.quotes]
+    said = plain(" ".join([*quotes, *(each.markdown_content for each in found.sources[:1])]))
     if not sources or level == "none":
         verdict = "nothing"
     elif question.answer:
-        said = plain(" ".join([*quotes, found.sources[0].markdown_content]))
         verdict = "right" if all(words in said for words in question.answer) else "wrong"
     else:
         verdict = "right" if any(names.is_named(sources[0].name, need) for need in question.needs) else "wrong"
-    return Answered(verdict, level, value, sources, quotes)
+    before = said.partition(question.answer[0])[0] if question.answer else ""
+    stale = verdict != "nothing" and any(words in before for words in question.stale)
+    return Answered(verdict, level, value, sources, quotes, stale)
 
 
 def _tell(asked: Sequence[Question], given: Mapping[str, Mapping[str, Given]], answers: Mapping[str, Answered]) -> None:
@@ -335,11 +341,15 @@ def _tell(asked: Sequence[Question], given: Mapping[str, Mapping[str, Given]], a
         line(f"{way}: empty where nothing answers", f"{shown.count(0)} of {len(others)}", mean)
     for what, of_them in (("with an answer", answerable), ("without one", others)):
         verdicts = [answers[question.qid] for question in of_them]
-        counts = {name: sum(each.verdict == name for each in verdicts) for name in ("right", "nothing", "wrong")}
-        sure = sum(each.verdict == "wrong" and each.level == "high" for each in verdicts)
-        told = f"nothing {counts['nothing']}, wrong {counts['wrong']}, of these {sure} with high confidence"
+        counts = Counter(each.verdict for each in verdicts)
+        levels = Counter(each.level for each in verdicts if each.verdict == "wrong")
+        sure = ", ".join(f"{levels[level]} {level}" for level in ("high", "medium", "low"))
+        told = f"nothing {counts['nothing']}, wrong {counts['wrong']} ({sure})"
         right = f"{counts['right']} right" if of_them is answerable else f"{counts['nothing']} honest"
         line(f"ask: {len(of_them)} questions {what}", right, told)
+    dated = [question for question in answerable if question.stale]
+    stale = sum(answers[question.qid].stale for question in dated)
+    line("ask: what is out of date stands before the answer", f"{stale} of {len(dated)}")
 
 
 def _told_at_length(
@@ -354,7 +364,7 @@ def _told_at_length(
             yield from (f"    cut     {need}" for need in one.cut)
             yield from map(_shown, one.items)
         answer = answers[question.qid]
-        yield f"ask: {answer.verdict}, confidence {answer.level} {answer.value:.2f}"
+        yield f"ask: {answer.verdict}{', stale' * answer.stale}, confidence {answer.level} {answer.value:.2f}"
         yield from (f"    quote: {plain(quote)[:160]}" for quote in answer.quotes[:3])
         yield from map(_shown, answer.sources[:5])
 
