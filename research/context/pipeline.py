@@ -6,18 +6,19 @@ What was found can be fitted into any budget: a smaller room never means another
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import merge
 from typing import TYPE_CHECKING
 
 from research.context.fit import Fitted, Renderer, fit
 from research.context.tokens import TokenCounter
+from research.errors import CtxError
 from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
+from research.parallel import Outcome, Workers
 from research.sources.base import Retrieved, Source
 
 if TYPE_CHECKING:
@@ -83,13 +84,17 @@ def build(
     judge: Judge | None = None,
     least: Least | None = None,
     extent: Extent = "fit",
+    workers: Workers | None = None,
+    source_seconds: float | None = None,
 ) -> Context:
     """`limit` items of each source at most; `stages` change what was found before the budget is filled, and `passages`
     finds what of each item fits the question, so that the budget can begin with that. `judge` tells how sure what was
-    found is, by the text that was searched; what is not as good as `least` is left out."""
+    found is, by the text that was searched; what is not as good as `least` is left out. A source is waited for
+    `source_seconds`; `workers` know which hang."""
     started = time.perf_counter()
     with recorder.time("retrieve") if recorder else nullcontext():
-        retrieved = _retrieve(reader, question, sources, limit)
+        tasks = {source.name: partial(source.retrieve, reader, question, limit) for source in sources}
+        retrieved = _answers((workers or Workers("ctx-source")).run_all(tasks, source_seconds))
     items = deduplicate(rank([found.items for found in retrieved]))
     with recorder.time("govern") if recorder else nullcontext():
         for stage in stages:
@@ -128,33 +133,25 @@ def deduplicate(items: Sequence[Item]) -> list[Item]:
     return list(best.values())
 
 
-def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], limit: int) -> list[Retrieved]:
-    """The sources side by side. One that fails is down and the others answer; if all do, that is an error."""
-    answers: dict[str, Retrieved] = {}
-    failures: dict[str, Exception] = {}
+def _answers(outcomes: Mapping[str, Outcome[Retrieved]]) -> list[Retrieved]:
+    """What the sources found. One that failed or is late is down and the others answer; if all are, that is an
+    error."""
+    answers = []
+    for name, outcome in outcomes.items():
+        error = outcome.error
+        if error is None:
+            answers.append(outcome.result())
+            continue
+        from research.observe.log import log_failure
 
-    def ask(source: Source) -> None:
-        try:
-            answers[source.name] = source.retrieve(reader, question, limit)
-        except Exception as error:  # noqa: BLE001  whatever happens in a source, the others answer and coverage tells
-            failures[source.name] = error
-            reason = f"{type(error).__name__}: {error}"
-            answers[source.name] = Retrieved([], SourceCoverage(source.name, "down", reason))
-            from research.observe.log import log_failure
-
-            log_failure("search", f"the source {source.name} failed", error)
-
-    # The first in this thread, the others in threads with its context: a recorder finds the question's trace in it.
-    threads = [threading.Thread(target=copy_context().run, args=(ask, source), daemon=True) for source in sources[1:]]
-    for thread in threads:
-        thread.start()
-    for source in sources[:1]:
-        ask(source)
-    for thread in threads:
-        thread.join()
-    if len(failures) == len(sources):
-        raise next(iter(failures.values()))
-    return [answers[source.name] for source in sources]
+        log_failure("search", f"the source {name} failed", error)
+        reason = str(error) if outcome.late else f"{type(error).__name__}: {error}"
+        answers.append(Retrieved([], SourceCoverage(name, "down", reason)))
+    if all(outcome.late for outcome in outcomes.values()):
+        raise CtxError("no source answered in time", hint="CTX_SOURCE_SECONDS=60 waits longer; see: ctx doctor")
+    if all(outcome.error for outcome in outcomes.values()):
+        next(iter(outcomes.values())).result()
+    return answers
 
 
 def _coverage(retrieved: Sequence[Retrieved]) -> Coverage:

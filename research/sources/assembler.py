@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
 from research.models import Coverage, SourceCoverage
+from research.settings import SOURCE_SECONDS
 from research.sources.adjustments import relevance
 from research.sources.duplicates import without_duplicates
 from research.sources.formats import TITLES, candidate_of
@@ -33,9 +34,6 @@ from research.sources.shares import WEIGHTS
 if TYPE_CHECKING:
     from research.observe.recorder import Recorder
     from research.sources.searcher import Searcher
-
-SOURCE_SECONDS = 10.0
-"""How long one source may take; what comes later is left out."""
 
 MOST_ITEMS = 1000
 """Items that one source may be asked for."""
@@ -54,7 +52,6 @@ class Options:
     soft: bool = False
     same_file: bool = True
     min_score: float = 0.0
-    source_seconds: float = SOURCE_SECONDS
     stages: tuple[Govern, ...] = ()
 
 
@@ -78,8 +75,11 @@ class ContextAssembler:
         counter: TokenCounter | None = None,
         recorder: Recorder | None = None,
         now: Callable[[], datetime] | None = None,
+        source_seconds: float = SOURCE_SECONDS,
     ) -> None:
+        """`source_seconds`: how long one source may take; what comes later is left out."""
         self.searcher = searcher
+        self.source_seconds = source_seconds
         self.options = options or Options()
         self.counter = counter or TokenCounter()
         self.recorder = recorder
@@ -165,11 +165,11 @@ class ContextAssembler:
 
     async def _ask(self, name: str, search: Search) -> tuple[SourceCoverage, Sequence[Result]]:
         try:
-            found = await asyncio.wait_for(search(), self.options.source_seconds)
+            found = await asyncio.wait_for(search(), self.source_seconds)
         except UsageError:
             raise  # what was asked for is not there to be searched: a domain, an axis
         except TimeoutError as error:
-            reason = str(error) or f"it took longer than {self.options.source_seconds:g} s"
+            reason = str(error) or f"timed out after {self.source_seconds:g} s"
             return _down(name, reason, error), ()
         except Exception as error:  # noqa: BLE001  whatever happens in a source, the others answer and coverage tells
             return _down(name, f"{type(error).__name__}: {error}", error), ()

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from research.conversation.workers import Workers
 from research.errors import CtxError
+from research.parallel import Workers
 from research.sources.records import (
     CodeResult,
     CommitResult,
@@ -62,12 +62,12 @@ class Searcher(Protocol):
 class IndexSearcher:
     """Searches an open index, for one tenant: memories are theirs, and nobody else's. May be used by many at once."""
 
-    def __init__(self, index: Index, *, tenant: str = "", workers: dict[str, Workers] | None = None) -> None:
-        """`workers`: the threads of each source, which the searchers of one index share: after some that hang, nobody
-        else is sent there."""
+    def __init__(self, index: Index, *, tenant: str = "", workers: Workers | None = None) -> None:
+        """`workers`: those of the index, for all that ask its sources: after some that hang, nobody else is sent
+        there."""
         self.index = index
         self.tenant = tenant
-        self._workers = {} if workers is None else workers
+        self._workers = workers or Workers("ctx-source")
 
     async def search_memories(self, query: str, limit: int = 20) -> Results[MemoryResult]:
         return await self._run("memories", self._memories, query, limit)
@@ -102,8 +102,7 @@ class IndexSearcher:
         return await self._run("documents", self._documents, query, limit)
 
     async def _run(self, source: str, search: Callable[..., R], *args: Any) -> R:
-        workers = self._workers.setdefault(source, Workers(f"ctx-{source}"))
-        return await workers.run(search, *args)
+        return await self._workers.run(search, *args, name=source)
 
     def _memories(self, query: str, limit: int) -> Results[MemoryResult]:
         found = self.index.recall(query, tenant=self.tenant, top_k=limit)
