@@ -151,9 +151,11 @@ class ModelClient(Protocol):
     async def complete_with_context(self, query: str, context: str, system_message: str = "") -> Completion:
         """An answer to `query` from `context`, the `formatted_text` of a `ResearchContext`. Without a `system_message`
         it is told what `prompts/system.txt` says."""
+        import asyncio
+
         from research.answer.prompt import messages_of
 
-        return await Workers("ctx-model").run(self.complete, messages_of(query, context, system_message))
+        return await asyncio.to_thread(self.complete, messages_of(query, context, system_message))
 
     def close(self) -> None:
         """Let go of what is held open."""
