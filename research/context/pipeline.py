@@ -6,18 +6,19 @@ What was found can be fitted into any budget: a smaller room never means another
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import merge
 from typing import TYPE_CHECKING
 
 from research.context.fit import Fitted, Plan, Renderer, fit
 from research.context.tokens import TokenCounter
+from research.errors import CtxError
 from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
+from research.parallel import Outcome, Workers
 from research.sources.base import Retrieved, Source
 
 if TYPE_CHECKING:
@@ -111,11 +112,14 @@ def find(
     limit: int,
     sieve: Sieve,
     recorder: Recorder | None = None,
+    workers: Workers | None = None,
+    source_seconds: float | None = None,
 ) -> Found:
-    """`limit` items of each source at most."""
+    """`limit` items of each source at most. A source is waited for `source_seconds`; `workers` know which hang."""
     started = time.perf_counter()
     with recorder.time("retrieve") if recorder else nullcontext():
-        retrieved = _retrieve(reader, question, sources, limit)
+        tasks = {source.name: partial(source.retrieve, reader, question, limit) for source in sources}
+        retrieved = answers((workers or Workers("ctx-source")).run_all(tasks, source_seconds))
     return sifted(question, retrieved, sieve, recorder=recorder, seconds=time.perf_counter() - started)
 
 
@@ -177,33 +181,25 @@ def deduplicate(items: Sequence[Item]) -> list[Item]:
     return list(best.values())
 
 
-def _retrieve(reader: Reader, question: Question, sources: Sequence[Source], limit: int) -> list[Retrieved]:
-    """The sources side by side. One that fails is down and the others answer; if all do, that is an error."""
-    answers: dict[str, Retrieved] = {}
-    failures: dict[str, Exception] = {}
+def answers(outcomes: Mapping[str, Outcome[Retrieved]]) -> list[Retrieved]:
+    """What the sources found. One that failed or is late is down and the others answer; if all are, that is an
+    error."""
+    found = []
+    for name, outcome in outcomes.items():
+        error = outcome.error
+        if error is None:
+            found.append(outcome.result())
+            continue
+        from research.observe.log import log_failure
 
-    def ask(source: Source) -> None:
-        try:
-            answers[source.name] = source.retrieve(reader, question, limit)
-        except Exception as error:  # noqa: BLE001  whatever happens in a source, the others answer and coverage tells
-            failures[source.name] = error
-            reason = f"{type(error).__name__}: {error}"
-            answers[source.name] = Retrieved([], SourceCoverage(source.name, "down", reason))
-            from research.observe.log import log_failure
-
-            log_failure("search", f"the source {source.name} failed", error)
-
-    # The first in this thread, the others in threads with its context: a recorder finds the question's trace in it.
-    threads = [threading.Thread(target=copy_context().run, args=(ask, source), daemon=True) for source in sources[1:]]
-    for thread in threads:
-        thread.start()
-    for source in sources[:1]:
-        ask(source)
-    for thread in threads:
-        thread.join()
-    if len(failures) == len(sources):
-        raise next(iter(failures.values()))
-    return [answers[source.name] for source in sources]
+        log_failure("search", f"the source {name} failed", error)
+        reason = str(error) if outcome.late else f"{type(error).__name__}: {error}"
+        found.append(Retrieved([], SourceCoverage(name, "down", reason)))
+    if all(outcome.late for outcome in outcomes.values()):
+        raise CtxError("no source answered in time", hint="CTX_SOURCE_SECONDS=60 waits longer; see: ctx doctor")
+    if all(outcome.error for outcome in outcomes.values()):
+        next(iter(outcomes.values())).result()
+    return found
 
 
 def _coverage(retrieved: Sequence[Retrieved]) -> Coverage:

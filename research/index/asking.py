@@ -117,6 +117,8 @@ class Asking(IndexBase):
                         most=sources,
                     ),
                     recorder=self.recorder,
+                    workers=self.workers,
+                    source_seconds=None if mix is None else self.settings.source_seconds,
                 )
             renderer = CitedPages() if mix is None else mix.renderer
             context = found.within(most, renderer, counter or self._rooms.counter(), extent=extent)
@@ -227,9 +229,13 @@ class Asking(IndexBase):
 
         if self.exists:
             self.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
-        searcher = IndexSearcher(cast("Index", self), tenant=self._tenant(tenant), workers=self._workers)
+        searcher = IndexSearcher(cast("Index", self), tenant=self._tenant(tenant), workers=self.workers)
         return ContextAssembler(
-            searcher, options=options, counter=counter or self._rooms.counter(), recorder=self.recorder
+            searcher,
+            options=options,
+            counter=counter or self._rooms.counter(),
+            recorder=self.recorder,
+            source_seconds=self.settings.source_seconds,
         )
 
     def search_code(self, query: str, *, limit: int = 10, language: str | None = None) -> Results[CodeResult]:

@@ -17,6 +17,7 @@ from research.models import (
     Item,
     Question,
 )
+from research.parallel import Workers
 from research.settings import Settings, check, confidence_value
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
     from research.conversation.sessions import Sessions
-    from research.conversation.workers import Workers
     from research.encoders.base import TextEncoder
     from research.experiences.experiences import Experiences
     from research.experiences.values import Values
@@ -65,7 +65,7 @@ class IndexBase:
         self.principal: Principal | None = None
         self._relative_to = str(relative_to)
         self._rooms = Rooms(self.paths, self.settings, encoder, None if recorder is None else _harmless(recorder))
-        self._workers: dict[str, Workers] = {}
+        self.workers = Workers("ctx-source")  # of all that ask its sources, for whomever
         self._renewing = threading.Lock()
 
     @classmethod

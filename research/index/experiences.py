@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -204,7 +203,7 @@ class ExperienceMethods(IndexBase):
                 self._renewing.release()
 
         if self._renewing.acquire(blocking=False):  # one at a time
-            threading.Thread(target=renew, name="ctx-values", daemon=True).start()
+            self.workers.start(renew, "renewing values")
 
     def search_values(self, query: str, *, axis: str | None = None, limit: int = 10) -> ValueResults:
         """Values that fit, of one axis or of all."""

@@ -5,7 +5,6 @@ Governance stands before the budget: what may not be seen costs no tokens and le
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -33,7 +32,8 @@ from research.packages.package import (
 )
 from research.packages.ranking import Ranked
 from research.packages.request import ContextBuildRequest
-from research.packages.retrieval import Answer, Retrievals
+from research.packages.retrieval import Answer, Retrieve, answer_of
+from research.parallel import Call
 from research.store.catalog.packages import uses_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Ids:
 
 
 class PackageBuilder:
-    """Builds packages of one index, for one principal. Cheap to make; what hangs is remembered in `retrievals`."""
+    """Builds packages of one index, for one principal. Cheap to make."""
 
     def __init__(
         self,
@@ -73,13 +73,11 @@ class PackageBuilder:
         principal: Principal,
         governor: Governor,
         *,
-        retrievals: Retrievals | None = None,
         now: Callable[[], datetime] | None = None,
     ) -> None:
         self.index = index
         self.principal = principal
         self.governor = governor
-        self.retrievals = retrievals or Retrievals()
         self._now = now or (lambda: datetime.now(UTC))
 
     def build(self, request: ContextBuildRequest, ids: Ids) -> Built:
@@ -119,22 +117,26 @@ class PackageBuilder:
 
     def _retrieve(self, request: ContextBuildRequest, ids: Ids) -> dict[str, Answer]:
         """All side by side; the graph after what it begins with."""
-        run, wanted, tenant = self.retrievals, request.retrieval.sources, self.principal.tenant
-        deadline = time.monotonic() + run.seconds
+        wanted, tenant = request.retrieval.sources, self.principal.tenant
         tasks = retrieval.vector_retrievals(self.index, request, self.principal)
-        running = {name: run.start(name, task) for name, task in tasks.items()}
+        running = {name: self._start(name, task) for name, task in tasks.items()}
         if "metadata" in wanted:
             by_metadata = partial(metadata.retrieve, self.index, request, tenant, self.governor.resources)
-            running["metadata"] = run.start("metadata", by_metadata)
-        answers = {name: run.wait(each, deadline) for name, each in running.items() if name != "metadata"}
+            running["metadata"] = self._start("metadata", by_metadata)
+        answers = {name: self._answer(name, call) for name, call in running.items() if name != "metadata"}
         if "graph" in wanted:
             found = [each for answer in answers.values() for each in answer.candidates]
             nearby = partial(near.retrieve, self.index, request, tenant, request.pinned, found, name=ids.projection)
-            running["graph"] = run.start("graph", nearby)
-            answers["graph"] = run.wait(running["graph"], time.monotonic() + run.seconds)
+            answers["graph"] = self._answer("graph", self._start("graph", nearby))
         if "metadata" in wanted:
-            answers["metadata"] = run.wait(running["metadata"], deadline)
+            answers["metadata"] = self._answer("metadata", running["metadata"])
         return answers
+
+    def _start(self, name: str, retrieve: Retrieve) -> Call[Answer]:
+        return self.index.workers.start(retrieve, name)
+
+    def _answer(self, name: str, call: Call[Answer]) -> Answer:
+        return answer_of(name, call.wait(self.index.settings.source_seconds))
 
     def _pinned(self, reader: Reader, request: ContextBuildRequest) -> tuple[dict[str, list[str]], list[Candidate]]:
         """Each pinned ref with the refs of today that it stands for, none if it names nothing; and all of them."""

@@ -6,26 +6,19 @@ is pinned and with the best that the search found, so it waits for that, and goe
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.packages.candidates import Candidate, item_sources
 from research.packages.package import RetrievalCoverage
+from research.parallel import Outcome
 
 if TYPE_CHECKING:
     from research.governance.access import Principal
     from research.index import Index
     from research.packages.request import ContextBuildRequest
-
-SECONDS = 10.0
-"""How long one retrieval may take."""
-
-_MOST_HANGING = 4  # of one name; then it is down at once, until one of them comes back
 
 Status = Literal["ok", "degraded", "down", "off"]
 
@@ -48,70 +41,21 @@ class Answer:
 Retrieve = Callable[[], Answer]
 
 
-class Retrievals:
-    """Runs retrievals in threads that nobody has to wait for. One for an index; many requests may use it."""
-
-    def __init__(self, seconds: float = SECONDS) -> None:
-        self.seconds = seconds
-        self._hanging: dict[str, int] = {}
-        self._lock = threading.Lock()
-
-    def start(self, name: str, retrieve: Retrieve) -> Running:
-        with self._lock:
-            hanging = self._hanging.get(name, 0)
-        if hanging >= _MOST_HANGING:
-            return Running(name, Answer(status="down", reason=f"{hanging} earlier ones still hang"))
-        running = Running(name)
-
-        def work() -> None:
-            answer = _answered(name, retrieve)
-            with self._lock:
-                running.finish(answer)
-                if running.given_up:
-                    self._hanging[name] -= 1
-
-        threading.Thread(target=copy_context().run, args=(work,), name=f"ctx-package-{name}", daemon=True).start()
-        return running
-
-    def wait(self, running: Running, deadline: float) -> Answer:
-        """Its answer, or that it is down: given up, it goes on alone."""
-        running.done.wait(max(0.0, deadline - time.monotonic()))
-        with self._lock:
-            if running.answer is None:
-                if not running.given_up:
-                    running.given_up = True
-                    self._hanging[running.name] = self._hanging.get(running.name, 0) + 1
-                return Answer(status="down", reason=f"it took longer than {self.seconds:g} s")
-            return running.answer
-
-
-class Running:
-    def __init__(self, name: str, answer: Answer | None = None) -> None:
-        self.name = name
-        self.answer = answer
-        self.given_up = False
-        self.done = threading.Event()
-        if answer is not None:
-            self.done.set()
-
-    def finish(self, answer: Answer) -> None:
-        self.answer = answer
-        self.done.set()
-
-
-def _answered(name: str, retrieve: Retrieve) -> Answer:
-    try:
-        return retrieve()
-    except UsageError as error:  # a filter that cannot be understood, told with the package
-        return Answer(status="down", reason=error.message)
-    except NothingFoundError as error:  # a scope or a filter that fits nothing
+def answer_of(name: str, outcome: Outcome[Answer]) -> Answer:
+    """The answer of a retrieval, or what there is to tell of its failure."""
+    error = outcome.error
+    if error is None:
+        return outcome.result()
+    if isinstance(error, NothingFoundError):  # a scope or a filter that fits nothing
         return Answer(notes=[f"{name}: {error.message}"])
-    except Exception as error:  # noqa: BLE001  whatever happens in one, the others answer and coverage tells
-        from research.observe.log import log_failure
+    if isinstance(error, UsageError):  # a filter that cannot be understood, told with the package
+        return Answer(status="down", reason=error.message)
+    from research.observe.log import log_failure
 
-        log_failure("packages", f"the retrieval {name} failed", error)
-        # What another error says may quote a document.
-        return Answer(status="down", reason=error.message if isinstance(error, CtxError) else type(error).__name__)
+    log_failure("packages", f"the retrieval {name} failed", error)
+    # What another error says may quote a document.
+    told = error.message if isinstance(error, CtxError) else str(error) if outcome.late else type(error).__name__
+    return Answer(status="down", reason=told)
 
 
 def vector_retrievals(index: Index, request: ContextBuildRequest, principal: Principal) -> dict[str, Retrieve]:

@@ -21,6 +21,7 @@ from research.context.render.sections import WEIGHTS, Sections, context_in_secti
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
 from research.models import Question, SourceCoverage
+from research.settings import SOURCE_SECONDS
 from research.sources.base import Retrieved
 from research.sources.records import CONTEXT_TYPES, FormattedContext, Result, item_of
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from research.models import Item
     from research.observe.recorder import Recorder
     from research.sources.searcher import Searcher
-
-SOURCE_SECONDS = 10.0
-"""How long one source may take; what comes later is left out."""
 
 MOST_ITEMS = 1000
 """Items that one source may be asked for."""
@@ -45,7 +43,6 @@ class Options:
 
     same_file: bool = False
     min_score: float = 0.0
-    source_seconds: float = SOURCE_SECONDS
     stages: tuple[Stage, ...] = ()
 
 
@@ -60,8 +57,11 @@ class ContextAssembler:
         counter: TokenCounter | None = None,
         recorder: Recorder | None = None,
         now: Callable[[], datetime] | None = None,
+        source_seconds: float = SOURCE_SECONDS,
     ) -> None:
+        """`source_seconds`: how long one source may take; what comes later is left out."""
         self.searcher = searcher
+        self.source_seconds = source_seconds
         self.options = options or Options()
         self.counter = counter or TokenCounter()
         self.recorder = recorder
@@ -119,12 +119,12 @@ class ContextAssembler:
 
     async def _ask(self, name: str, search: Search) -> Retrieved:
         try:
-            found = await asyncio.wait_for(search(), self.options.source_seconds)
+            found = await asyncio.wait_for(search(), self.source_seconds)
             items = [item_of(each) for each in found]
         except UsageError:
             raise  # what was asked for is not there to be searched: a domain, an axis
         except TimeoutError as error:
-            return _down(name, str(error) or f"it took longer than {self.options.source_seconds:g} s", error)
+            return _down(name, str(error) or f"timed out after {self.source_seconds:g} s", error)
         except Exception as error:  # noqa: BLE001  whatever happens in a source, the others answer and coverage tells
             return _down(name, f"{type(error).__name__}: {error}", error)
         off, notes = getattr(found, "off", ""), tuple(getattr(found, "notes", ()))

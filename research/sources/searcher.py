@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from research.conversation.workers import Workers
 from research.errors import CtxError
 from research.models import Item, Question
+from research.parallel import Workers
 from research.sources.records import (
     CodeResult,
     CommitResult,
@@ -55,12 +55,12 @@ class Searcher(Protocol):
 class IndexSearcher:
     """Searches an open index, for one tenant: memories are theirs, and nobody else's. May be used by many at once."""
 
-    def __init__(self, index: Index, *, tenant: str = "", workers: dict[str, Workers] | None = None) -> None:
-        """`workers`: the threads of each source, which the searchers of one index share: after some that hang, nobody
-        else is sent there."""
+    def __init__(self, index: Index, *, tenant: str = "", workers: Workers | None = None) -> None:
+        """`workers`: those of the index, for all that ask its sources: after some that hang, nobody else is sent
+        there."""
         self.index = index
         self.tenant = tenant
-        self._workers = {} if workers is None else workers
+        self._workers = workers or Workers("ctx-source")
 
     async def search_memories(self, query: str, limit: int = 20) -> Results[Item]:
         return await self._run("memories", query, limit)
@@ -92,8 +92,7 @@ class IndexSearcher:
     async def _run(
         self, name: str, query: str, limit: int, restricted: Mapping[str, str | None] | None = None
     ) -> Results[Item]:
-        workers = self._workers.setdefault(name, Workers(f"ctx-{name}"))
-        return await workers.run(self._search, name, query, limit, restricted or {})
+        return await self._workers.run(self._search, name, query, limit, restricted or {}, name=name)
 
     def _search(self, name: str, query: str, limit: int, restricted: Mapping[str, str | None]) -> Results[Item]:
         index = self.index

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +15,8 @@ from research.packages.extracts import extract, words_of
 from research.packages.fitting import Governed, fit_package
 from research.packages.package import ScoreParts
 from research.packages.ranking import Ranked, fuse, quality, rank, recency, reuse
-from research.packages.retrieval import Answer, Retrievals
+from research.packages.retrieval import answer_of
+from research.parallel import Outcome
 from research.store.catalog.packages import Uses
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -143,23 +141,6 @@ def test_a_summary_quotes_no_orders_to_a_model() -> None:
     assert "Uploads stop at night." in said
 
 
-def test_retrievals_run_side_by_side() -> None:
-    run, meeting = Retrievals(), threading.Barrier(3, timeout=60)
-
-    def meet() -> Answer:
-        meeting.wait()
-        return Answer(notes=["met"])
-
-    running = [run.start(name, meet) for name in ("vector", "metadata", "graph")]
-    assert [run.wait(each, time.monotonic() + 60).notes for each in running] == [["met"]] * 3
-
-
 def test_a_retrieval_tells_nothing_of_what_its_error_quotes() -> None:
-    def fail() -> Answer:
-        raise ValueError("the secret text of a page")
-
-    run = Retrievals()
-    answer = run.wait(run.start("x", fail), time.monotonic() + 60)
+    answer = answer_of("x", Outcome(error=ValueError("the secret text of a page")))
     assert (answer.status, answer.reason) == ("down", "ValueError")
-    with pytest.raises(ValueError, match="secret"):
-        fail()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +18,7 @@ from jsonschema import Draft202012Validator
 from research.errors import NothingFoundError, PackageRequestError
 from research.governance.access import Principal
 from research.index import Index
-from research.packages import near, retrieval
+from research.packages import near
 from research.packages.package import ContextPackage
 from research.packages.schemas import package_schema
 from research.sources.documents import DocumentsSource
@@ -208,38 +207,6 @@ def test_a_retrieval_that_fails_is_named_and_the_rest_answers(
     assert (down.name, down.reason) == (name, "RuntimeError")
     assert package.coverage.reduced
     assert package.sources
-
-
-class DocumentsAreLate(retrieval.Retrievals):
-    """Nobody waits for documents, and for the others as long as it takes."""
-
-    def wait(self, running: retrieval.Running, deadline: float) -> retrieval.Answer:
-        return super().wait(running, 0.0 if running.name == "documents" else time.monotonic() + 60)
-
-
-def test_a_retrieval_that_hangs_is_left_alone(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    let_go = threading.Event()
-    monkeypatch.setattr(DocumentsSource, "retrieve", lambda *_: let_go.wait(30))
-    index._packages()._retrievals = DocumentsAreLate()
-    try:
-        package = index.build_package(asked())
-    finally:
-        let_go.set()
-    assert "documents" in [each.name for each in package.coverage.retrievals if each.status == "down"]
-    assert package.sources
-
-
-def test_what_hangs_too_often_is_not_asked_again() -> None:
-    run, let_go = retrieval.Retrievals(seconds=0.01), threading.Event()
-
-    def hang() -> retrieval.Answer:
-        let_go.wait(30)
-        return retrieval.Answer()
-
-    for _ in range(4):
-        assert run.wait(run.start("x", hang), 0).status == "down"
-    assert "still hang" in run.wait(run.start("x", hang), 0).reason
-    let_go.set()
 
 
 def test_superseded_memories_rank_lower(index: Index) -> None:

@@ -90,8 +90,9 @@ class Holding:
             raise self.failing[name]
 
 
-def assembler(searcher: Holding, **options: Any) -> ContextAssembler:
-    return ContextAssembler(searcher, options=Options(**options), counter=COUNTER, now=lambda: NOW)
+def assembler(searcher: Holding, *, source_seconds: float = 10.0, **options: Any) -> ContextAssembler:
+    how = Options(**options)
+    return ContextAssembler(searcher, options=how, counter=COUNTER, now=lambda: NOW, source_seconds=source_seconds)
 
 
 def assembled(

@@ -164,7 +164,7 @@ def test_a_source_that_is_slow_is_left_out_and_keeps_nobody_waiting() -> None:
     assert "commits" not in context.sources_used
     assert context.sources_used["memories"] == 2
     assert context.coverage.sources[-1].status == "down"
-    assert "longer than 0.05 s" in context.coverage.sources[-1].reason
+    assert "timed out after 0.05 s" in context.coverage.sources[-1].reason
 
 
 def test_all_sources_failing_is_an_empty_context_that_says_so() -> None:

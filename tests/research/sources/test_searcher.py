@@ -12,10 +12,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from research.context.tokens import TokenCounter
-from research.conversation.workers import Workers
 from research.errors import CtxError, UsageError
 from research.index import Index
-from research.sources import CONTEXT_TYPES, ContextAssembler, IndexSearcher, Options
+from research.parallel import Workers
+from research.sources import CONTEXT_TYPES, ContextAssembler, IndexSearcher
 from research.store.files.paths import IndexPaths
 from tests.research.sources.everything import EXPERIENCES
 
@@ -112,16 +112,16 @@ def test_an_index_without_anything_gives_empty_sections_and_no_error(tmp_path: P
 
 
 def test_what_hangs_is_left_alone_and_after_some_nobody_else_is_sent_there(everything: Index) -> None:
-    searcher = IndexSearcher(everything, workers={"memories": Workers("test", most_hanging=1)})
+    searcher = IndexSearcher(everything, workers=Workers("test", most_hanging=1))
     hanging = threading.Event()
     search = searcher._search
     searcher._search = lambda name, *how: hanging.wait(60) if name == "memories" else search(name, *how)  # type: ignore
 
     async def ask() -> None:
-        waiting = ContextAssembler(searcher, options=Options(source_seconds=0.3))
+        waiting = ContextAssembler(searcher, source_seconds=0.3)
         [memories] = (await waiting.assemble_context(ASKED, ["memories"])).coverage.sources
-        assert memories.reason == "it took longer than 0.3 s"
-        patient = ContextAssembler(searcher, options=Options(source_seconds=50.0))
+        assert memories.reason == "timed out after 0.3 s"
+        patient = ContextAssembler(searcher, source_seconds=50.0)
         memories, code = (await patient.assemble_context(ASKED, ["memories", "code"])).coverage.sources
         assert memories.reason == "1 earlier calls still hang"
         assert code.status == "ok"
