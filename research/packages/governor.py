@@ -17,7 +17,6 @@ from research.governance.access import MemoryAccessDecision, Principal, Resource
 from research.governance.gate import is_withheld
 from research.governance.resources import resources_of
 from research.models import REFERENCE_ONLY
-from research.packages.fitting import Governed
 from research.packages.ranking import Ranked
 from research.parallel import Call, Workers
 
@@ -29,6 +28,16 @@ PURPOSE = "package"
 OWNER_RULE = "owner"
 
 Audit = Callable[[MemoryAccessDecision, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Governed:
+    """A source as it may be shown. `redacted`: what its text is, is what a redactor left; `text`: there is any."""
+
+    ranked: Ranked
+    redacted: bool = False
+    text: bool = True
+    classification: str = ""
 
 
 @dataclass(frozen=True, slots=True)

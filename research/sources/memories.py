@@ -201,6 +201,7 @@ def memory_item(memory: Memory, ranked: Ranked | None = None) -> Item:
             "persona": memory.persona,
             "speaker": memory.speaker,
             "superseded_by": memory.superseded_by,
+            "expires_at": memory.expires_at,
         },
         labels=(SUPERSEDED,) if memory.superseded_by else (),
         signals=tuple(signals_of(memory.text, title=memory.speaker)),
