@@ -232,9 +232,9 @@ class Item:
         """Its text with what is stored of it; found anew, if it is no longer the text it was."""
         if self.structure is not None and self.structure.text == self.text:
             return self.structure
-        from research.units import Structure
+        from research.units import Structure, split_code
 
-        return Structure(self.text)
+        return Structure(self.text, units=split_code(self.text) if self.ref.kind == "code" else None)
 
     @property
     def regions(self) -> list[MatchedRegion]:
@@ -314,6 +314,11 @@ class SourceDocument:
     def name(self) -> str:
         """As its header has it, after the number."""
         return f"{self.filename}, Page {self.page}"
+
+    @property
+    def label(self) -> str:
+        """As it is called beside a quote of it: its file, or what it is."""
+        return self.filename if self.page else f"{self.kind.capitalize()}: {self.filename}"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready copy of all fields; `withheld` only where something is."""
@@ -437,6 +442,16 @@ class ResearchContext:
     def get_citation_map(self) -> dict[int, SourceDocument]:
         """Citation number (1, 2, 3 …) → source."""
         return dict(enumerate(self.sources, start=1))
+
+    @property
+    def sure(self) -> str:
+        """How sure it is, for people: of pages, or of what else is quoted first."""
+        words = self.confidence.words if self.confidence else ""
+        first = self.sources[self.quotes[0].citation - 1] if self.quotes else None
+        if first is None or first.kind == "page":
+            return words
+        day = f" of {first.timestamp[:10]}" if first.kind in ("memory", "commit") and first.timestamp else ""
+        return words.replace("on these pages", f"in this {first.kind}{day}")
 
     @property
     def asked(self) -> str:

@@ -13,6 +13,7 @@ from research.search.items import FoundItem, FoundItems, Ranking, Where
 from research.sources.base import Retrieved
 from research.sources.items import ItemsSource
 from research.store.catalog.items import get_parent, item_metadata
+from research.units import Structure, split, under
 
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
@@ -72,7 +73,7 @@ class ExperiencesSource(ItemsSource):
         found = super().retrieve(reader, question, limit)
         parents = {item.ref.key: get_parent(reader, KIND, item.ref.key) for item in found.items}
         told = {key: _parts(Experience.of_stored(key, each.metadata)) for key, each in parents.items() if each}
-        return replace(found, items=[replace(item, text=told.get(item.ref.key, item.text)) for item in found.items])
+        return replace(found, items=[_told(item, told.get(item.ref.key, item.text)) for item in found.items])
 
     def ref(self, found: FoundItem) -> Ref:
         return Ref(self.kind, found.item.parent)
@@ -80,6 +81,13 @@ class ExperiencesSource(ItemsSource):
     def item(self, found: FoundItem) -> Item:
         item = super().item(found)
         return replace(item, metadata={name: value for name, value in item.metadata.items() if name != "axis"})
+
+
+def _told(item: Item, text: str) -> Item:
+    """With what came of it under what was wanted and believed, as rows stand under a header: that is what answers."""
+    end = max(0, text.find("\nOutcome: "))
+    units = [unit._replace(kind="row", block=int(unit.start >= end)) for unit in split(text)]
+    return replace(item, text=text, structure=Structure(text, units=under(units, end) if end else units))
 
 
 def _parts(told: Experience) -> str:
