@@ -178,7 +178,7 @@ def quote_lines(quote: Quote, width: int, count: int, mark: Marker, name: str = 
     table. Of a long sentence the end is left out; of a long row that ends with a value, what comes before.
     `name`: of its file, where documents compete."""
     citation = f" [{quote.citation}]{f' {shorten_middle(one_line(name), width // 3)}' if name else ''}"
-    found = blocks(quote.text[quote.marked[0] :])
+    found = blocks(quote.text[quote.marked[0] :] if quote.page else quote.in_table)
     is_table = bool(found) and found[0].kind == "table"
     if is_table:
         row = quote.text[slice(*quote.marked)] or quote.text

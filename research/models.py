@@ -168,7 +168,9 @@ class Quote:
 
     @property
     def in_table(self) -> str:
-        """The text under the last line of its table's header, where it begins with a row."""
+        """The text under the last line of its table's header, where it begins with a row; code as a block of code."""
+        if self.ref.startswith("code:"):
+            return f"```\n{self.text}\n```"
         header = self.header.rpartition("\n")[2]
         return f"{header}\n{self.text}" if " | " in header and " | " in self.text.partition("\n")[0] else self.text
 

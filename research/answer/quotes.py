@@ -77,10 +77,10 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item], asked: str = "",
 def _likely(asked: str, item: Item, said: str) -> float:
     """How likely a part of an item that is no page answers: as the item does, by how much of what the item says of the
     question is in that part, and less for names that the item has nowhere."""
-    names, words = names_in(asked), words_in(asked)
+    names, words, called = names_in(asked), words_in(asked), f"{item.title}\n{item.ref}\n"
     find = finder(words | names.keys())
-    known = find(f"{item.title}\n{item.text}")
-    share = len(find(f"{item.title}\n{said}") & words) / len(known & words) if known & words else 1.0
+    known = find(called + item.text)
+    share = len(find(called + said) & words) / len(known & words) if known & words else 1.0
     lacking = sum(weight for name, weight in names.items() if name not in known)
     return item.score * share * (1.0 - lacking / (sum(names.values()) + NO_NAMES))
 
