@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from research.answer.question_words import NO_NAMES, finder, names_in, words_in
 from research.context.injection.detector import signals_of
-from research.context.injection.headers import neutralize_headers
+from research.context.injection.item_headers import neutralize_all
 from research.models import Item, Passage, Quote
 from research.search.passages import BEST
 from research.store.fulltext.analyzer import analyze
@@ -46,7 +46,7 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item], asked: str = "",
         for passage in item.passages
         if passage.end > passage.start and item.metadata.get("superseded_by") not in known
     ]
-    most = max((score for score, citation, _ in found if sources[citation - 1].ref.kind == "page"), default=1.0)
+    most = max((score for score, citation, _ in found if sources[citation - 1].ref.kind == "page"), default=0.0) or 1.0
     for at, (score, citation, passage) in enumerate(found):
         page = pages[str(sources[citation - 1].ref)]
         likely = documents * score / most if page.ref.kind == "page" else _likely(asked, page, passage.text)
@@ -180,4 +180,4 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
 
 
 def _is_sound(text: str) -> bool:
-    return any(map(str.isalnum, text)) and neutralize_headers(text) == text and not signals_of(text)
+    return any(map(str.isalnum, text)) and neutralize_all(text) == text and not signals_of(text)
