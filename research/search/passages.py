@@ -340,12 +340,13 @@ class PageEvidence:
 
 def with_passages(question: str, item: Item) -> Item:
     """An item of any kind with the passages of its text, by words alone, each counting the same. Where it has none of
-    the question's words, it is its beginning that stands for it."""
+    the question's words, its beginning stands for it, below the header of its rows if they have one."""
     text, wanted = item.stored, WantedWords(question, dict.fromkeys(analyze_name(question), 1.0))
     spaced = item.text.replace("_", " ")  # the words of an identifier are words
     found = PageEvidence(spaced, text.units, wanted).passages()
     if not found and text.units:
-        first = [unit for unit in text.units if unit.block == text.units[0].block]
+        rows = [unit for unit in text.units if unit.kind == "row" and unit.header is not None] or text.units
+        first = [unit for unit in rows if unit.block == rows[0].block]
         end = max(unit.end for unit in first if unit is first[0] or unit.end - first[0].start <= _LONGEST)
         found = (Passage("", 0.0, start=first[0].start, end=end),)
     passages = tuple(replace(each, text=item.text[each.start : each.end]) for each in found)

@@ -73,7 +73,7 @@ class ExperiencesSource(ItemsSource):
         found = super().retrieve(reader, question, limit)
         parents = {item.ref.key: get_parent(reader, KIND, item.ref.key) for item in found.items}
         told = {key: _parts(Experience.of_stored(key, each.metadata)) for key, each in parents.items() if each}
-        return replace(found, items=[_told(item, told.get(item.ref.key, item.text)) for item in found.items])
+        return replace(found, items=[told_experience(item, told.get(item.ref.key, item.text)) for item in found.items])
 
     def ref(self, found: FoundItem) -> Ref:
         return Ref(self.kind, found.item.parent)
@@ -83,7 +83,7 @@ class ExperiencesSource(ItemsSource):
         return replace(item, metadata={name: value for name, value in item.metadata.items() if name != "axis"})
 
 
-def _told(item: Item, text: str) -> Item:
+def told_experience(item: Item, text: str) -> Item:
     """With what came of it under what was wanted and believed, as rows stand under a header: that is what answers."""
     end = max(0, text.find("\nOutcome: "))
     units = [unit._replace(kind="row", block=int(unit.start >= end)) for unit in split(text)]

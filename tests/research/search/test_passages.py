@@ -16,6 +16,7 @@ from research.models import Item, Passage, Ref
 from research.records import Region
 from research.search.numbers_asked import asks_for_number
 from research.search.passages import PageEvidence, Piece, WantedWords, with_passages
+from research.sources.experiences import told_experience
 from research.store.catalog.vectors import ComparedChunk
 from research.store.fulltext.analyzer import analyze
 from research.units import split
@@ -295,3 +296,12 @@ def test_items_of_any_kind_have_passages_by_their_words() -> None:
     assert shown("code", code, "Where is the mark opened?").strip() == "return open_mark(text)"
     assert shown("code", code, "What closes a fence?").startswith("def close_fence(text):")
     assert shown("memory", "", "Anything?") == ""
+
+
+def test_of_an_experience_what_came_of_it_is_the_passage_and_not_what_was_believed() -> None:
+    believed = "Goal: Find out why mails stop\nHypothesis: The relay is down"
+    came = "Outcome: falsified - it ran\nRoot cause: Its disk was full"
+    item = told_experience(Item(Ref("experience", "x"), "", "", 0.5), f"{believed}\n{came}")
+    for question in ("Is the relay down?", "What about elephants?"):
+        [passage] = with_passages(question, item).passages
+        assert passage.text == came
