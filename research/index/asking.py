@@ -82,7 +82,7 @@ class Asking(IndexBase):
 
         `types` names the sources: documents, code, commits, memories (of the tenant), experiences, values. Without it
         documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
-        Restrictions to documents restrict nothing else, and quotes are of pages alone.
+        Restrictions to documents restrict nothing else. Confidence is about the first quote, whatever that is of.
         """
         from research.answer.confidence import confidence_of
         from research.answer.quotes import differing_figures, quotes_from
@@ -103,7 +103,6 @@ class Asking(IndexBase):
                     )
                 asked = self.sending(reader, asked, ways)
                 wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
-                passages = partial(self.with_passages, reader, ways, look=highlights)
                 found = find(
                     reader,
                     asked if mix is None else replace(asked, tenant=tenant),
@@ -111,7 +110,7 @@ class Asking(IndexBase):
                     limit=max(self.settings.num_results, sources) if num_results is None else num_results,
                     sieve=Sieve(
                         stages=() if mix is None else mix.stages,
-                        passages=passages if mix is None else mix.passages(passages),
+                        passages=partial(self.with_passages, reader, ways, look=highlights),
                         judge=confidence_of if mix is None else mix.judge,
                         least=self._least(min_score, min_confidence),
                         most=sources,
@@ -125,12 +124,16 @@ class Asking(IndexBase):
             with self._timed("render"):
                 rendered = (research_context if mix is None else mix.rendered)(context, most)
             with self._timed("answer"):
-                quotes = quotes_from(context.fitted.items, found.items)
+                shown, doubts = context.fitted.items, list[str]()
+                if mix is None:
+                    quotes, sure = quotes_from(shown, found.items), found.confidence
+                else:
+                    quotes, sure, doubts = mix.quoted(shown, found.items)
                 names = {number: source.filename for number, source in rendered.get_citation_map().items()}
-                differ = differing_figures(question, quotes, names)
-                told = [note for note in (part_note(context.fitted.items), differ) if note]
+                differ = differing_figures(question, [quote for quote in quotes if quote.page], names)
+                told = [note for note in (*doubts, part_note(shown), differ) if note]
                 coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
-                answered = replace(rendered, quotes=quotes, coverage=coverage, follows=follows)
+                answered = replace(rendered, quotes=quotes, confidence=sure, coverage=coverage, follows=follows)
                 if ways is not None:
                     searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
                     answered = replace(answered, searched=searched, rewrites=rewrites)

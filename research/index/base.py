@@ -176,9 +176,14 @@ class IndexBase:
     def with_passages(
         self, reader: Reader, ways: WaysOut | None, question: Question, items: Sequence[Item], *, look: bool = False
     ) -> list[Item]:
-        """Pages with the passages that fit a question; of those that may not be read as they are nothing is read."""
+        """Items with the passages that fit a question: pages as documents find them, and of those that may not be read
+        as they are nothing; of others, by the words of what is shown of them."""
+        from research.search.passages import with_passages
+
         find = partial(self.source.with_passages, reader, question, look=look)
-        return find(items) if ways is None else ways.with_passages(find, reader, items)
+        pages = [item for item in items if item.ref.kind == "page"]
+        found = iter(find(pages) if ways is None else ways.with_passages(find, reader, pages))
+        return [next(found) if each.ref.kind == "page" else with_passages(question.wording, each) for each in items]
 
     def scoped_question(
         self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None

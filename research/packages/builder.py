@@ -44,7 +44,7 @@ MOST_CANDIDATES = 200
 """That one decision is made about, besides those that are pinned."""
 
 _OF_A_PINNED_DOCUMENT = 0.5  # what its pages that fit the intent count at least
-_SUMMARY = 0.2  # of a text; less of it is a summary
+_SUMMARY = 0.1  # of a text; less of it is a summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +265,9 @@ def _coverage(
     notes = list(dict.fromkeys(note for answer in answers.values() for note in answer.notes))
     if decided.decision.problem:
         notes.append("the policy cannot be used, and so everything is denied; see: ctx policy check")
+    scope = request.scope
+    if not decided.allowed and not decided.denied and (scope.project is not None or scope.module is not None):
+        notes.append("nothing of this project and module was found")
     if fitted.dropped and not fitted.items:
         notes.append(f"nothing that was found fits into {request.token_budget} tokens")
     return PackageCoverage(

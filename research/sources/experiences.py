@@ -14,6 +14,7 @@ from research.sources.base import Retrieved
 from research.sources.items import ItemsSource
 from research.sources.records import in_words
 from research.store.catalog.items import get_parent, item_metadata
+from research.units import Structure, split, under
 
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
@@ -74,7 +75,7 @@ class ExperiencesSource(ItemsSource):
         parents = {item.ref.key: get_parent(reader, KIND, item.ref.key) for item in found.items}
         told = {key: Experience.of_stored(key, each.metadata) for key, each in parents.items() if each}
         words = {key: in_words(each, each.outcome) for key, each in told.items()}
-        return replace(found, items=[replace(item, text=words.get(item.ref.key, item.text)) for item in found.items])
+        return replace(found, items=[told_experience(item, words.get(item.ref.key, item.text)) for item in found.items])
 
     def ref(self, found: FoundItem) -> Ref:
         return Ref(self.kind, found.item.parent)
@@ -82,3 +83,10 @@ class ExperiencesSource(ItemsSource):
     def item(self, found: FoundItem) -> Item:
         item = super().item(found)
         return replace(item, metadata={name: value for name, value in item.metadata.items() if name != "axis"})
+
+
+def told_experience(item: Item, text: str) -> Item:
+    """With what came of it under what was wanted and believed, as rows stand under a header: that is what answers."""
+    end = max(0, text.find("\nOutcome: "))
+    units = [unit._replace(kind="row", block=int(unit.start >= end)) for unit in split(text)]
+    return replace(item, text=text, structure=Structure(text, units=under(units, end) if end else units))

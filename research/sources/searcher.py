@@ -111,9 +111,7 @@ class IndexSearcher:
             found = (source if ways is None else ways.source(source, "context")).retrieve(reader, question, limit)
             if found.status.status == "down":
                 raise CtxError(found.status.reason)
-            items = found.items
-            if name == "documents":
-                items = index.with_passages(reader, ways, question.searching(found.searched), items)
+            items = index.with_passages(reader, ways, question.searching(found.searched), found.items)
         index.keep_vectors([found.fresh], self.tenant)
         notes = [found.status.reason] if found.status.status == "degraded" else []
         return Results(items, dict.fromkeys([*notes, *found.notes, *question.notes]))

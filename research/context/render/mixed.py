@@ -111,6 +111,7 @@ def _source(item: Item) -> SourceDocument:
         relevance_score=item.score,
         title=item.title,
         cut=item.cut,
+        passages=[] if item.ref.kind == "code" else list(item.passages),  # code stands in its block
         legs=dict(item.legs),
         suspicious=list(item.signals),
         ref=str(item.ref),
