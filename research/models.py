@@ -24,6 +24,8 @@ AnsweredBy = Literal["pages", "documents"]
 
 VISUAL_MATCH = "visual_match"
 """The label of a page that the visual leg itself has among its best."""
+SUPERSEDED = "superseded"
+"""The label of a memory that another says anew, and of a page whose document has a newer version that answers."""
 
 REDACTED = "redacted"
 """The label of an item in which something is masked, because the policy says so."""
@@ -84,6 +86,8 @@ class Question:
     about: Mapping[str, float] = field(default_factory=dict, hash=False)  # documents a conversation is about → weight
     # Refs → those whose text may be sent to a model elsewhere; None: all.
     sendable: Callable[[Sequence[str]], Collection[str]] | None = field(default=None, compare=False, repr=False)
+    # Refs → those that whoever asks may read as they are; None: all.
+    readable: Callable[[Sequence[str]], Collection[str]] | None = field(default=None, compare=False, repr=False)
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
     notes: list[str] = field(default_factory=list, compare=False, repr=False)  # what went wrong, for coverage
 

@@ -35,7 +35,7 @@ _ALIKE = 0.8  # less, and names of other programs would be taken for mistakes
 _SHOWN = 60  # characters of a wrong value
 
 REWRITERS = ("answer-form", "collection", "names", "finance")
-BOOSTERS = ("page-references", "document-parts", "collection")
+BOOSTERS = ("page-references", "document-parts", "collection", "newer-versions")
 _NONE = ["off"]  # the empty list, which a variable cannot say
 
 # SQLite and Chroma count in 64 and 32 bits; nobody means more than this.

@@ -145,7 +145,7 @@ def _documents(index: Index, request: ContextBuildRequest, principal: Principal,
         found = index.source.retrieve(reader, question, limit)
     items = [Candidate(item, {"vector"}, item.score) for item in found.items]
     status: Mapping[str, Status] = {"ok": "ok", "degraded": "degraded", "down": "down"}
-    return Answer(items, status.get(found.status.status, "ok"), found.status.reason)
+    return Answer(items, status.get(found.status.status, "ok"), found.status.reason, list(question.notes))
 
 
 def _memories(index: Index, intent: str, tenant: str, limit: int) -> Answer:
@@ -154,13 +154,7 @@ def _memories(index: Index, intent: str, tenant: str, limit: int) -> Answer:
     with index.catalog.snapshot() as reader:
         found = index.memory_source.find(reader, tenant, intent, limit)
     candidates = [
-        Candidate(
-            memory_item(memory, ranked),
-            {"vector"},
-            ranked.score,
-            superseded=bool(memory.superseded_by),
-            expires_at=memory.expires_at,
-        )
+        Candidate(memory_item(memory, ranked), {"vector"}, ranked.score, expires_at=memory.expires_at)
         for _, memory, ranked in found.ranked
     ]
     return _noted(candidates, found.notes)
