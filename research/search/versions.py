@@ -25,6 +25,7 @@ from research.visible_text import one_line
 NAME = "newer-versions"
 
 _LOOKED_AT, _NOTED = 50, 10  # of the first pages
+_WORTH_A_NOTE = 0.5  # of the best page's score: what has less hardly speaks of the matter
 # Of an older page's score: a page of another matter has .25 to .75 of it, the page in a next version .95 and more.
 _AS_GOOD = 0.8
 _LEAST_NAME, _LEAST_TITLE = 4, 16  # letters beside the version: "Annual report" is what many documents are
@@ -59,6 +60,7 @@ class NewestFirst:
         best = {page.doc_id: page for page in reversed(first)}
         order: dict[int, Ranked] = {}
         behind: dict[int, LegScore] = {}
+        told: dict[str, None] = {}
         for place, page in enumerate(first):
             others = [best[doc_id] for doc_id in newer.get(page.doc_id, ()) if doc_id in best]
             for other in others:
@@ -66,11 +68,11 @@ class NewestFirst:
                     order.setdefault(other.page_id, other)
                     behind[page.page_id] = LegScore(None, page.score)
             order.setdefault(page.page_id, page)
-            if others and place < _NOTED:
+            if others and place < _NOTED and page.score >= _WORTH_A_NOTE * first[0].score:
                 old, new = page.doc_id, others[0].doc_id
                 if not _named(question.wording) & (set(versions[new].number) - set(versions[old].number)):
-                    said = f"{one_line(names[old].filename)} has a newer version: {one_line(names[new].filename)}"
-                    question.notes.append(said)
+                    told[f"{one_line(names[old].filename)} has a newer version: {one_line(names[new].filename)}"] = None
+        question.notes.extend(told)
         moved, places = iter(order.values()), {page.page_id for page in first}
         whole = [next(moved)._replace(score=page.score) if page.page_id in places else page for page in ranked]
         return Reranked(whole, behind)
