@@ -86,8 +86,6 @@ class Question:
     about: Mapping[str, float] = field(default_factory=dict, hash=False)  # documents a conversation is about → weight
     # Refs → those whose text may be sent to a model elsewhere; None: all.
     sendable: Callable[[Sequence[str]], Collection[str]] | None = field(default=None, compare=False, repr=False)
-    # Refs → those that whoever asks may read as they are; None: all.
-    readable: Callable[[Sequence[str]], Collection[str]] | None = field(default=None, compare=False, repr=False)
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
     notes: list[str] = field(default_factory=list, compare=False, repr=False)  # what went wrong, for coverage
 

@@ -55,14 +55,14 @@ class WaysOut(ToldRecords):
         plain = [item for item in items if not is_withheld(item)]
         found = finder(plain)
         following = {_page_ref(item, page) for item in found for passage in item.passages for page in passage.pages}
-        readable = self.readable(reader, sorted(following - {str(item.ref) for item in found}))
+        following -= {str(item.ref) for item in found}
+        readable = (
+            {ruling.ref for ruling in self.gate.decide(reader, sorted(following)).rulings if ruling.effect == "allow"}
+            if following
+            else set()
+        )
         done = {id(before): _ending_here(after, readable) for before, after in zip(plain, found, strict=True)}
         return [done.get(id(item), item) for item in items]
-
-    def readable(self, reader: Reader, refs: Sequence[str]) -> set[str]:
-        """Those that may be read as they are."""
-        rulings = self.gate.decide(reader, refs).rulings if refs else ()
-        return {ruling.ref for ruling in rulings if ruling.effect == "allow"}
 
     def documents(self, reader: Reader, documents: Sequence[DocumentInfo], purpose: str) -> list[DocumentInfo]:
         """Those that may be known of; title and names of a redacted one are masked."""

@@ -170,10 +170,8 @@ class IndexBase:
         return self._rooms.ways_out(self.principal, tenant)
 
     def sending(self, reader: Reader, question: Question, ways: WaysOut | None) -> Question:
-        """The question, which says itself what of the index may be read, and sent to a model elsewhere."""
-        if ways is None:
-            return question
-        return replace(question, sendable=partial(ways.sendable, reader), readable=partial(ways.readable, reader))
+        """The question, which says itself what of the index may be sent to a model elsewhere."""
+        return question if ways is None else replace(question, sendable=partial(ways.sendable, reader))
 
     def with_passages(
         self, reader: Reader, ways: WaysOut | None, question: Question, items: Sequence[Item], *, look: bool = False

@@ -1,8 +1,8 @@
 """Which documents are versions of one, by their names, and pages of the newest first.
 
-"Handbook 2024" and "Handbook 2025" answer in nearly the same words, and which of them comes first would be chance. So
-a page of an older version stands behind the page of a newer one that answers about as well, unless the question names
-the older one or a time before the newer one. A note names the two.
+"Handbook 2024" and "Handbook 2025" answer in nearly the same words: which comes first would be chance. So a page of an
+older version stands behind the page of a newer one that answers about as well, unless the question names the older one
+or a time before the newer one. A note names the two.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import NamedTuple
 from research.models import LegScore, Question
 from research.search.legs import Chosen, Ranked, Reranked
 from research.store.catalog.documents import get_documents
-from research.store.catalog.pages import get_pages
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import normalize
 from research.visible_text import one_line
@@ -52,11 +51,6 @@ class NewestFirst:
         names = {each.doc_id: each for each in get_documents(reader, list({page.doc_id for page in first}))}
         versions = {doc_id: version_of(each.filename, each.title) for doc_id, each in names.items()}
         newer = _newer_versions(f"{question.text} {question.wording}", versions)
-        if newer and question.readable is not None:
-            pages = get_pages(reader, [page.page_id for page in first])
-            refs = {page_id: f"page:{page.doc_id}#{page.page}" for page_id, page in pages.items()}
-            readable = question.readable(list(refs.values()))
-            first = [page for page in first if refs[page.page_id] in readable]
         best = {page.doc_id: page for page in reversed(first)}
         order: dict[int, Ranked] = {}
         behind: dict[int, LegScore] = {}
@@ -73,9 +67,8 @@ class NewestFirst:
                 if not _named(question.wording) & (set(versions[new].number) - set(versions[old].number)):
                     told[f"{one_line(names[old].filename)} has a newer version: {one_line(names[new].filename)}"] = None
         question.notes.extend(told)
-        moved, places = iter(order.values()), {page.page_id for page in first}
-        whole = [next(moved)._replace(score=page.score) if page.page_id in places else page for page in ranked]
-        return Reranked(whole, behind)
+        moved = [page._replace(score=place.score) for page, place in zip(order.values(), first, strict=True)]
+        return Reranked([*moved, *ranked[_LOOKED_AT:]], behind)
 
 
 def _newer_versions(question: str, versions: Mapping[str, Version]) -> dict[str, list[str]]:
@@ -85,7 +78,7 @@ def _newer_versions(question: str, versions: Mapping[str, Version]) -> dict[str,
     for doc_id, older in versions.items():
         newer = [each for each in newest if versions[each].series == older.series and versions[each] > older]
         found[doc_id] = [each for each in newer if not _means_older(question, older, versions[each])]
-    return {doc_id: newer for doc_id, newer in found.items() if newer}
+    return found
 
 
 def _means_older(question: str, older: Version, newer: Version) -> bool:

@@ -87,16 +87,6 @@ def test_scores_fall_and_what_stands_behind_is_told(travel: Index) -> None:
     assert [NewestFirst.name in item.legs for item in items[:3]] == [False, True, True]
 
 
-def test_of_what_may_not_be_read_nothing_is_known(travel: Index) -> None:
-    """Neither the order nor a note tells that there is a version which whoever asks may not read."""
-    newest = next(info.doc_id for info in travel.documents() if "v3" in info.filename)
-    with travel.catalog.snapshot() as reader:
-        question = Question(HOTEL, readable=lambda refs: [ref for ref in refs if newest not in ref])
-        found = travel.source.engine.run(reader, question, 10).found
-    assert next(each.page.filename for each in found if "v3" not in each.page.filename) == "travel policy v2.pdf"
-    assert question.notes == ["travel policy v1.pdf has a newer version: travel policy v2.pdf"]
-
-
 OLD, NEW = "/d/handbook-2024.pdf", "/d/handbook-2025.pdf"
 
 
