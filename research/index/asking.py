@@ -183,14 +183,14 @@ class Asking(IndexBase):
         max_tokens: int = 2000,
         tenant: str = "",
         soft: bool = False,
-        same_file: bool = True,
+        same_file: bool = False,
         min_score: float | None = None,
         counter: TokenCounter | None = None,
     ) -> FormattedContext:
         """Context for a question from several sources, as markdown within the token budget: memories (of a tenant),
         code, experiences, values, commits, documents. `limit` items of each are looked at; those below `min_score` are
         left out. `soft`: what is chosen by shares may exceed the budget. `same_file`: of code and a commit of one file,
-        the better one is shown. Not to be called where an event loop runs: await `assembler().assemble_context` there.
+        the better one alone. Not to be called where an event loop runs: await `assembler().assemble_context` there.
         """
         import asyncio
 

@@ -36,7 +36,7 @@ class ContextBody(schemas.Body):
     limit: _Limit = 20
     max_tokens: schemas.Tokens = 2000
     min_score: schemas.Score | None = None
-    same_file: bool = Field(default=True, description="Of code and a commit of one file, only the better one.")
+    same_file: bool = Field(default=False, description="Of code and a commit of one file, only the better one.")
     soft: bool = Field(default=False, description="What is chosen by shares may exceed max_tokens.")
 
 

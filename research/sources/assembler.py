@@ -52,7 +52,7 @@ class Options:
     `same_file`: code and a commit of one file are duplicates. `min_score`: what fits less is left out."""
 
     soft: bool = False
-    same_file: bool = True
+    same_file: bool = False
     min_score: float = 0.0
     source_seconds: float = SOURCE_SECONDS
     stages: tuple[Govern, ...] = ()

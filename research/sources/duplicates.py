@@ -1,7 +1,7 @@
 """What several sources say alike is said once: by the item with the highest calibrated score.
 
     same experience   an experience, and a value told in its words
-    same file         code of a file, and a commit that changed it (`same_file`)
+    same file         code of a file, and a commit that changed it, if `same_file` asks for that
     same text         words that are 90 % the same, and the same numbers, names and negations
 
 Texts are compared across sources; within one, only what is the same word for word is a duplicate: two memories that
@@ -151,7 +151,7 @@ def _ends(path: str) -> set[str]:
     return {"/".join(parts[start:]) for start in range(1, len(parts) - 1)}
 
 
-def without_duplicates(candidates: Sequence[Candidate], *, same_file: bool = True) -> list[Candidate]:
+def without_duplicates(candidates: Sequence[Candidate], *, same_file: bool = False) -> list[Candidate]:
     """In the order they came, without those that one of a higher score says already. Of equal ones the first stays."""
     texts = [_Text(candidate.text, candidate.item.source) for candidate in candidates]
     kept = _Kept(same_file=same_file)

@@ -89,10 +89,9 @@ def _item_source(name: str) -> type[ItemsSource]:
 
 
 def unique(items: list[Item]) -> list[Item]:
-    """Without what another source says alike with a higher score. Code and a commit of one file are two things here:
-    who asks for both wants the thing and its history."""
+    """Without what another source says alike with a higher score."""
     candidates = [_candidate(item) for item in items]
-    kept = {id(each.item) for each in without_duplicates(candidates, same_file=False)}
+    kept = {id(each.item) for each in without_duplicates(candidates)}
     return [item for item, each in zip(items, candidates, strict=True) if id(each.item) in kept]
 
 

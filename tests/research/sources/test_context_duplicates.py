@@ -24,7 +24,7 @@ def sentences() -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def kept(*candidates: Candidate, same_file: bool = True) -> list[str]:
+def kept(*candidates: Candidate, same_file: bool = False) -> list[str]:
     return [each.item.ref for each in without_duplicates(candidates, same_file=same_file)]
 
 
@@ -61,15 +61,15 @@ def test_an_experience_and_the_value_told_in_its_words() -> None:
 def test_code_and_a_commit_of_one_file(path: str, changed: tuple[str, ...], repository: str, joined: bool) -> None:
     unit = formats.code(code(score=0.6, file_path=path))
     change = formats.commit(commit(score=0.5, files_changed=changed, repository=repository))
-    assert (len(kept(unit, change)) == 1) is joined
-    assert len(kept(unit, change, same_file=False)) == 2
+    assert (len(kept(unit, change, same_file=True)) == 1) is joined
+    assert len(kept(unit, change)) == 2
 
 
 def test_the_switch_is_the_assemblers() -> None:
     found = Holding(code=[code(score=0.4)], commits=[commit(score=0.5, files_changed=("src/send.py",))])
-    assert assembled(found).sources_used == {"commits": 1}
-    assert assembled(found).duplicates == 1
-    assert assembled(found, same_file=False).sources_used == {"code": 1, "commits": 1}
+    assert assembled(found, same_file=True).sources_used == {"commits": 1}
+    assert assembled(found, same_file=True).duplicates == 1
+    assert assembled(found).sources_used == {"code": 1, "commits": 1}
 
 
 def test_within_a_source_only_the_same_words_are_the_same() -> None:
