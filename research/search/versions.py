@@ -21,8 +21,6 @@ from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import normalize
 from research.visible_text import one_line
 
-NAME = "newer-versions"
-
 _LOOKED_AT, _NOTED = 50, 10  # of the first pages
 _WORTH_A_NOTE = 0.5  # of the best page's score: what has less hardly speaks of the matter
 # Of an older page's score: a page of another matter has .25 to .75 of it, the page in a next version .95 and more.
@@ -43,7 +41,7 @@ class Version(NamedTuple):
 class NewestFirst:
     """The page order that puts older versions of documents behind newer ones."""
 
-    name = NAME
+    name = "newer-versions"
 
     def rerank(self, reader: Reader, question: Question, ranked: Sequence[Ranked], chosen: Chosen) -> Reranked:
         """The pages in their new order. Each place keeps its score, and the scores are those of pages put behind."""

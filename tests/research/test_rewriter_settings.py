@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from research.errors import UsageError
-from research.search import versions
 from research.search.boosters import collection, document_parts, page_references
+from research.search.versions import NewestFirst
 from research.settings import BOOSTERS, Settings, load_settings, user_config
 from research.settings import REWRITERS as KNOWN
 
@@ -24,7 +24,7 @@ def config() -> Iterator[Path]:
 
 def test_all_are_on_by_default() -> None:
     assert Settings().rewriters == KNOWN == ("answer-form", "collection", "names", "finance")
-    names = (page_references.NAME, document_parts.NAME, collection.NAME, versions.NAME)
+    names = (page_references.NAME, document_parts.NAME, collection.NAME, NewestFirst.name)
     assert Settings().boosters == BOOSTERS == names
     assert Settings().vocabulary == ()
 
