@@ -107,12 +107,12 @@ def test_a_tree_comes_in_and_follows_its_files(tree: Path, index: Index) -> None
 
 def test_tests_stand_behind_what_they_test_unless_they_are_asked_for(tree: Path, index: Index) -> None:
     (tree / "tests").mkdir()
-    (tree / "retry.py").write_text("def retry_upload(part):\n    return again(part)\n")
-    tested = "def test_retry_upload():\n    assert retry_upload(part)  # retry the upload of a part\n"
+    (tree / "retry.py").write_text("def again(part):\n    return client.upload(part)\n")
+    tested = "def test_upload_again():\n    assert again(part).upload\n"
     (tree / "tests" / "retry.py").write_text(tested)
     ingest_code(index, tree)
-    assert found(index, "retry the upload of a part")[:2] == ["retry_upload", "test_retry_upload"]
-    assert found(index, "How is the retry of an upload tested?")[0] == "test_retry_upload"
+    assert found(index, "upload a part again")[:2] == ["again", "test_upload_again"]
+    assert found(index, "tests of uploading again")[0] == "test_upload_again"
 
 
 @pytest.mark.parametrize(
