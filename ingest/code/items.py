@@ -21,7 +21,7 @@ _CLASSES = -0.05
 _PRIORS = {"module": -0.2}
 # A test has the words of what it tests, and more of them. From here on it hardly stands before that; flat beyond.
 _TESTS = -0.2
-_OF_TESTS = re.compile(
+OF_TESTS = re.compile(
     r"(?i:(?:^|/)(?:tests?|__tests__)/|(?:^|/)(?:test_|conftest\.)[^/]*$|[._-](?:unit)?(?:test|spec)s?\.\w+$)"
     r"|[a-z0-9]Tests?\.\w+$"  # RetryTest.java
 )
@@ -60,7 +60,7 @@ def items_of(units: Iterable[Unit], place: FilePlace) -> Iterator[NewItem]:
 
 
 def _item(unit: Unit, place: FilePlace, key: str) -> NewItem:
-    is_test = _OF_TESTS.search(place.file_path) is not None
+    is_test = OF_TESTS.search(place.file_path) is not None
     return NewItem(
         key=key,
         title=unit.name,
