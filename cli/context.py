@@ -46,8 +46,7 @@ def command(
     max_tokens: BudgetOption = 2000,
     min_score: ScoreOption = None,
     same_file: Annotated[
-        bool,
-        typer.Option("--same-file/--both", help="Of code and a commit of one file show the better one, or both."),
+        bool, typer.Option("--same-file", help="Of code and a commit of one file show the better one alone.")
     ] = False,
 ) -> int:
     from cli.options import make_ready, opened, read_question

@@ -89,7 +89,6 @@ class PackageBuilder:
         with self.index.catalog.snapshot() as reader:
             pinned, loaded = self._pinned(reader, request)
             found = ranking.fuse([loaded, *(answer.candidates for answer in answers.values())])
-            candidates.mark_superseded(reader, found, request.intent)
             with self._timed("package_rank"):
                 ranked, outside = self._ranked(reader, request, found)
             with self._timed("package_govern"):

@@ -106,10 +106,11 @@ class ItemSearch:
         self._views: dict[str, View] = {}
         self._turn = threading.Lock()
 
-    def find(self, reader: Reader, text: str, limit: int, *, where: Where | None = None) -> FoundItems:
-        """The best `limit` items for a text, of those that `where` leaves. Without an encoder that works the words
-        answer alone, and a note tells."""
-
+    def find(
+        self, reader: Reader, text: str, limit: int, *, where: Where | None = None, priors: bool = True
+    ) -> FoundItems:
+        """The best `limit` items for a text, of those that `where` leaves, with what they bring along or without.
+        Without an encoder that works the words answer alone, and a note tells."""
         if limit < 1 or not kind_state(reader, self.kind).count:
             return FoundItems()
         encoder, notes = self._usable(reader)
@@ -123,6 +124,7 @@ class ItemSearch:
         except CtxError as error:  # at an address that does not answer
             encoder, notes = None, (self._words_only(error),)
         allowed = self._allowed(reader, view, where)
+        view = view if priors else replace(view, priors=0 * view.priors)
         chosen = self._rank(view, signals, allowed, limit, hybrid=encoder is not None)
         stored = get_items(reader, [number for number, _ in chosen])
         items = [replace(found, item=stored[number]) for number, found in chosen if number in stored]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from research.context.injection.detector import stored_signals
 from research.errors import EncoderNotAllowed, EncoderUnavailable
-from research.models import VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
+from research.models import SUPERSEDED, VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
 from research.search.boosters.collection import CollectionBooster
 from research.search.boosters.document_parts import DocumentPartsBooster
 from research.search.boosters.page_references import PageReferencesBooster
@@ -21,6 +21,7 @@ from research.search.legs import DEFAULT_WEIGHTS, Found, SearchOutcome
 from research.search.lexical import LexicalLeg
 from research.search.rewriters.base import Rewriters
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
+from research.search.versions import NewestFirst
 from research.sources.base import Retrieved
 from research.store.catalog.pages import page_ids_at
 
@@ -85,6 +86,7 @@ class DocumentsSource:
             boosters=[booster for booster in _BOOSTERS if booster.name in settings.boosters],
             order=RowOrder(self._highlighter),
             reranker=self._reranker(settings),
+            last=NewestFirst() if NewestFirst.name in settings.boosters else None,
             recorder=recorder,
         )
 
@@ -189,7 +191,8 @@ def _found_item(found: Found, score: float, limit: int) -> Item:
         raw_score=found.score,
         legs=found.legs,
         part=found.part,
-        labels=(VISUAL_MATCH,) if rank is not None and rank <= limit else (),
+        labels=((VISUAL_MATCH,) if rank is not None and rank <= limit else ())
+        + ((SUPERSEDED,) if NewestFirst.name in found.legs else ()),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from research.errors import CtxError
 from research.memories import Memory, Within
-from research.models import Item, LegScore, Question, Ref, SourceCoverage
+from research.models import SUPERSEDED, Item, LegScore, Question, Ref, SourceCoverage
 from research.search.memories.ranking import Ranked, allowed, rank, read_question
 from research.search.memories.view import View, Views
 from research.sources.base import Retrieved
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from research.encoders.base import TextEncoder
     from research.store.catalog.reader import Reader
-
-SUPERSEDED = "superseded"
-"""The label of a memory that another says anew."""
 
 EMBED_SECONDS = 1.0  # that a question may spend on memories without vectors; the next one goes on
 _A_BATCH = 32
