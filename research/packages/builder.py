@@ -110,8 +110,8 @@ class PackageBuilder:
         left = len(decided.allowed) - len(fitted.placed)
         package = package.model_copy(
             update={
-                "pinned_out": _pinned_out(pinned, decided.denied, fitted),
-                "excluded": Excluded(denied=len(decided.denied), budget=left, outside=outside),
+                "pinned_out": _pinned_out(pinned, fitted),
+                "excluded": Excluded(budget=left, outside=outside),
             }
         )
         graph = answers.get("graph", Answer())
@@ -178,9 +178,7 @@ class PackageBuilder:
             looked_at = self.index.source.with_passages(reader, question, items)
         found = list(allowed)
         for at, item in zip(places, looked_at, strict=True):
-            # Where a sentence runs on to the next page, that page was not decided about.
-            own = item if self.governor.sees_everything else _on_its_own_page(item)
-            found[at] = replace(found[at], ranked=_showing(found[at].ranked, own))
+            found[at] = replace(found[at], ranked=_showing(found[at].ranked, item))
         return found
 
     def _assembled(
@@ -221,7 +219,7 @@ class PackageBuilder:
             token_budget=request.token_budget,
             tokens_used=fitted.tokens,
             coverage=_coverage(request, answers, fitted, decided),
-            denied=bool(decided.denied) and not decided.allowed,
+            denied=decided.nothing,
             created_at=now.isoformat(),
             expires_at=_expiry(now, request.ttl_seconds, fitted).isoformat(),
             content=fitted.content,
@@ -233,15 +231,6 @@ class PackageBuilder:
 
 def _showing(ranked: Ranked, item: Item) -> Ranked:
     return replace(ranked, candidate=replace(ranked.candidate, item=item))
-
-
-def _on_its_own_page(item: Item) -> Item:
-    own = int(item.ref.part)
-    passages = tuple(
-        each if each.pages in ((), (own,)) else replace(each, text=item.text[each.start : each.end], pages=(own,))
-        for each in item.passages
-    )
-    return replace(item, passages=passages, pages=())
 
 
 def _coverage(
@@ -268,15 +257,13 @@ def _expiry(now: datetime, seconds: int, fitted: FittedPackage) -> datetime:
     return min(ends)
 
 
-def _pinned_out(pinned: Mapping[str, Sequence[str]], denied: set[str], fitted: FittedPackage) -> list[PinnedOut]:
+def _pinned_out(pinned: Mapping[str, Sequence[str]], fitted: FittedPackage) -> list[PinnedOut]:
     """Why a pinned ref is not there. Of a document one page is enough."""
     shown = {placed.governed.ranked.candidate.ref for placed in fitted.placed}
     out = []
     for ref, several in pinned.items():
         if not several:
             out.append(PinnedOut(ref=ref, reason="unknown", detail="nothing of yours has this ref"))
-        elif all(each in denied for each in several):
-            out.append(PinnedOut(ref=ref, reason="denied", detail="the policy does not let you see it"))
         elif not any(each in shown for each in several):
             out.append(PinnedOut(ref=ref, reason="budget", detail="not even a summary of it fits the token budget"))
     return out

@@ -186,8 +186,9 @@ def _all_whole(entries: Sequence[_Entry], shared: _Shared) -> FittedPackage | No
 
 
 def _reference(entry: _Entry, room: int) -> Level | None:
-    tokens = entry._shared.counter.count(f"\n\n{_headed(entry, 99)}") + 1
-    return Level("reference", "", tokens) if tokens <= room else None
+    body = entry._shared.renderer.body(entry.governed.ranked.candidate.item.text)  # says that it is withheld
+    tokens = entry._shared.counter.count(f"\n\n{_headed(entry, 99)}\n{body}") + 1
+    return Level("reference", body, tokens) if tokens <= room else None
 
 
 def _first(entry: _Entry, left: int, share: int) -> Level | None:

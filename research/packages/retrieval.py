@@ -122,7 +122,7 @@ def vector_retrievals(index: Index, request: ContextBuildRequest, principal: Pri
         return {}
     found: dict[str, Retrieve] = {}
     if "documents" in wanted:
-        found["documents"] = lambda: _documents(index, request, principal, limit)
+        found["documents"] = lambda: _documents(index, request, limit)
     if request.scope.documents:  # which name documents, and so nothing else
         return found
     if "memories" in wanted:
@@ -133,7 +133,7 @@ def vector_retrievals(index: Index, request: ContextBuildRequest, principal: Pri
     return found
 
 
-def _documents(index: Index, request: ContextBuildRequest, principal: Principal, limit: int) -> Answer:
+def _documents(index: Index, request: ContextBuildRequest, limit: int) -> Answer:
     from research.store.catalog.pages import totals
 
     with index.catalog.snapshot() as reader:
@@ -141,7 +141,7 @@ def _documents(index: Index, request: ContextBuildRequest, principal: Principal,
             return Answer()
         question = index.scoped_question(reader, request.intent, request.scope.documents)
         # A reranker elsewhere hears of nothing that may not be sent for whoever asks.
-        question = index.sending(reader, question, index.acting_as(principal).ways_out(principal.tenant))
+        question = index.access.asking(question)
         found = index.source.retrieve(reader, question, limit)
     items = [Candidate(item, {"vector"}, item.score) for item in found.items]
     status: Mapping[str, Status] = {"ok": "ok", "degraded": "degraded", "down": "down"}

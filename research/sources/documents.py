@@ -21,7 +21,7 @@ from research.search.legs import DEFAULT_WEIGHTS, Found, SearchOutcome
 from research.search.lexical import LexicalLeg
 from research.search.rewriters.base import Rewriters
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
-from research.sources.base import Retrieved
+from research.sources.base import Retrieved, labelled
 from research.store.catalog.pages import page_ids_at
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class DocumentsSource:
         for rank, found in enumerate(outcome.found, start=1):
             items.append(_found_item(found, calibrated(found.score, rank, question.mode), limit))
         return Retrieved(
-            items,
+            labelled(reader, items),
             _status(outcome),
             outcome.coverage,
             outcome.timings,

@@ -121,9 +121,9 @@ class IndexSearcher:
             return Results()
         source = self.index.item_source(kind)
         with self.index.catalog.snapshot() as reader:
-            found, ways = source.find(reader, query, limit), self.index.ways_out(self.tenant)
-            shown = list(found.items) if ways is None else ways.found_items(reader, source, found.items)
+            found = source.find(reader, query, limit)
         self.index.store_item_vectors(found)
+        shown = self.index.access.shown(found.items, "context", lambda each: str(source.ref(each)))
         return Results((result(each, str(source.ref(each))) for each in shown), found.notes)
 
     def _documents(self, query: str, limit: int) -> Results[DocumentResult]:
@@ -135,14 +135,14 @@ class IndexSearcher:
         with self.index.catalog.snapshot() as reader:
             if totals(reader).pages == 0:
                 return Results()
-            ways, asked = self.index.ways_out(), Question(query, mode=self.index.settings.mode, tenant=self.tenant)
-            question = self.index.sending(reader, asked, ways)
-            source = self.index.source if ways is None else ways.source(self.index.source, "context")
-            found = source.retrieve(reader, question, limit)
+            asked = Question(query, mode=self.index.settings.mode, tenant=self.tenant)
+            question = self.index.access.asking(asked)
+            found = self.index.source.retrieve(reader, question, limit)
             if found.status.status == "down":
                 raise CtxError(found.status.reason)
             asked = question.searching(found.searched)
-            items = self.index.with_passages(reader, ways, asked, found.items)
+            items = self.index.with_passages(reader, asked, found.items)
+        self.index.access.shown(items, "context", lambda item: str(item.ref))
         notes = [found.status.reason] if found.status.status == "degraded" else []
         return Results(map(DocumentResult, items), [*notes, *asked.notes])
 
