@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from research.governance.audit_chain import Verification
     from research.governance.audit_entry import MemoryAccessAudit
     from research.governance.enforce import PolicyAccess
-    from research.governance.fail_closed import Redacted, SafeRedactor, redact_items, redact_texts
+    from research.governance.fail_closed import Redacted, SafeRedactor
     from research.governance.findings import Finding
     from research.governance.labels import Labels
     from research.governance.masking import MaskingRedactor, MaskingStream, SecretMasker
@@ -63,8 +63,6 @@ _HOMES = {
     "Verification": "research.governance.audit_chain",
     "known_secrets": "research.governance.secret_sources",
     "open_redactor": "research.governance.redaction",
-    "redact_items": "research.governance.fail_closed",
-    "redact_texts": "research.governance.fail_closed",
     "redactor_of": "research.governance.redaction",
 }
 
@@ -95,8 +93,6 @@ __all__ = [
     "Verification",
     "known_secrets",
     "open_redactor",
-    "redact_items",
-    "redact_texts",
     "redactor_of",
 ]
 

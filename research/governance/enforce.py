@@ -10,8 +10,6 @@ denied (a value, a summary) is denied with it.
 from __future__ import annotations
 
 import hashlib
-import json
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from research.errors import CtxError
 from research.governance.access import Action, MemoryAccessDecision, Principal, Ruling
 from research.models import REDACTED, REFERENCE_ONLY, WITHHELD
-from research.store.catalog.pages import section_paths
+from research.store.catalog.documents import all_documents
+from research.store.catalog.governed import file_refs, item_places, memory_numbers, page_places, summary_sources
+from research.store.catalog.items import get_items, item_metadata, item_parents
+from research.store.catalog.memories import get_memories, tenants
+from research.store.catalog.pages import get_pages_with_text, section_paths
 from research.store.catalog.restricted import MaskedItem, MaskedMemory, MaskedPage, Seen
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from research.observe.recorder import Recorder
     from research.settings import Settings
     from research.store.catalog.catalog import Catalog
+    from research.store.catalog.items import StoredItem
     from research.store.catalog.reader import Reader
 
 T = TypeVar("T")
@@ -222,9 +225,6 @@ class _Looking:
         self._paths()
         return self.seen
 
-    def _rows(self, sql: str, *values: object) -> list[Any]:
-        return self._reader.connection.execute(sql, values).fetchall()
-
     def _ruled(self, refs: Sequence[str], tenant: str | None = None) -> dict[str, Ruling]:
         who = self._access.principal
         decision = self._access.decide(
@@ -234,55 +234,47 @@ class _Looking:
         return {ruling.ref: ruling for ruling in decision.rulings}
 
     def _documents(self) -> None:
-        pages: dict[str, list[tuple[int, int]]] = {}
-        for page_id, doc_id, page in self._rows("SELECT page_id, doc_id, page FROM pages ORDER BY doc_id, page"):
-            pages.setdefault(str(doc_id), []).append((int(page_id), int(page)))
-        documents = self._rows("SELECT doc_id, filename, title, source_path FROM documents ORDER BY doc_id")
+        pages, documents = page_places(self._reader), all_documents(self._reader)
         refs = [f"page:{doc_id}#{page}" for doc_id, numbered in pages.items() for _, page in numbered]
-        ruled = self._ruled([*(f"document:{row[0]}" for row in documents), *refs])
-        for doc_id, *names in documents:
-            whole, numbered = ruled[f"document:{doc_id}"], pages.get(str(doc_id), [])
-            rulings = {number: ruled[f"page:{doc_id}#{number}"] for _, number in numbered}
+        ruled = self._ruled([*(f"document:{info.doc_id}" for info in documents), *refs])
+        for info in documents:
+            whole, numbered = ruled[f"document:{info.doc_id}"], pages.get(info.doc_id, [])
+            rulings = {number: ruled[f"page:{info.doc_id}#{number}"] for _, number in numbered}
             effects = {ruling.effect for ruling in rulings.values()}
             if whole.effect == "deny" and effects <= {"deny"}:
                 self.denied.append(whole)
                 continue
             self.denied += [ruling for ruling in rulings.values() if ruling.effect == "deny"]
-            self.seen.documents.add(str(doc_id))
-            if "allow" not in {whole.effect, *effects}:  # its names stand with every page that may be read
+            self.seen.documents.add(info.doc_id)
+            if whole.effect != "allow":
                 self.seen.labels[whole.ref] = REDACTED
-                filename, title, path = (text or "" for text in self._access.redact(*map(str, names)))
-                self.seen.masked_documents[str(doc_id)] = filename, title, path
-            elif whole.effect != "allow":
-                self.seen.labels[whole.ref] = REDACTED
+                if "allow" not in effects:  # its names stand with every page that may be read
+                    safe = self._access.redact(info.filename, info.title, info.source_path)
+                    filename, title, path = (text or "" for text in safe)
+                    self.seen.masked_documents[info.doc_id] = filename, title, path
             if effects <= {"allow"}:
                 self.seen.pages.update(page_id for page_id, _ in numbered)
             else:
-                self._pages(str(doc_id), numbered, rulings)
+                self._pages(info.doc_id, numbered, rulings)
 
     def _pages(self, doc_id: str, numbered: Sequence[tuple[int, int]], rulings: Mapping[int, Ruling]) -> None:
         """Those of a document of which not every page may be read as it is."""
         plain = {number for number, ruling in rulings.items() if ruling.effect == "allow"}
+        shown = [page_id for page_id, number in numbered if rulings[number].effect != "deny"]
         paths = section_paths(self._reader, doc_id)
-        for page_id, number in numbered:
-            ruling = rulings[number]
-            if ruling.effect == "deny":
-                continue
-            [(markdown, path, parent)] = self._rows(
-                "SELECT markdown, section_path, parent_heading FROM pages WHERE page_id = ?", page_id
-            )
-            text, found, shown = zlib.decompress(markdown).decode(), True, None
+        for page_id, (page, structure) in get_pages_with_text(self._reader, shown).items():
+            ruling, found = rulings[page.page], True
+            text, other = structure.text, None
             if ruling.effect == "redact":
-                text, label = self._text(text, ruling)
-                shown, found = text, label == REDACTED
-                self.seen.labels[ruling.ref] = label
-            kept = partial(_own_heading, _letters(text), paths, number, plain)
-            parts = [part for part in str(path).split(_SEPARATOR) if kept(part)]
-            masked = MaskedPage(
-                shown, _SEPARATOR.join(parts), str(parent) * kept(str(parent)), ruling.effect == "allow", found
-            )
+                text, self.seen.labels[ruling.ref] = self._text(text, ruling)
+                found = self.seen.labels[ruling.ref] == REDACTED
+                other = None if text == structure.text else text
+            kept = partial(_is_own, _letters(text), paths, page.page, plain)
+            path = _SEPARATOR.join(part for part in page.section_path.split(_SEPARATOR) if kept(part))
+            parent = page.parent_heading if kept(page.parent_heading) else ""
+            masked = MaskedPage(other, path, parent, picture=ruling.effect == "allow", found=found)
             self.seen.pages.add(page_id)
-            if masked != MaskedPage(None, str(path), str(parent), picture=True):
+            if masked != MaskedPage(None, page.section_path, page.parent_heading, picture=True):
                 self.seen.masked_pages[page_id] = masked
 
     def _text(self, text: str, ruling: Ruling) -> tuple[str, str]:
@@ -293,35 +285,35 @@ class _Looking:
         return WITHHELD, REFERENCE_ONLY
 
     def _items(self) -> None:
-        rows = self._rows("SELECT item_no, kind, parent, key, title, text, metadata FROM items ORDER BY item_no")
-        parents = self._rows("SELECT kind, parent, metadata FROM item_parents")
-        told = [f"experience:{parent}" for kind, parent, _ in parents if kind == "experience"]
-        ruled = self._ruled([*dict.fromkeys(map(_item_ref, rows)), *told])
+        places, told = item_places(self._reader), item_parents(self._reader, "experience")
+        refs = {number: _item_ref(*place) for number, *place in places}
+        ruled = self._ruled(list(dict.fromkeys([*refs.values(), *(f"experience:{each.parent}" for each in told)])))
         unseen = {ref for ref, ruling in ruled.items() if ruling.effect == "deny"}
-        unseen |= {_item_ref(row) for row in rows if row[1] == "value" and _made_of(row[6]) & unseen}
-        for row in rows:
-            number, ruling = int(row[0]), ruled[_item_ref(row)]
-            if ruling.ref in unseen:
-                continue
-            if ruling.effect == "redact":
-                masked = self._masked_item(str(row[1]), str(row[4]), str(row[5]), json.loads(row[6]), ruling)
-                if masked is None:  # not even its names could be made safe
-                    unseen.add(ruling.ref)
-                    continue
+        values = dict(item_metadata(self._reader, "value"))
+        unseen |= {refs[number] for number, facts in values.items() if _made_of(facts) & unseen}
+        redacted = [number for number, ref in refs.items() if ruled[ref].effect == "redact" and ref not in unseen]
+        for number, item in get_items(self._reader, redacted).items():
+            masked = self._masked_item(item, ruled[refs[number]])
+            if masked is None:  # not even its names could be made safe
+                unseen.add(refs[number])
+            else:
                 self.seen.masked_items[number] = masked
-            self.seen.items.add(number)
-            self.seen.parents.add((str(row[1]), str(row[2])))
-        for kind, parent, metadata in parents:
-            ref = f"experience:{parent}"
-            if kind == "experience" and ref not in unseen:
+        masks = self.seen.masked_items
+        self.seen.masked_items = {number: masked for number, masked in masks.items() if refs[number] not in unseen}
+        for number, kind, parent, _ in places:
+            if refs[number] not in unseen:
+                self.seen.items.add(number)
                 self.seen.parents.add((kind, parent))
-                if ruled[ref].effect == "redact":
-                    self.seen.masked_parents[kind, parent] = self._masked_told(json.loads(metadata), ruled[ref])
+        for each in told:
+            ruling = ruled[f"experience:{each.parent}"]
+            if ruling.ref not in unseen:
+                self.seen.parents.add(("experience", each.parent))
+                if ruling.effect == "redact":
+                    self.seen.masked_parents["experience", each.parent] = self._masked_told(each.metadata, ruling)
         self.denied += [replace(ruled[ref], effect="deny") for ref in sorted(unseen)]
 
-    def _masked_item(
-        self, kind: str, title: str, text: str, metadata: Mapping[str, Any], ruling: Ruling
-    ) -> MaskedItem | None:
+    def _masked_item(self, item: StoredItem, ruling: Ruling) -> MaskedItem | None:
+        kind, title, text, metadata = item.kind, item.title, item.text, item.metadata
         names = [name for name, value in metadata.items() if name not in _IDENTITY and _strings(value)]
         strings = [each for name in names for each in _strings(metadata[name])]
         body, safe_title, *safe = self._access.redact(text, title, *strings)
@@ -337,7 +329,7 @@ class _Looking:
         shown = "" if kind in _TITLES_ARE_TEXT else safe_title
         return MaskedItem(kind, shown, WITHHELD, {**metadata, **empty}, found=False)
 
-    def _masked_told(self, metadata: dict[str, Any], ruling: Ruling) -> dict[str, Any]:
+    def _masked_told(self, metadata: Mapping[str, Any], ruling: Ruling) -> dict[str, Any]:
         own = tuple(str(metadata.get(name, "")) for name in _TOLD)
         safe = self._access.redact(*own)
         if None in safe or (safe == own and not ruling.text):
@@ -346,29 +338,20 @@ class _Looking:
         return {**metadata, **dict(zip(_TOLD, safe, strict=True))}
 
     def _memories(self) -> None:
-        own = self.seen.tenant
-        tenants = [own] if own is not None else [str(row[0]) for row in self._rows("SELECT tenant FROM memory_tenants")]
-        for tenant in tenants:
-            rows = self._rows(
-                "SELECT memory_no, id, text, speaker, category FROM memories WHERE tenant = ? ORDER BY memory_no",
-                tenant,
-            )
-            ruled = self._ruled([f"memory:{row[1]}" for row in rows], tenant)
-            unseen = {ref for ref, ruling in ruled.items() if ruling.effect == "deny"}
-            summaries = self._rows(
-                "SELECT m.id, s.source_id FROM memory_sources s JOIN memories m USING (tenant, memory_no)"
-                " WHERE s.tenant = ?",
-                tenant,
-            )
-            unseen |= {f"memory:{made}" for made, source in summaries if f"memory:{source}" in unseen}
-            self.denied += [replace(ruled[ref], effect="deny") for ref in ruled if ref in unseen]
-            for number, name, *texts in rows:
-                ruling = ruled[f"memory:{name}"]
-                if ruling.ref in unseen:
-                    continue
-                self.seen.memories.add((tenant, int(number)))
-                if ruling.effect == "redact":
-                    self.seen.masked_memories[tenant, int(number)] = self._masked_memory(tuple(map(str, texts)), ruling)
+        for tenant in tenants(self._reader) if self.seen.tenant is None else [self.seen.tenant]:
+            numbers = memory_numbers(self._reader, tenant)
+            ruled = self._ruled([f"memory:{name}" for name in numbers], tenant)
+            unseen = {name for name in numbers if ruled[f"memory:{name}"].effect == "deny"}
+            unseen |= {made for made, source in summary_sources(self._reader, tenant) if source in unseen}
+            self.denied += [replace(ruled[f"memory:{name}"], effect="deny") for name in numbers if name in unseen]
+            seen = {name: number for name, number in numbers.items() if name not in unseen}
+            self.seen.memories.update((tenant, number) for number in seen.values())
+            redacted = [number for name, number in seen.items() if ruled[f"memory:{name}"].effect == "redact"]
+            for number, memory in get_memories(self._reader.connection, tenant, redacted).items():
+                masked = self._masked_memory(
+                    (memory.text, memory.speaker, memory.category), ruled[f"memory:{memory.id}"]
+                )
+                self.seen.masked_memories[tenant, number] = masked
 
     def _masked_memory(self, own: tuple[str, ...], ruling: Ruling) -> MaskedMemory:
         safe = self._access.redact(*own)
@@ -378,19 +361,16 @@ class _Looking:
         return MaskedMemory(text, speaker, category, found=is_shown)
 
     def _paths(self) -> None:
-        """Files that stand for themselves in the graph, and those of which nothing could be read."""
-        refs = [str(row[0]) for row in self._rows("SELECT ref FROM nodes WHERE ref LIKE 'file:%'")]
-        refs += [f"file:{row[0]}" for row in self._rows("SELECT path FROM failed_files")]
-        self.seen.refs.update(ref for ref, ruling in self._ruled(refs).items() if ruling.effect != "deny")
+        ruled = self._ruled(file_refs(self._reader))
+        self.seen.refs.update(ref for ref, ruling in ruled.items() if ruling.effect != "deny")
 
 
-def _item_ref(row: Sequence[Any]) -> str:
-    return f"experience:{row[2]}" if row[1] == "experience" else f"{row[1]}:{row[3]}"
+def _item_ref(kind: str, parent: str, key: str) -> str:
+    return f"experience:{parent}" if kind == "experience" else f"{kind}:{key}"
 
 
-def _made_of(metadata: str) -> set[str]:
+def _made_of(facts: Mapping[str, Any]) -> set[str]:
     """What a value is made of."""
-    facts = json.loads(metadata)
     members = facts.get("members")
     return {f"experience:{each}" for each in (*(members if isinstance(members, list) else ()), facts.get("experience"))}
 
@@ -408,7 +388,7 @@ def _with_strings(value: Any, strings: Iterator[str]) -> Any:
     return next(strings)
 
 
-def _own_heading(own: str, paths: Sequence[tuple[int, str]], page: int, plain: Collection[int], heading: str) -> bool:
+def _is_own(own: str, paths: Sequence[tuple[int, str]], page: int, plain: Collection[int], heading: str) -> bool:
     """Whether a heading that a page stands under is to be seen: in its own text, or on the pages where it stands, the
     first whose section it is or the end of the one before."""
     if not heading or _letters(heading) in own:
@@ -422,21 +402,10 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
+_UNSAID = ("doc_id", "title", "markdown_content", "source_path", "link", "ref", "file_id")
+_NONE = ("section_path", "parent_heading", "thumbnail_path", "image_path")
+
+
 def _withheld(source: SourceDocument) -> SourceDocument:
-    return replace(
-        source,
-        doc_id="",
-        filename="withheld",
-        title="",
-        markdown_content="",
-        source_path="",
-        link="",
-        ref="",
-        file_id="",
-        section_path=None,
-        parent_heading=None,
-        thumbnail_path=None,
-        image_path=None,
-        passages=[],
-        regions=[],
-    )
+    nothing: dict[str, Any] = {**dict.fromkeys(_UNSAID, ""), **dict.fromkeys(_NONE)}
+    return replace(source, filename="withheld", passages=[], regions=[], **nothing)

@@ -103,7 +103,7 @@ class Asking(IndexBase):
                     )
                 asked = access.asking(asked)
                 wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
-                passages = partial(self.with_passages, reader, look=highlights)
+                passages = partial(self.source.with_passages, reader, look=highlights)
                 context = build(
                     reader,
                     asked if mix is None else replace(asked, tenant=tenant),
@@ -159,7 +159,7 @@ class Asking(IndexBase):
             coverage = found.coverage or Coverage()
             asked = asked.searching(found.searched)
             with self._timed("passages"):
-                items = self.with_passages(reader, asked, found.items, look=highlights)
+                items = self.source.with_passages(reader, asked, found.items, look=highlights)
             confidence = confidence_of(asked, items, coverage)
             items = self._least(min_score, min_confidence).of(items, confidence)
         access.shown(items, "search", lambda item: str(item.ref))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from research.errors import BusyError, NothingFoundError
 from research.index.rooms import Rooms
 from research.models import (
-    Item,
     Question,
 )
 from research.settings import Settings, check, confidence_value
@@ -176,21 +175,11 @@ class IndexBase:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def with_passages(
-        self, reader: Reader, question: Question, items: Sequence[Item], *, look: bool = False
-    ) -> list[Item]:
-        """Pages with the passages that fit a question."""
-        return self.source.with_passages(reader, question, items, look=look)
-
     def scoped_question(
         self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None
     ) -> Question:
         """A question to documents, those that names or filters leave. Raises NothingFoundError where that is none."""
         return self._question(reader, text, None, documents or None, filters)
-
-    @property
-    def _is_owners(self) -> bool:
-        return self.principal is None or self.principal.owner
 
     def _tenant(self, tenant: str) -> str:
         """Whose things are meant: the owner may name anybody's, everybody else has their own."""

@@ -122,7 +122,7 @@ class Documents(IndexBase):
         """The repositories whose commits are in the index."""
         from research.sources.commits import repositories_of
 
-        if not self.exists or not self._is_owners:
+        if not self.exists:
             return []
         with self.catalog.snapshot() as reader:
             return repositories_of(reader)
@@ -131,7 +131,7 @@ class Documents(IndexBase):
         """The folders whose source code is in the index."""
         from research.sources.code import trees_of
 
-        if not self.exists or not self._is_owners:
+        if not self.exists:
             return []
         with self.catalog.snapshot() as reader:
             return trees_of(reader)

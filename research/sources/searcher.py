@@ -141,7 +141,7 @@ class IndexSearcher:
             if found.status.status == "down":
                 raise CtxError(found.status.reason)
             asked = question.searching(found.searched)
-            items = self.index.with_passages(reader, asked, found.items)
+            items = self.index.source.with_passages(reader, asked, found.items)
         self.index.access.shown(items, "context", lambda item: str(item.ref))
         notes = [found.status.reason] if found.status.status == "degraded" else []
         return Results(map(DocumentResult, items), [*notes, *asked.notes])

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from research.errors import BusyError
-from research.store.catalog.catalog import Catalog, Snapshot, _Connection, _open
+from research.store.catalog.catalog import Catalog, Snapshot, _closed_on_failure, _Connection, _open
 from research.store.catalog.content import CONTENT
 from research.store.catalog.edges import CONTAINS
 from research.store.catalog.labels import SEQUENCE
@@ -29,7 +29,7 @@ from research.store.catalog.reader import Masks
 from research.store.fulltext.item_words import ItemWords, index_items
 from research.store.fulltext.memory_words import words_of
 from research.store.fulltext.search import ANALYZER
-from research.store.fulltext.write import PageWords, words_of_name
+from research.store.fulltext.write import PageWords, index_pages, words_of_name
 
 _VFS = "win32" if os.name == "nt" else "unix"  # else the file would be looked for in memory, where `main` is
 _TRIES = 5  # at a view of a catalog that somebody else is writing
@@ -84,11 +84,6 @@ class Seen:
     masked_memories: dict[tuple[str, int], MaskedMemory] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)  # of masked things, by ref
 
-    @property
-    def stored_pages(self) -> set[int]:
-        """Those whose text is the stored one."""
-        return self.pages - {page_id for page_id, page in self.masked_pages.items() if page.text is not None}
-
 
 class RestrictedCatalog(Catalog):
     """Reads what is seen; short writes go into the catalog itself. Kept as long as an index is open: what is seen is
@@ -122,26 +117,24 @@ class RestrictedCatalog(Catalog):
 
     def _current(self) -> tuple[_View, _Connection]:
         """A connection in a transaction, with the view of what the catalog is in it."""
-        for _ in range(_TRIES):
+        tries = 0
+        while tries < _TRIES:
             connection = self._take()
+            assert isinstance(connection, _ViewConnection)
+            view = connection.view
             try:
-                assert isinstance(connection, _ViewConnection)
-                connection.execute("BEGIN")
-                connection.refresh()
-                view = connection.view
-                if view.state == self._state(connection):
-                    return view, connection
+                with _closed_on_failure(connection):
+                    connection.execute("BEGIN")
+                    connection.refresh()
+                    if view.state == self._state(connection):
+                        return view, connection
             except sqlite3.Error as error:
-                connection.close()
                 raise self._explain(error) from error
-            except BaseException:
-                connection.close()
-                raise
             connection.close()
             with self._building:
-                if self._view is view:
+                if self._view is view:  # and no older one that a connection was left of
                     view.close()
-                    self._view = None
+                    self._view, tries = None, tries + 1
         raise BusyError("the index is changing all the time", hint="run the same command again")
 
     def _open_file(self, uri: str) -> _Connection:
@@ -246,7 +239,7 @@ _TABLES = """
         item_no INTEGER PRIMARY KEY, length INTEGER, title_length INTEGER, title TEXT, metadata TEXT, words TEXT,
         embedded TEXT, text TEXT
     );
-    CREATE TABLE masked_parents (kind TEXT, parent TEXT, metadata TEXT, PRIMARY KEY (kind, parent)) WITHOUT ROWID;
+    CREATE TABLE masked_item_parents (kind TEXT, parent TEXT, metadata TEXT, PRIMARY KEY (kind, parent)) WITHOUT ROWID;
     CREATE TABLE masked_memories (
         tenant TEXT, memory_no INTEGER, text TEXT, speaker TEXT, category TEXT, metadata TEXT, key TEXT,
         PRIMARY KEY (tenant, memory_no)
@@ -259,127 +252,84 @@ _TABLES = """
 
 def _fill(connection: _Connection, seen: Seen) -> None:
     """The tables of `main`; what is read is the catalog's, which has no views over it yet."""
-
-    def put(table: str, rows: Iterable[Sequence[object]]) -> None:
+    for statement in _TABLES.split(";\n"):
+        connection.execute(statement)
+    page_words = {page_id: _words_of_page(connection, page_id, page) for page_id, page in seen.masked_pages.items()}
+    item_words = {
+        number: ItemWords.of(item.title, item.text, "") if item.found else ItemWords((), (), ())
+        for number, item in seen.masked_items.items()
+    }
+    tables: dict[str, Iterable[Sequence[object]]] = {
+        "seen_documents": ((doc_id,) for doc_id in seen.documents),
+        "seen_pages": ((page_id,) for page_id in seen.pages),
+        "stored_pages": ((page_id,) for page_id in seen.pages if not _is_other(seen.masked_pages.get(page_id))),
+        "seen_items": ((number,) for number in seen.items),
+        "stored_items": ((number,) for number in seen.items - seen.masked_items.keys()),
+        "seen_parents": seen.parents,
+        "seen_memories": seen.memories,
+        "stored_memories": seen.memories - seen.masked_memories.keys(),
+        "seen_refs": ((ref,) for ref in seen.refs),
+        "masked_documents": ((doc_id, *names) for doc_id, names in seen.masked_documents.items()),
+        "masked_pages": (_page_row(id, page, page_words[id].count) for id, page in seen.masked_pages.items()),
+        "masked_items": (
+            (no, words.length, words.title_length, item.title, json.dumps(item.metadata), "", "", item.text)
+            for (no, item), words in zip(seen.masked_items.items(), item_words.values(), strict=True)
+        ),
+        "masked_item_parents": ((*key, json.dumps(facts)) for key, facts in seen.masked_parents.items()),
+        "masked_memories": ((*key, m.text, m.speaker, m.category, "{}", "") for key, m in seen.masked_memories.items()),
+        "name_words": (
+            (word, doc_id)
+            for doc_id, (name, title, _) in seen.masked_documents.items()
+            for word in words_of_name(name, title)
+        ),
+        "memory_words": ((*key, words_of(m.text, m.speaker)) for key, m in seen.masked_memories.items() if m.found),
+    }
+    for table, rows in tables.items():
         listed = list(rows)
         if listed:
             connection.executemany(f"INSERT INTO main.{table} VALUES ({','.join('?' * len(listed[0]))})", listed)
-
-    for statement in _TABLES.split(";\n"):
-        connection.execute(statement)
-    put("seen_documents", ((doc_id,) for doc_id in seen.documents))
-    put("seen_pages", ((page_id,) for page_id in seen.pages))
-    put("stored_pages", ((page_id,) for page_id in seen.stored_pages))
-    put("seen_items", ((item_no,) for item_no in seen.items))
-    put("stored_items", ((item_no,) for item_no in seen.items - seen.masked_items.keys()))
-    put("seen_parents", seen.parents)
-    put("seen_memories", seen.memories)
-    put("stored_memories", seen.memories - seen.masked_memories.keys())
-    put("seen_refs", ((ref,) for ref in seen.refs))
-    put("masked_documents", ((doc_id, *names) for doc_id, names in seen.masked_documents.items()))
-    put("masked_parents", ((*key, json.dumps(facts)) for key, facts in seen.masked_parents.items()))
-    _fill_names(connection, put, seen)
-    _fill_pages(connection, put, seen)
-    _fill_items(connection, put, seen)
-    _fill_memories(connection, put, seen)
-
-
-_Put = Callable[[str, Iterable[Sequence[object]]], None]
-
-
-def _fill_names(connection: _Connection, put: _Put, seen: Seen) -> None:
     connection.execute(
         "INSERT INTO main.name_words SELECT word, doc_id FROM catalog.name_words"
         " WHERE doc_id IN (SELECT doc_id FROM main.seen_documents)"
         " AND doc_id NOT IN (SELECT doc_id FROM main.masked_documents)"
     )
-    put(
-        "name_words",
-        ((w, doc_id) for doc_id, (name, title, _) in seen.masked_documents.items() for w in words_of_name(name, title)),
-    )
-
-
-def _fill_pages(connection: _Connection, put: _Put, seen: Seen) -> None:
-    texts: list[tuple[int, PageWords]] = []  # of pages that are found by other words than the catalog has of them
-    for page_id, page in seen.masked_pages.items():
-        shown = page.text
-        if shown is None:
-            [stored] = connection.execute("SELECT markdown FROM catalog.pages WHERE page_id = ?", (page_id,)).fetchone()
-            shown = zlib.decompress(stored).decode()
-        texts.append((page_id, PageWords.of(shown if page.found else "", page.section_path if page.found else "")))
-    words = {page_id: made.count for page_id, made in texts}
-    put(
-        "masked_pages",
-        (
-            (
-                page_id,
-                None if page.picture else 0,
-                page.section_path,
-                page.parent_heading,
-                *(
-                    (None, None, None)
-                    if page.text is None
-                    else (words[page_id], zlib.compress(page.text.encode()), b"")
-                ),
-            )
-            for page_id, page in seen.masked_pages.items()
-        ),
-    )
-    if not seen.masked_pages and _count(connection, "pages") == len(seen.pages):
-        return  # the catalog's own words are those
-    _copy_words(connection, "page", "body, section", "page_id")
-    put(
-        "page_words (rowid, body, section)",
-        ((page_id, made.body, made.section) for page_id, made in texts),
-    )
-
-
-def _fill_items(connection: _Connection, put: _Put, seen: Seen) -> None:
-    made = {
-        number: ItemWords.of(item.title, item.text, "") if item.found else ItemWords((), (), ())
-        for number, item in seen.masked_items.items()
-    }
-    put(
-        "masked_items",
-        (
-            (
-                number,
-                made[number].length,
-                made[number].title_length,
-                item.title,
-                json.dumps(item.metadata),
-                "",
-                "",
-                item.text,
-            )
-            for number, item in seen.masked_items.items()
-        ),
-    )
-    if not seen.masked_items and _count(connection, "items") == len(seen.items):
-        return
-    _copy_words(connection, "item", "title, body, words", "item_no")
-    for number, item in seen.masked_items.items():
-        if item.found:
-            index_items(connection, item.kind, [(number, made[number])])
-
-
-def _fill_memories(connection: _Connection, put: _Put, seen: Seen) -> None:
-    put(
-        "masked_memories",
-        ((*key, each.text, each.speaker, each.category, "{}", "") for key, each in seen.masked_memories.items()),
-    )
     connection.execute(
         "INSERT INTO main.memory_words SELECT tenant, memory_no, body FROM catalog.memory_words"
         " WHERE (tenant, memory_no) IN (SELECT tenant, memory_no FROM main.stored_memories)"
     )
-    put(
-        "memory_words",
-        ((*key, words_of(m.text, m.speaker)) for key, m in seen.masked_memories.items() if m.found),
-    )
+    if _copied_words(connection, "page", "body, section", "page_id"):
+        index_pages(connection, page_words.items())
+    if _copied_words(connection, "item", "title, body, words", "item_no"):
+        for number, item in seen.masked_items.items():
+            index_items(connection, item.kind, [(number, item_words[number])])
 
 
-def _copy_words(connection: _Connection, what: str, columns: str, key: str) -> None:
-    """Full text of the pages or items that are seen and not masked, made as the catalog's is."""
+def _is_other(page: MaskedPage | None) -> bool:
+    return page is not None and page.text is not None
+
+
+def _words_of_page(connection: _Connection, page_id: int, page: MaskedPage) -> PageWords:
+    if not page.found:
+        return PageWords("", "", 0)
+    text = page.text
+    if text is None:
+        [stored] = connection.execute("SELECT markdown FROM catalog.pages WHERE page_id = ?", (page_id,)).fetchone()
+        text = zlib.decompress(stored).decode()
+    return PageWords.of(text, page.section_path)
+
+
+def _page_row(page_id: int, page: MaskedPage, words: int) -> tuple[object, ...]:
+    """What is None is as the catalog has it."""
+    text = (None, None, None) if page.text is None else (words, zlib.compress(page.text.encode()), b"")
+    return page_id, None if page.picture else 0, page.section_path, page.parent_heading, *text
+
+
+def _copied_words(connection: _Connection, what: str, columns: str, key: str) -> bool:
+    """Full text of the pages or items that are seen and not masked, made as the catalog's is. False where all are seen
+    as they are: then the catalog's is the one that is read."""
+    counted = f"(SELECT COUNT(*) FROM catalog.{what}s) <> (SELECT COUNT(*) FROM main.seen_{what}s)"
+    if not connection.execute(f"SELECT {counted} OR EXISTS (SELECT 1 FROM main.masked_{what}s)").fetchone()[0]:
+        return False
     for name in (f"{what}_words", f"{what}_vocabulary"):
         made = connection.execute("SELECT sql FROM catalog.sqlite_master WHERE name = ?", (name,)).fetchone()
         connection.execute(made[0])
@@ -388,138 +338,129 @@ def _copy_words(connection: _Connection, what: str, columns: str, key: str) -> N
         f" WHERE rowid IN (SELECT {key} FROM main.seen_{what}s)"
         f" AND rowid NOT IN (SELECT {key} FROM main.masked_{what}s)"
     )
-
-
-def _count(connection: _Connection, table: str) -> int:
-    return int(connection.execute(f"SELECT COUNT(*) FROM catalog.{table}").fetchone()[0])
+    return True
 
 
 _DOCUMENT = "t.doc_id IN (SELECT doc_id FROM main.seen_documents)"
-_PAGE = "t.page_id IN (SELECT page_id FROM main.seen_pages)"
-_STORED_PAGE = "t.page_id IN (SELECT page_id FROM main.stored_pages)"
+_SEEN_PAGES, _STORED_PAGES = "SELECT page_id FROM main.seen_pages", "SELECT page_id FROM main.stored_pages"
 _ITEM = "t.item_no IN (SELECT item_no FROM main.seen_items)"
-_STORED_ITEM = "t.item_no IN (SELECT item_no FROM main.stored_items)"
 _MEMORY = "(t.tenant, t.memory_no) IN (SELECT tenant, memory_no FROM main.seen_memories)"
 _STORED_MEMORY = "(t.tenant, t.memory_no) IN (SELECT tenant, memory_no FROM main.stored_memories)"
-_PLACE = (
-    "EXISTS (SELECT 1 FROM catalog.pages p WHERE p.doc_id = t.doc_id AND p.page = {page} AND p.page_id IN ({seen}))"
-)
-_SEEN_PAGES = "SELECT page_id FROM main.seen_pages"
-_STORED_PAGES = "SELECT page_id FROM main.stored_pages"
-_NUMBER = "CAST(substr({ref}, instr({ref}, '#') + 1) AS INTEGER)"
+
+
+def _place(page: str, pages: str, row: str = "t") -> str:
+    """Whether a page of a row's document is one of these."""
+    place = f"p.doc_id = {row}.doc_id AND p.page = {page} AND p.page_id IN ({pages})"
+    return f"EXISTS (SELECT 1 FROM catalog.pages p WHERE {place})"
+
+
+def _number(ref: str) -> str:
+    return f"CAST(substr({ref}, instr({ref}, '#') + 1) AS INTEGER)"
+
+
+def _join(name: str) -> str:
+    """A memory that another leads to, if it is seen."""
+    there = f"EXISTS (SELECT 1 FROM main.seen_memories m WHERE m.tenant = t.tenant AND m.memory_no = t.{name})"
+    return f"CASE WHEN {there} THEN t.{name} END"
+
+
 # Where the heading of a section stands.
 _FIRST = (
-    f"(SELECT MIN({_NUMBER.format(ref='n.ref')}) FROM catalog.edges e JOIN catalog.nodes n ON n.node_no = e.target"
+    f"(SELECT MIN({_number('n.ref')}) FROM catalog.edges e JOIN catalog.nodes n ON n.node_no = e.target"
     f" WHERE e.source = t.node_no AND e.kind = {CONTAINS} AND n.ref LIKE 'page:%')"
 )
+# A turn whose answer may be words of a page that is not seen as it is.
+_HIDDEN = (
+    "EXISTS (SELECT 1 FROM catalog.turn_sources s WHERE (s.tenant, s.session, s.turn_no)"
+    f" = (t.tenant, t.session, t.turn_no) AND NOT {_place('s.page', _STORED_PAGES, 's')})"
+)
+_OWN = "({own} OR t.tenant = {tenant})"
 _NODE = (
-    f"CASE WHEN t.item_no IS NOT NULL THEN {_ITEM}"
-    f" WHEN t.memory_no IS NOT NULL THEN {_MEMORY}"
-    f" WHEN t.ref LIKE 'page:%' THEN {_PLACE.format(page=_NUMBER.format(ref='t.ref'), seen=_SEEN_PAGES)}"
-    f" WHEN t.ref LIKE 'section:%' THEN {_PLACE.format(page=_FIRST, seen=_STORED_PAGES)}"
-    f" WHEN t.doc_id IS NOT NULL THEN {_DOCUMENT}"
-    " WHEN t.tenant IS NOT NULL THEN {tenant}"
+    f"CASE WHEN t.item_no IS NOT NULL THEN {_ITEM} WHEN t.memory_no IS NOT NULL THEN {_MEMORY}"
+    f" WHEN t.ref LIKE 'page:%' THEN {_place(_number('t.ref'), _SEEN_PAGES)}"
+    f" WHEN t.ref LIKE 'section:%' THEN {_place(_FIRST, _STORED_PAGES)}"
+    f" WHEN t.doc_id IS NOT NULL THEN {_DOCUMENT} WHEN t.tenant IS NOT NULL THEN {_OWN}"
     " ELSE t.ref IN (SELECT ref FROM main.seen_refs) END"
 )
-_JOINED = (
-    "CASE WHEN EXISTS (SELECT 1 FROM main.seen_memories m WHERE m.tenant = t.tenant AND m.memory_no = t.{0})"
-    " THEN t.{0} END"
-)
-_QUOTED = _PLACE.format(page="t.page", seen=_STORED_PAGES)
-# A turn whose answer may be words of a page that is not seen as it is.
-_HIDDEN_TURN = (
-    "EXISTS (SELECT 1 FROM catalog.turn_sources s WHERE (s.tenant, s.session, s.turn_no) = (t.tenant, t.session,"
-    f" t.turn_no) AND NOT {_QUOTED.replace('t.', 's.')})"
-)
+_KNOWN_NODE = "EXISTS (SELECT 1 FROM temp.nodes n WHERE n.node_no = t.{0})"
 
-
-def _views(connection: _Connection, seen: Seen) -> Iterator[str]:
-    """A statement for each table: which of its rows are seen, and what stands in them."""
-    quoted = "1" if seen.tenant is None else "t.tenant = '" + seen.tenant.replace("'", "''") + "'"
-    rows: dict[str, tuple[str, Mapping[str, str]]] = {
-        "meta": ("1", {}),
-        "labels": ("1", {}),  # what is seen is told to the policy with them
-        "documents": (_DOCUMENT, _masked("documents", ("doc_id",), seen.masked_documents)),
-        "files": (f"{_DOCUMENT} AND t.doc_id NOT IN (SELECT doc_id FROM main.masked_documents)", {}),
-        **dict.fromkeys(("former_ids", "tags", "ledger"), (_DOCUMENT, {})),
-        "failed_pages": (f"{_DOCUMENT} AND (t.page = 0 OR {_PLACE.format(page='t.page', seen=_SEEN_PAGES)})", {}),
-        "failed_files": ("'file:' || t.path IN (SELECT ref FROM main.seen_refs)", {}),
-        "pages": (_PAGE, _masked("pages", ("page_id",), seen.masked_pages)),
-        "chunks": (_STORED_PAGE, {}),
-        "vectors": (
-            "EXISTS (SELECT 1 FROM catalog.chunks c WHERE c.chunk_id = t.chunk_id"
-            f" AND c.page_id IN ({_STORED_PAGES}))",
-            {},
-        ),
-        **dict.fromkeys(("page_lines", "page_vectors"), (_STORED_PAGE, {})),
-        "items": (_ITEM, _masked("items", ("item_no",), seen.masked_items)),
-        "item_vectors": (_STORED_ITEM, {}),
-        "item_parents": (
-            "(t.kind, t.parent) IN (SELECT kind, parent FROM main.seen_parents)",
-            _masked("parents", ("kind", "parent"), seen.masked_parents),
-        ),
-        "memory_tenants": (
-            "EXISTS (SELECT 1 FROM main.seen_memories m WHERE m.tenant = t.tenant)",
-            {"version": f"t.version + {random.getrandbits(48)}"},  # what is kept of other views is none of this one's
-        ),
-        "memories": (
-            _MEMORY,
-            {
-                **_masked("memories", ("tenant", "memory_no"), seen.masked_memories),
-                **{name: _JOINED.format(name) for name in ("joined_to", "superseded_by")},
-            },
-        ),
-        **dict.fromkeys(("memory_vectors", "memory_facts"), (_STORED_MEMORY, {})),
-        **dict.fromkeys(("memory_sources", "memory_feedback"), (_MEMORY, {})),
-        "turns": (
-            quoted,
-            {
-                "answer": f"CASE WHEN {_HIDDEN_TURN} THEN '' ELSE t.answer END",
-                "searched": f"CASE WHEN {_HIDDEN_TURN} THEN t.question ELSE t.searched END",
-            },
-        ),
-        "turn_sources": (
-            f"{quoted} AND {_PLACE.format(page='t.page', seen=_SEEN_PAGES)}",
-            {"quotes": f"CASE WHEN {_QUOTED} THEN t.quotes ELSE '[]' END"},
-        ),
-        "package_sources": (quoted, {}),
-        "nodes": (_NODE.replace("{tenant}", quoted), {}),
-        "edges": (
-            "EXISTS (SELECT 1 FROM temp.nodes n WHERE n.node_no = t.source)"
-            " AND EXISTS (SELECT 1 FROM temp.nodes n WHERE n.node_no = t.target)",
-            {},
-        ),
-        **dict.fromkeys(
-            ("node_names", "mentions"), ("EXISTS (SELECT 1 FROM temp.nodes n WHERE n.node_no = t.node_no)", {})
-        ),
-    }  # fmt: skip
-    made = {str(row[0]) for row in connection.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
-    tables = connection.execute(
-        "SELECT name FROM catalog.sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
-    )
-    for table in (str(row[0]) for row in tables):
-        if table in made or table.startswith(("sqlite_", "page_words", "item_words")):
-            continue
-        where, masked = rows.get(table, ("0", {}))
-        columns = (str(row[1]) for row in connection.execute(f"PRAGMA catalog.table_info({table})"))
-        shown = ", ".join(f"{masked.get(column, f't.{column}')} AS {column}" for column in columns)
-        yield f"CREATE TEMP VIEW {table} AS SELECT {shown} FROM catalog.{table} t WHERE {where}"
-
-
-_MASKED_COLUMNS = {
-    "documents": ("filename", "title", "source_path"),
-    "pages": ("image", "section_path", "parent_heading", "words", "markdown", "units"),
-    "items": ("length", "title_length", "title", "metadata", "words", "embedded", "text"),
-    "parents": ("metadata",),
-    "memories": ("text", "speaker", "category", "metadata", "key"),
+# Which rows of a table are seen.
+_ROWS = {
+    "meta": "1",
+    "labels": "1",  # what is seen is told to the policy with them
+    "documents": _DOCUMENT,
+    "files": f"{_DOCUMENT} AND t.doc_id NOT IN (SELECT doc_id FROM main.masked_documents)",
+    "former_ids": _DOCUMENT,
+    "tags": _DOCUMENT,
+    "ledger": _DOCUMENT,
+    "failed_pages": f"{_DOCUMENT} AND (t.page = 0 OR {_place('t.page', _SEEN_PAGES)})",
+    "failed_files": "'file:' || t.path IN (SELECT ref FROM main.seen_refs)",
+    "pages": f"t.page_id IN ({_SEEN_PAGES})",
+    "chunks": f"t.page_id IN ({_STORED_PAGES})",
+    "vectors": "EXISTS (SELECT 1 FROM catalog.chunks c WHERE c.chunk_id = t.chunk_id"
+    f" AND c.page_id IN ({_STORED_PAGES}))",
+    "page_lines": f"t.page_id IN ({_STORED_PAGES})",
+    "page_vectors": f"t.page_id IN ({_STORED_PAGES})",
+    "items": _ITEM,
+    "item_vectors": "t.item_no IN (SELECT item_no FROM main.stored_items)",
+    "item_parents": "(t.kind, t.parent) IN (SELECT kind, parent FROM main.seen_parents)",
+    "memory_tenants": "EXISTS (SELECT 1 FROM main.seen_memories m WHERE m.tenant = t.tenant)",
+    "memories": _MEMORY,
+    "memory_vectors": _STORED_MEMORY,
+    "memory_facts": _STORED_MEMORY,
+    "memory_sources": _MEMORY,
+    "memory_feedback": _MEMORY,
+    "turns": _OWN,
+    "turn_sources": f"{_OWN} AND {_place('t.page', _SEEN_PAGES)}",
+    "package_sources": _OWN,
+    "nodes": _NODE,
+    "edges": f"{_KNOWN_NODE.format('source')} AND {_KNOWN_NODE.format('target')}",
+    "node_names": _KNOWN_NODE.format("node_no"),
+    "mentions": _KNOWN_NODE.format("node_no"),
+}
+# What stands in columns of theirs instead of what is stored.
+_COLUMNS = {
+    "memory_tenants": {"version": "t.version + {version}"},  # what is kept in memory of other views is none of this one
+    "memories": {name: _join(name) for name in ("joined_to", "superseded_by")},
+    "turns": {
+        "answer": f"CASE WHEN {_HIDDEN} THEN '' ELSE t.answer END",
+        "searched": f"CASE WHEN {_HIDDEN} THEN t.question ELSE t.searched END",
+    },
+    "turn_sources": {"quotes": f"CASE WHEN {_place('t.page', _STORED_PAGES)} THEN t.quotes ELSE '[]' END"},
 }
 
 
-def _masked(table: str, keys: Sequence[str], rows: Mapping[Any, object]) -> dict[str, str]:
-    """Columns with what stands in the masked rows, if there are any. Alone they are looked up, and read only where they
-    are asked for."""
-    same = " AND ".join(f"m.{key} = t.{key}" for key in keys)
+def _views(connection: _Connection, seen: Seen) -> Iterator[str]:
+    """A statement for each table of the catalog."""
+    values = {
+        "own": int(seen.tenant is None),
+        "tenant": "'" + (seen.tenant or "").replace("'", "''") + "'",
+        "version": random.getrandbits(48),
+    }
+    made = {str(row[0]) for row in connection.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
+    tables = connection.execute(
+        "SELECT name FROM catalog.sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
+    ).fetchall()
+    for table in (str(row[0]) for row in tables):
+        if table in made or table.startswith(("sqlite_", "page_words", "item_words")):
+            continue
+        shown = {str(row[1]): f"t.{row[1]}" for row in connection.execute(f"PRAGMA catalog.table_info({table})")}
+        shown |= {name: how.format(**values) for name, how in _COLUMNS.get(table, {}).items()}
+        if f"masked_{table}" in made:
+            shown |= _masked(connection, table)
+        columns = ", ".join(f"{how} AS {name}" for name, how in shown.items())
+        where = _ROWS.get(table, "0").format(**values)
+        yield f"CREATE TEMP VIEW {table} AS SELECT {columns} FROM catalog.{table} t WHERE {where}"
+
+
+def _masked(connection: _Connection, table: str) -> dict[str, str]:
+    """The columns that stand in the masked rows, if there are any: looked up where they are asked for."""
+    if connection.execute(f"SELECT 1 FROM main.masked_{table} LIMIT 1").fetchone() is None:
+        return {}
+    columns = connection.execute(f"PRAGMA main.table_info(masked_{table})").fetchall()
+    same = " AND ".join(f"m.{row[1]} = t.{row[1]}" for row in columns if row[5])
     return {
-        column: f"IFNULL((SELECT m.{column} FROM main.masked_{table} m WHERE {same}), t.{column})"
-        for column in (_MASKED_COLUMNS[table] if rows else ())
+        str(row[1]): f"IFNULL((SELECT m.{row[1]} FROM main.masked_{table} m WHERE {same}), t.{row[1]})"
+        for row in columns
+        if not row[5]  # of its key
     }

@@ -36,7 +36,7 @@ NOT_ASKED = {
     "remember_batch", "feedback", "forget", "maintain_memories", "start_experience", "update_experience",
     "close_experience", "record_experience", "import_experiences", "import_experience_lines", "remove_experience",
     "rebuild_values", "renew_values", "embed_experiences", "remove", "plan_removal", "status", "check", "audit",
-    "repair", "reindex", "backup", "restore", "with_passages", "labels", "try_policy", "graph_update", "counter",
+    "repair", "reindex", "backup", "restore", "labels", "try_policy", "graph_update", "counter",
     "memory_source", "scoped_question", "package_feedback",
 }  # fmt: skip
 
