@@ -61,7 +61,7 @@ class IndexBase:
         self.paths = IndexPaths(Path(folder))
         self.settings = settings or Settings()
         self.principal: Principal | None = None
-        self._sees_all = False  # whatever the policy: what looks after all of it
+        self._sees_all = False
         self._relative_to = str(relative_to)
         self._rooms = Rooms(self.paths, self.settings, encoder, None if recorder is None else _harmless(recorder))
         self._workers: dict[str, Workers] = {}
@@ -151,6 +151,12 @@ class IndexBase:
         view.principal, view._sees_all = principal, False
         return view
 
+    def unrestricted(self) -> Self:
+        """The same index whatever a policy says, for its owner's own programs that look after it."""
+        view = copy(self)
+        view.principal, view._sees_all = None, True
+        return view
+
     def store_item_vectors(self, found: FoundItems) -> None:
         """Keep what a question embedded, if nobody else is writing for long: the next one need not."""
         if found.fresh is not None:
@@ -199,7 +205,7 @@ class IndexBase:
         if self.settings.redis_url and self.exists:
             from research.packages.wiring import drop_left
 
-            drop_left(self)
+            drop_left(self.unrestricted())
 
     def _memory(self) -> Memories:
         """Memories, loaded with the first: no other question needs anything of them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -126,8 +125,6 @@ class Governed(IndexBase):
         if self._rooms.packages is None:
             from research.packages.wiring import packages_of
 
-            whole = copy(self)
-            whole.principal, whole._sees_all = None, True  # what a package may hold is decided for each
-            self._rooms.keep_packages(packages_of(cast("Index", whole)))
+            self._rooms.keep_packages(packages_of(cast("Index", self.unrestricted())))
         assert self._rooms.packages is not None
         return self._rooms.packages

@@ -31,7 +31,7 @@ STRANGER = Principal("mallory", "mallory")
 # Ways that change the index, tell of it as a whole, or are the parts that others are made of.
 NOT_ASKED = {
     "open", "of", "access", "root", "exists", "nothing_found", "create", "recorder", "catalog", "vectors", "source",
-    "refresh", "item_source", "acting_as", "store_item_vectors", "close", "prepare", "writer", "answer",
+    "refresh", "item_source", "acting_as", "store_item_vectors", "unrestricted", "close", "prepare", "writer", "answer",
     "written_by", "keep_answer", "remove_session", "assembler", "matches", "totals", "tag", "untag", "remember",
     "remember_batch", "feedback", "forget", "maintain_memories", "start_experience", "update_experience",
     "close_experience", "record_experience", "import_experiences", "import_experience_lines", "remove_experience",
