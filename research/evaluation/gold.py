@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from research.evaluation.questions import PageKey, Question, document_key
 from research.records import DocumentInfo
-from research.store.catalog.reader import Reader
 from research.store.catalog.documents import all_documents, paths_of
+from research.store.catalog.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ _NAMES = frozenset({"filename", "source_path", "file_path", "name", "qualified_n
 _TITLES_ARE_TEXT = frozenset({"commit", "experience", "value"})
 # What is told in an experience, in words.
 _TOLD = ("goal", "hypothesis", "action", "prediction", "outcome_result", "surprise", "root_cause", "lesson")
+_DECIDED = frozenset({"page", "document", "memory", "code", "commit", "experience", "value", "file"})
+_HIDDEN_DOCUMENT = ("document", "deny")
 _SECONDS = 15.0  # for the texts of one thing; a model of names takes some of them to load
 _AT_ONCE = 200  # of many records, decided about together
 _SEPARATOR = " > "  # of section paths
@@ -124,12 +126,14 @@ class PolicyAccess:
     ) -> MemoryAccessDecision:
         """The decision about what is shown, recorded with all that is denied: who may read the record knows what was
         kept from whom. `audit` takes it in place of this access's own."""
+        known = [ref for ref in dict.fromkeys(refs) if ref.partition(":")[0] in _DECIDED]
         with self._catalog().snapshot() as reader:
-            decision = self.decide(reader, list(dict.fromkeys(refs)), action=action)
+            decision = self.decide(reader, known, action=action)
         if action == "read":
-            if any(ruling.effect == "deny" for ruling in decision.rulings) and not decision.problem:
+            rulings = [_named(ruling) for ruling in decision.rulings]
+            if any(ruling.effect == "deny" for ruling in rulings) and not decision.problem:
                 raise CtxError("what may be seen has changed meanwhile", hint="run the same command again")
-            decision = replace(decision, rulings=(*decision.rulings, *self._denied))
+            decision = replace(decision, rulings=(*rulings, *self._denied))
         if self._recorder is not None:
             for effect, count in decision.counts().items():
                 if count:
@@ -363,6 +367,11 @@ class _Looking:
     def _paths(self) -> None:
         ruled = self._ruled(file_refs(self._reader))
         self.seen.refs.update(ref for ref, ruling in ruled.items() if ruling.effect != "deny")
+
+
+def _named(ruling: Ruling) -> Ruling:
+    """A document that is denied goes by its name all the same, where a page of it may be seen."""
+    return replace(ruling, effect="redact") if (ruling.resource.kind, ruling.effect) == _HIDDEN_DOCUMENT else ruling
 
 
 def _item_ref(kind: str, parent: str, key: str) -> str:

@@ -134,6 +134,17 @@ def test_what_is_told_is_masked_and_found_by_what_is_left(made: GovernedIndex) -
     assert seen.items["code:/src/a.py#swim"].metadata == {"signature": ""}
 
 
+def test_a_document_of_which_a_page_may_be_seen_goes_by_its_name(of_everything: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(of_everything, tmp_path / "index"))
+    policy = policy_of(tmp_path, 'permit (principal, action, resource) when { resource.kind == "page" };')
+    with Index(root, Settings(policy=policy)) as index:
+        [info] = index.documents()
+        assert info.filename == "manual.pdf"
+        assert [view.item.ref.part for view in index.pages("manual.pdf")] == ["1", "2"]
+        assert index.graph("manual.pdf").nodes
+        assert index.audit().verify().ok
+
+
 def test_what_was_made_from_something_denied_is_denied(made: GovernedIndex) -> None:
     everything_but = 'permit (principal, action, resource) unless {{ resource.ref == "{}" }};'
     assert "value:val" not in look(made, made.access(OWNER, everything_but.format("experience:exp"))).items
