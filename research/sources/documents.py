@@ -160,7 +160,7 @@ def calibrated(total: float, rank: int, mode: str) -> float:
 
 
 def _check_encoder(settings: Settings, name: str) -> None:
-    from research.governance.encoders import check_encoder
+    from research.governance.policy_files import check_encoder
 
     check_encoder(name, settings)
 
