@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _NOTHING = "nothing found for this question"
 _MORE = "try other words, --mode hybrid, or see: ctx list"
-_GOVERNED = "try other words; what the policy permits is told by: ctx policy try"
 _OTHER_WORDS = "try other words, or see what is there: ctx list"
 
 
@@ -29,7 +28,7 @@ def nothing_found(
     """Why there is no answer; None if there may be one. `best` is the first of the pages that were found and wanted,
     `filtered` whether the question was asked of some documents or pages only, `types` whether of named sources."""
     if confidence is None or confidence.value == 0:  # not a page was found
-        return None if best else NothingFoundError(_NOTHING, hint=_GOVERNED if index.ways_out() else _MORE)
+        return None if best else NothingFoundError(_NOTHING, hint=index.access.problem or _MORE)
     if best is None:
         return _left_out(index, confidence)
     if confidence.level != "none":

@@ -31,6 +31,8 @@ REDACTED = "redacted"
 """The label of an item in which something is masked, because the policy says so."""
 REFERENCE_ONLY = "reference_only"
 """The label of an item that comes without its text, because the policy says so."""
+WITHHELD = "(withheld by policy)"
+"""What stands where such a text would."""
 
 
 @dataclass(frozen=True, slots=True)

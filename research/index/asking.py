@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from research.sources.base import Source
     from research.sources.mix import Mix
     from research.sources.records import CodeResult, FormattedContext, Results
+    from research.store.catalog.reader import Reader
 
 
 class Asking(IndexBase):
@@ -41,11 +42,10 @@ class Asking(IndexBase):
         with self.catalog.snapshot() as reader:
             if totals(reader).pages == 0:
                 raise self.nothing_found()
-            if is_outdated(reader):
-                from research.store.fulltext.rebuild import update_if_outdated
-
-                update_if_outdated(self.catalog)
-            return self.vectors.sync_if_stale(reader)
+            if not reader.masks.view:
+                return self._brought_up(reader)
+        with self._rooms.catalog.snapshot() as reader:
+            return self._brought_up(reader)
 
     def ask(
         self,
@@ -93,7 +93,7 @@ class Asking(IndexBase):
         sources = self.settings.max_sources if max_sources is None else max_sources
         most = self.settings.max_tokens if max_tokens is None else max_tokens
         mix = None if types is None else self._mix(types)
-        follows, tenant, ways = "", self._tenant(tenant), self.ways_out(tenant)
+        follows, tenant, access = "", self._tenant(tenant), self.access
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
                 asked = self._question(reader, question, mode, documents, filters)
@@ -101,16 +101,16 @@ class Asking(IndexBase):
                     asked, follows = self._sessions().next_question(
                         reader, asked, session, tenant, before=before, turn=turn
                     )
-                asked = self.sending(reader, asked, ways)
+                asked = access.asking(asked)
                 wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
                 found = find(
                     reader,
                     asked if mix is None else replace(asked, tenant=tenant),
-                    wanted if ways is None else [ways.source(source, "ask") for source in wanted],
+                    wanted,
                     limit=max(self.settings.num_results, sources) if num_results is None else num_results,
                     sieve=Sieve(
                         stages=() if mix is None else mix.stages,
-                        passages=partial(self.with_passages, reader, ways, look=highlights),
+                        passages=partial(self.with_passages, reader, look=highlights),
                         judge=confidence_of if mix is None else mix.judge,
                         least=self._least(min_score, min_confidence),
                         most=sources,
@@ -134,9 +134,7 @@ class Asking(IndexBase):
                 told = [note for note in (*doubts, part_note(shown), differ) if note]
                 coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
                 answered = replace(rendered, quotes=quotes, confidence=sure, coverage=coverage, follows=follows)
-                if ways is not None:
-                    searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
-                    answered = replace(answered, searched=searched, rewrites=rewrites)
+            access.shown([str(item.ref) for item in found.items], "ask")
             if mix is not None:
                 self.keep_vectors(found.fresh, tenant)
             answered = replace(answered, session=asked.session, turn=turn)
@@ -159,25 +157,29 @@ class Asking(IndexBase):
         from research.search.snippets import page_snippet
 
         limit = self.settings.num_results if num_results is None else num_results
-        ways = self.ways_out()
+        access = self.access
         with self._timed("search"), self.catalog.snapshot() as reader:
-            asked = self.sending(reader, self._question(reader, question, mode, documents, filters), ways)
-            source = self.source if ways is None else ways.source(self.source, "search")
+            asked = access.asking(self._question(reader, question, mode, documents, filters))
             with self._timed("retrieve"):
-                found = source.retrieve(reader, asked, limit)
+                found = self.source.retrieve(reader, asked, limit)
             coverage = found.coverage or Coverage()
             asked = asked.searching(found.searched)
             with self._timed("passages"):
-                items = self.with_passages(reader, ways, asked, found.items, look=highlights)
+                items = self.source.with_passages(reader, asked, found.items, look=highlights)
             confidence = confidence_of(asked, items, coverage)
             items = self._least(min_score, min_confidence).of(items, confidence)
-        searched, rewrites = found.searched, found.rewrites
-        if ways is not None:
-            searched, rewrites = ways.told(question, searched, rewrites)
+        access.shown(items, "search", lambda item: str(item.ref))
         results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
         coverage = coverage.noting(asked.notes)
         return SearchResults(
-            question, results, coverage, found.timings, searched, rewrites, found.answered_by, confidence
+            question,
+            results,
+            coverage,
+            found.timings,
+            found.searched,
+            found.rewrites,
+            found.answered_by,
+            confidence,
         )
 
     def context(
@@ -252,9 +254,8 @@ class Asking(IndexBase):
         source = self.item_source(CodeSource)
         with self.catalog.snapshot() as reader:
             found = source.find(reader, query, limit, where=None if language is None else {"language": language})
-            ways = self.ways_out()
-            shown = list(found.items) if ways is None else ways.found_items(reader, source, found.items)
         self.store_item_vectors(found)
+        shown = self.access.shown(found.items, "context", lambda each: str(source.ref(each)))
         return Results((code_result(each, str(source.ref(each))) for each in shown), found.notes)
 
     def rank(
@@ -274,10 +275,17 @@ class Asking(IndexBase):
 
         with self.catalog.snapshot() as reader:
             ids = None if doc_ids is None else tuple(current_ids(reader, doc_ids))
-            ways = self.ways_out()
-            asked = self.sending(reader, Question(question, mode=mode, documents=ids), ways)
+            asked = self.access.asking(Question(question, mode=mode, documents=ids))
             outcome = self.source.engine.run(reader, asked, num_results, everything=everything)
-            return outcome if ways is None else ways.outcome(reader, outcome)
+        self.access.shown([*outcome.found, *outcome.candidates], "rank", lambda each: each.page.ref)
+        return outcome
+
+    def _brought_up(self, reader: Reader) -> bool:
+        if is_outdated(reader):
+            from research.store.fulltext.rebuild import update_if_outdated
+
+            update_if_outdated(self._rooms.catalog)
+        return self.vectors.sync_if_stale(reader)
 
     def _mix(self, types: Sequence[str]) -> Mix:
         """What a question to several sources is asked with."""

@@ -179,7 +179,7 @@ class ItemSearch:
     ) -> tuple[View, EmbeddedItems | None]:
         import numpy as np
 
-        waiting = view.numbers[view.without_vectors].tolist()
+        waiting = [each for each in view.numbers[view.without_vectors].tolist() if each not in reader.masks.items]
         until = time.monotonic() + seconds
         numbers: list[int] = []
         made: list[NDArray[np.float32]] = []

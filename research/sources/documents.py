@@ -22,7 +22,7 @@ from research.search.lexical import LexicalLeg
 from research.search.rewriters.base import Rewriters
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.search.versions import NewestFirst
-from research.sources.base import Retrieved
+from research.sources.base import Retrieved, labelled
 from research.store.catalog.pages import page_ids_at
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class DocumentsSource:
         for rank, found in enumerate(outcome.found, start=1):
             items.append(_found_item(found, calibrated(found.score, rank, question.mode), limit))
         return Retrieved(
-            items,
+            labelled(reader, items),
             _status(outcome),
             outcome.coverage,
             outcome.timings,
@@ -162,7 +162,7 @@ def calibrated(total: float, rank: int, mode: str) -> float:
 
 
 def _check_encoder(settings: Settings, name: str) -> None:
-    from research.governance.encoders import check_encoder
+    from research.governance.policy_files import check_encoder
 
     check_encoder(name, settings)
 
