@@ -6,6 +6,7 @@ attacker (orders to a model, forged citations) is never quoted, and what stands 
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ ROOM = 400  # characters of a quote with its neighbours
 CODE_ROOM = 800  # and with the code that it leads to
 _FEWEST_WORDS = 3  # of a further one without a number
 _AS_GOOD = 0.65  # of the best one's score, for a further one
-_PAGE = 0.35  # what the score of its page counts beside that of a passage
+_PAGE = 0.35  # what its page counts beside the score of a passage
 
 _ALIKE = 0.9  # of the first one's score, for another that answers as well as it
 _AMOUNT = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)\s?(%|[^\W\d_]{3,})")
@@ -33,9 +34,10 @@ _Span = tuple[int, int, int]  # citation, start, end
 def quotes_from(sources: Sequence[Item], whole: Sequence[Item]) -> list[Quote]:
     """Of the sources, in the order of their citations. `whole` are items with all of their text, these among them."""
     pages = {str(item.ref): item for item in whole}
-    best = max((item.score for item in sources), default=0.0) or 1.0
+    worth = {str(item.ref): _worth(item.raw_score, rank) for rank, item in enumerate(whole, start=1)}
+    best = max((worth[str(item.ref)] for item in sources), default=1.0)
     found = [
-        (BEST * passage.score + _PAGE * item.score / best, citation, passage)
+        (BEST * passage.score + _PAGE * worth[str(item.ref)] / best, citation, passage)
         for citation, item in enumerate(sources, start=1)
         for passage in item.passages
         if passage.end > passage.start
@@ -61,6 +63,11 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item]) -> list[Quote]:
         _quote(pages[str(sources[citation - 1].ref)], passage, citation, taken)
         for citation, passage, _ in chosen.values()
     ]
+
+
+def _worth(total: float, rank: int) -> float:
+    """What a page counts for its passages: by its sum and its rank, as it was fitted on questions for pages."""
+    return 1.0 / (1.0 + math.exp(-(4.0 * total - 1.2 * math.log(rank) - 2.6)))
 
 
 def differing_figures(question: str, quotes: Sequence[Quote], names: Mapping[int, str]) -> str:

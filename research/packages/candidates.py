@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from research.models import Item, Ref
 from research.packages.request import Origin
+from research.search.calibration import FLOOR
 from research.search.items import FoundItem
 from research.sources.documents import page_item
 from research.sources.items import ItemsSource
@@ -53,6 +54,11 @@ class Candidate:
     superseded: bool = False
     pinned: bool = False
     expires_at: str = ""  # of a memory that is not kept for ever
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it is likely to answer, or was asked for by its name or by what it is."""
+        return self.pinned or "metadata" in self.origins or max(self.semantic, self.graph) >= FLOOR
 
     @property
     def ref(self) -> str:

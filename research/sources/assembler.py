@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
 from research.models import Coverage, SourceCoverage
+from research.search.calibration import FLOOR
 from research.sources.adjustments import relevance
 from research.sources.duplicates import without_duplicates
 from research.sources.formats import TITLES, candidate_of
@@ -49,11 +50,12 @@ Search = Callable[[], Awaitable[Sequence[Result]]]
 @dataclass(frozen=True, slots=True)
 class Options:
     """How contexts are assembled. `soft`: the seed's soft limit, which what is chosen by shares may exceed.
-    `same_file`: code and a commit of one file are duplicates. `min_score`: what fits less is left out."""
+    `same_file`: code and a commit of one file are duplicates. `min_score`: what is less likely to answer a
+    question is left out; a premortem asks none, it goes by domains."""
 
     soft: bool = False
     same_file: bool = True
-    min_score: float = 0.0
+    min_score: float = FLOOR
     source_seconds: float = SOURCE_SECONDS
     stages: tuple[Govern, ...] = ()
 
@@ -96,9 +98,9 @@ class ContextAssembler:
         if not query.strip():
             return FormattedContext(max_tokens=max_tokens)
         gathered = await self.gather({name: self._search(name, query, limit) for name in types})
-        sections = [Section(name, TITLES[name], WEIGHTS[name], name) for name in types]
+        sections, least = [Section(name, TITLES[name], WEIGHTS[name], name) for name in types], self.options.min_score
         candidates = {
-            name: [self.candidate(name, each, candidate_of(each)) for each in found]
+            name: [self.candidate(name, each, candidate_of(each)) for each in found if each.score >= least]
             for name, found in gathered.found.items()
         }
         return self.assemble(gathered, candidates, Plan("Context", sections, _footer), max_tokens)
@@ -131,7 +133,6 @@ class ContextAssembler:
         """A context from what was gathered."""
         started = time.perf_counter()
         found = [each for section in plan.sections for each in candidates.get(section.name, ())]
-        found = [each for each in found if each.item.score >= self.options.min_score]
         kept = without_duplicates(found, same_file=self.options.same_file) if plan.unique else found
         duplicates = len(found) - len(kept)
         with self._timed("govern"):

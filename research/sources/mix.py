@@ -17,6 +17,7 @@ from research.context.injection.item_headers import forges_item_header
 from research.context.pipeline import Context, PassageFinder, Stage
 from research.context.render.mixed import CitedItems, mixed_context
 from research.models import Confidence, Coverage, Item, Question, ResearchContext
+from research.search.calibration import FLOOR
 from research.sources.assembler import checked_types
 from research.sources.disarm import code_block, code_lines
 from research.sources.duplicates import without_duplicates
@@ -43,7 +44,7 @@ class Mix:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        return unique, dressed
+        return (likely, unique, dressed) if len(self.types) > 1 else (unique, dressed)
 
     def passages(self, find: PassageFinder) -> PassageFinder:
         """The finder of passages on pages, for pages among other things."""
@@ -86,6 +87,10 @@ def _item_source(name: str) -> type[ItemsSource]:
 
     made: type[ItemsSource] = getattr(import_module(f"research.sources.{name}"), f"{name.capitalize()}Source")
     return made
+
+
+def likely(items: list[Item]) -> list[Item]:
+    return [item for item in items if item.score >= FLOOR]
 
 
 def unique(items: list[Item]) -> list[Item]:
