@@ -1,11 +1,13 @@
 """What a score means: how likely it is that an item answers the question, 0 to 1, in every source and at every rank.
 
-    score = 1 / (1 + exp(-(ln(total) · first + cosine · second + ln(searched) · third + fourth)))
+    odds  = exp(ln(total) · first + cosine · second + ln(searched) · third + fourth)
+    score = odds / (1 + odds + rivals · odds of the others)
 
 The evidence is the item's own: the sum by which it ranks (of a memory that of its words and vectors), its cosine with
-the question, and among how many it was found, for the more there are, the more fit by chance. `make calibrate` fits the
-numbers in curves.toml, for each source with vectors and by words alone; `make bench ONLY=reliability` shows on data
-held apart how often a score is right.
+the question, and among how many it was found, for the more there are, the more fit by chance. Where one of them answers
+as a rule, as of pages and memories, others that fit as well take from it; where several do, as of commits, they do not.
+`make calibrate` fits the five numbers in curves.toml, for each source with vectors and by words alone; `make bench
+ONLY=reliability` shows on data held apart how often a score is right.
 """
 
 from __future__ import annotations
@@ -16,17 +18,19 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-FLOOR = 0.2
-"""What is less likely to answer is shown by no door that shows several sources, or memories. At .15 a twentieth more of
-what answers would be shown, and half as much again for questions that nothing answers."""
+FLOOR = 0.15
+"""What is less likely to answer is shown by no door that shows several sources, or memories. At .2 a twentieth more of
+what answers would be left out, and far more where many pages or turns are alike; at .1 half as much again would be
+shown for questions that nothing answers."""
 
-POOL = 20
+POOL = 10
 """Items that a source calibrates together, however few are wanted: so a score does not depend on the limit."""
 
 Curves = Mapping[str, Sequence[float]]
-"""The weights of the features, by situation."""
+"""By situation the weights of the features, and of rivals."""
 
 _LEAST = 0.001  # of a sum: it has a logarithm
+_MOST = 30.0  # of the logarithm of odds: there is no overflow
 
 
 class Evidence(NamedTuple):
@@ -47,16 +51,22 @@ def calibrate(
     """The scores of items in the order of their ranking, which stays: scores that would rise share their mean.
     `alone`: the one leg of documents that was asked. `curves`: others than those of the source."""
     curves = curves or _curves()[source]
-    steps: list[tuple[float, int]] = []
-    for each in found:
-        curve = curves[alone or ("words" if each.cosine is None else "vectors")]
-        odds = sum(weight * what for weight, what in zip(curve, features(each, searched), strict=True))
-        score, count = 1.0 / (1.0 + math.exp(-odds)), 1
+    own = [curves[alone or ("words" if each.cosine is None else "vectors")] for each in found]
+    odds = [_odds(curve, each, searched) for curve, each in zip(own, found, strict=True)]
+    together, steps = sum(odds[:POOL]), list[tuple[float, int]]()
+    for place, (each, curve) in enumerate(zip(odds, own, strict=True)):
+        others = together - each if place < POOL else together
+        score, count = each / (1.0 + each + curve[-1] * max(0.0, others)), 1
         while steps and steps[-1][0] < score:
             above, several = steps.pop()
             score, count = (score * count + above * several) / (count + several), count + several
         steps.append((score, count))
     return [score for score, count in steps for _ in range(count)]
+
+
+def _odds(curve: Sequence[float], evidence: Evidence, searched: int) -> float:
+    total = sum(weight * what for weight, what in zip(curve[:-1], features(evidence, searched), strict=True))
+    return math.exp(max(-_MOST, min(_MOST, total)))
 
 
 @cache

@@ -25,7 +25,7 @@ from research.errors import EncoderUnavailable
 from research.evaluation.questions import document_key, read_questions
 from research.index import Index
 from research.models import Question
-from research.search.calibration import Evidence
+from research.search.calibration import POOL, Evidence
 from research.search.items import FoundItem
 from research.settings import Settings
 from research.sources.code import CodeSource
@@ -40,7 +40,7 @@ from research.store.files.paths import IndexPaths
 from tests.bench.commits import HERE, fill, head
 
 OURS, DATA = Path(__file__).parent / "data", HERE / "data"
-DEPTH = 10
+DEPTH = POOL
 _PLACES = {
     "ingest": ("ingest",),
     "search": ("research/search", "research/answer"),

@@ -23,7 +23,7 @@ from tests.bench.table import line, title
 
 CURVES = Path(scores.__file__).with_name("curves.toml")
 FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.01)
-_UNFITTED = "visual = [3.8, 0.0, 0.0, 0.46]  # not fitted: there are no weights of a visual model to be had"
+_UNFITTED = "visual = [3.8, 0.0, 0.0, 0.46, 0.8]  # not fitted: there are no weights of a visual model to be had"
 
 Floats = NDArray[np.float64]
 
@@ -80,15 +80,27 @@ def fit(rows: Floats, good: Floats, counts: Floats | None = None) -> Floats:
 
 
 def fitted(asked: Sequence[Asked]) -> list[float]:
-    """The curve of these."""
+    """The curve of these: of greatest likelihood, rivals from 0 to 1."""
+    from scipy.optimize import minimize
+
     rows = np.array([features(evidence, each.searched) for each in asked for evidence, _ in each.found])
     good = np.array([float(right) for each in asked for _, right in each.found])
-    used = rows.any(axis=0)
-    weights = np.zeros(rows.shape[1])
-    weights[used] = fit(rows[:, used], good)
-    if min(weights[:2]) < 0:
-        raise SystemExit(f"a curve falls with its evidence: {weights}")
-    return [round(float(weight), 2) for weight in weights]
+    question = np.array([number for number, each in enumerate(asked) for _ in each.found])
+
+    def unlikelihood(curve: Floats) -> float:
+        odds = np.exp(np.clip(rows @ curve[:-1], -30, 30))
+        others = np.bincount(question, odds)[question] - odds
+        told = np.clip(odds / (1 + odds + _share(curve[-1]) * others), 1e-9, 1 - 1e-9)
+        return float(-(good * np.log(told) + (1 - good) * np.log(1 - told)).mean() + 1e-6 * (curve**2).sum())
+
+    begun = np.where(rows.any(axis=0), (2.0, 5.0, -0.5, -1.0), 0.0)
+    bounds = [(0, None), (0, None), (None, None), (None, None), (None, None)]  # none falls with its evidence
+    curve = minimize(unlikelihood, np.append(begun, 0.0), method="L-BFGS-B", bounds=bounds).x
+    return [round(float(weight), 2) for weight in (*curve[:-1], _share(curve[-1]))]
+
+
+def _share(number: float) -> float:
+    return float(1 / (1 + np.exp(-number)))
 
 
 def main() -> int:
@@ -107,7 +119,7 @@ def main() -> int:
 
 def _written(curves: Mapping[str, Mapping[str, Sequence[float]]], counts: Sequence[str]) -> str:
     lines = [
-        "# What makes scores of evidence (calibration.py): weights of ln(sum), cosine, ln(searched), and a constant.",
+        "# What makes scores of evidence (calibration.py): ln(sum), cosine, ln(searched), a constant; rivals.",
         f"# Written by `make calibrate` on {datetime.now(UTC):%Y-%m-%d}, from what tests/bench/asked.py asks:",
         *counts,
     ]

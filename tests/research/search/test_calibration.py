@@ -32,13 +32,22 @@ def test_more_evidence_is_a_higher_score_whatever_the_rank(source: str, alone: s
     first, other = Evidence(0.9, 0.6), Evidence(0.3, 0.2)
     [strong], [weak] = calibrate(source, [first], 100, alone=alone), calibrate(source, [other], 100, alone=alone)
     assert strong > weak
-    assert calibrate(source, [first, first, other], 100, alone=alone) == [strong, strong, weak]
+    one, two, last = calibrate(source, [first, first, other], 100, alone=alone)
+    assert one == two > last
+
+
+def test_as_good_rivals_share_what_one_of_them_answers_and_several_commits_may_answer() -> None:
+    evidence = Evidence(0.9, 0.6)
+    pages, commits = (calibrate(source, [evidence] * 4, 100) for source in ("documents", "commits"))
+    assert 0.15 < pages[0] < 0.35
+    assert commits[0] == pytest.approx(calibrate("commits", [evidence], 100)[0])
 
 
 def test_where_the_order_goes_against_the_evidence_the_score_is_shared() -> None:
     weak, strong = Evidence(0.3, 0.2), Evidence(0.3, 0.6)
-    alone = [calibrate("memories", [each], 20)[0] for each in (weak, strong)]
-    assert calibrate("memories", [weak, strong], 20) == pytest.approx([sum(alone) / 2] * 2)
+    right = calibrate("memories", [strong, weak], 20)
+    assert right[0] > right[1]
+    assert calibrate("memories", [weak, strong], 20) == pytest.approx([sum(right) / 2] * 2)
 
 
 def test_without_vectors_words_have_a_curve_of_their_own() -> None:
