@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DETAILS = """
 Memories are found by their words and by their meaning, within the words around them in their conversation. The score
-says how likely it is that one answers, 0 to 1; what has less than 0.2 is left out. Where a newer one takes an older
+says how likely it is that one answers, 0 to 1; what has less than 0.15 is left out. Where a newer one takes an older
 one back, it stands before it. Without a question it lists them, the newest first. In a pipe the fields are separated by
 tabs: score, time, id, text.
 """
@@ -50,7 +50,7 @@ def command(
     min_score: Annotated[
         float,
         typer.Option(
-            "--min-score", metavar="0..1", help="Leave out what is less likely. Default: 0.2.", show_default=False
+            "--min-score", metavar="0..1", help="Leave out what is less likely. Default: 0.15.", show_default=False
         ),
     ] = FLOOR,
     session: Annotated[str | None, typer.Option("--session", metavar="NAME", help="Only of this conversation.")] = None,

@@ -19,9 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FLOOR = 0.15
-"""What is less likely to answer is shown by no door that shows several sources, or memories. At .2 a twentieth more of
-what answers would be left out, and far more where many pages or turns are alike; at .1 half as much again would be
-shown for questions that nothing answers."""
+"""What is less likely to answer is shown by no door that shows several sources, or memories (RETRIEVAL.md, Scores)."""
 
 POOL = 10
 """Items that a source calibrates together, however few are wanted: so a score does not depend on the limit."""

@@ -43,8 +43,6 @@ MODES = {
 }
 """Which legs answer in a mode."""
 
-_ALONE = ("dense", "visual")  # modes that have a curve of scores to themselves
-
 _BOOSTERS = (PageReferencesBooster(), DocumentPartsBooster(), CollectionBooster())
 
 
@@ -83,7 +81,7 @@ class DocumentsSource:
             Evidence(found.score, found.legs["dense"].score if "dense" in found.legs else None)
             for found in outcome.found
         ]
-        alone = question.mode if question.mode in _ALONE else ""
+        alone = question.mode if question.mode in ("dense", "visual") else ""  # which have a curve to themselves
         scores = calibrate(self.name, evidence, totals(reader).pages, alone=alone)
         return Retrieved(
             [_found_item(found, score, limit) for found, score in zip(outcome.found, scores, strict=True)],

@@ -44,7 +44,7 @@ class Mix:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        return (likely, unique, dressed) if len(self.types) > 1 else (unique, dressed)
+        return (_likely, unique, dressed) if len(self.types) > 1 else (unique, dressed)
 
     def passages(self, find: PassageFinder) -> PassageFinder:
         """The finder of passages on pages, for pages among other things."""
@@ -89,10 +89,6 @@ def _item_source(name: str) -> type[ItemsSource]:
     return made
 
 
-def likely(items: list[Item]) -> list[Item]:
-    return [item for item in items if item.score >= FLOOR]
-
-
 def unique(items: list[Item]) -> list[Item]:
     """Without what another source says alike with a higher score. Code and a commit of one file are two things here:
     who asks for both wants the thing and its history."""
@@ -105,6 +101,10 @@ def dressed(items: list[Item]) -> list[Item]:
     """The items as they are shown: code in a block, a commit with its author and files; what imitates a header of an
     item is marked."""
     return [_marked(_dressed(item)) for item in items]
+
+
+def _likely(items: list[Item]) -> list[Item]:
+    return [item for item in items if item.score >= FLOOR]
 
 
 def _dressed(item: Item) -> Item:
