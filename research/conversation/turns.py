@@ -29,6 +29,7 @@ from research.conversation.metrics import ContextBuilderMetrics
 from research.conversation.soma_settings import BASE_URL
 from research.conversation.turn import BuiltContext, Turn
 from research.errors import CtxError
+from research.search.calibration import FLOOR
 
 if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
@@ -158,11 +159,17 @@ class TurnMaker:
                     token_counter=self._counter.count,
                     redactor=redactor,
                     retrieval_timeout=self._index.settings.source_seconds,
+                    threshold=FLOOR if self._embedded else None,
                 )
             return self._builder
 
+    @property
+    def _embedded(self) -> bool:
+        """Whether memories are the index's own, whose scores mean what ours do."""
+        return not self._environment.get(BASE_URL, "").strip()
+
     def _memory(self) -> Any:
-        if not self._environment.get(BASE_URL, "").strip():
+        if self._embedded:
             return EmbeddedMemory(self._index)
         from research.conversation.client import SomaBrainClient
         from research.conversation.soma_settings import SomaSettings

@@ -201,10 +201,12 @@ class Asking(IndexBase):
         """
         import asyncio
 
+        from research.search.calibration import FLOOR
         from research.sources.assembler import Options
 
-        least = check("min_score", self.settings.min_score if min_score is None else min_score, "min_score")
-        made = self.assembler(tenant=tenant, options=Options(same_file=same_file, min_score=least), counter=counter)
+        least = max(FLOOR, self.settings.min_score) if min_score is None else check("min_score", min_score, "min_score")
+        options = Options(same_file=same_file, min_score=least)
+        made = self.assembler(tenant=tenant, options=options, counter=counter)
         with self._timed("context"):
             return asyncio.run(made.assemble_context(query, types, limit, max_tokens))
 

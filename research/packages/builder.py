@@ -88,7 +88,8 @@ class PackageBuilder:
             answers = self._retrieve(request, ids)
         with self.index.catalog.snapshot() as reader:
             pinned, loaded = self._pinned(reader, request)
-            found = ranking.fuse([loaded, *(answer.candidates for answer in answers.values())])
+            fused = ranking.fuse([loaded, *(answer.candidates for answer in answers.values())])
+            found = [each for each in fused if each.wanted]
             with self._timed("package_rank"):
                 ranked, outside = self._ranked(reader, request, found)
             with self._timed("package_govern"):

@@ -18,6 +18,7 @@ from research.context.injection.item_headers import forges_item_header
 from research.context.pipeline import Context, Stage
 from research.context.render.mixed import CitedItems, mixed_context
 from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
+from research.search.calibration import FLOOR
 from research.sources.assembler import checked_types
 from research.sources.disarm import code_block, code_lines
 from research.sources.items import ItemsSource
@@ -46,7 +47,7 @@ class Mix:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        return (dressed,)
+        return (_likely, dressed) if len(self.types) > 1 else (dressed,)
 
     def judge(self, question: Question, items: Sequence[Item], coverage: Coverage) -> Confidence:
         """How sure the best quote is; where there is none, the best that nobody has forged."""
@@ -80,6 +81,11 @@ def item_source(name: str) -> type[ItemsSource]:
 
     made: type[ItemsSource] = getattr(import_module(f"research.sources.{name}"), f"{name.capitalize()}Source")
     return made
+
+
+def _likely(items: list[Item]) -> list[Item]:
+    """Without what is below the floor: a source that has nothing to say brings nothing."""
+    return [item for item in items if item.score >= FLOOR]
 
 
 def dressed(items: list[Item]) -> list[Item]:

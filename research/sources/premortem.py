@@ -47,7 +47,7 @@ async def premortem(
     retrieved, sections = _once(list(in_order), await assembler.gather(in_order))
     title = f"Premortem: {in_line(domain)}" + (f" with {in_line(strategy)}" if strategy else "")
     renderer = Sections(title, HEADINGS, _footer, lambda item: sections[str(item.ref)], CAUSES)
-    found = assembler.sifted(Question(domain), retrieved, time.perf_counter() - started, unique=False)
+    found = assembler.sifted(Question(domain), retrieved, time.perf_counter() - started, everything=True)
     return context_in_sections(
         found, renderer, dict.fromkeys(HEADINGS, 1), max_tokens, assembler.counter, assembler.now()
     )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from research.conversation.disarm import disarmed, label
+from research.search.calibration import FLOOR
 from research.service.mcp.budget import Budget, Reply, TextIn, longest
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def recall(
     text_in: TextIn = "content",
 ) -> Reply:
     """The memories that most likely answer, best first, as many as the budget holds."""
-    found = index.recall(question, tenant=tenant, top_k=limit, session=session, tags=tags)
+    found = index.recall(question, tenant=tenant, top_k=limit, threshold=FLOOR, session=session, tags=tags)
 
     def render(count: int) -> Reply:
         shown, left = found.memories[:count], len(found.memories) - count

@@ -134,8 +134,13 @@ def test_what_is_told_is_masked_and_found_by_what_is_left(made: GovernedIndex) -
     assert seen.items["code:/src/a.py#swim"].metadata == {"signature": ""}
 
 
-def test_a_document_of_which_a_page_may_be_seen_goes_by_its_name(of_everything: Path, tmp_path: Path) -> None:
+def test_a_document_of_which_a_page_may_be_seen_goes_by_its_name(
+    of_everything: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     root = Path(shutil.copytree(of_everything, tmp_path / "index"))
+    with closing(sqlite3.connect(root / "catalog.sqlite3")) as catalog, catalog:
+        catalog.execute("DELETE FROM audit")  # of other tests, with another key
     policy = policy_of(tmp_path, 'permit (principal, action, resource) when { resource.kind == "page" };')
     with Index(root, Settings(policy=policy)) as index:
         [info] = index.documents()
