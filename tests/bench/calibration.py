@@ -25,6 +25,9 @@ CURVES = Path(scores.__file__).with_name("curves.toml")
 FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.01)
 _UNFITTED = "visual = [3.8, 0.0, 0.0, 0.46, 0.8]  # not fitted: there are no weights of a visual model to be had"
 
+# Experiences may recur, and then each of them answers; ours were written to differ, so they cannot tell.
+_SEVERAL = ("experiences",)
+
 Floats = NDArray[np.float64]
 
 
@@ -80,7 +83,7 @@ def fit(rows: Floats, good: Floats, counts: Floats | None = None) -> Floats:
 
 
 def fitted(asked: Sequence[Asked]) -> list[float]:
-    """The curve of these: of greatest likelihood, rivals from 0 to 1."""
+    """The curve of these: of greatest likelihood, rivals from 0 to 1. None falls with its evidence."""
     from scipy.optimize import minimize
 
     rows = np.array([features(evidence, each.searched) for each in asked for evidence, _ in each.found])
@@ -94,8 +97,9 @@ def fitted(asked: Sequence[Asked]) -> list[float]:
         return float(-(good * np.log(told) + (1 - good) * np.log(1 - told)).mean() + 1e-6 * (curve**2).sum())
 
     begun = np.where(rows.any(axis=0), (2.0, 5.0, -0.5, -1.0), 0.0)
-    bounds = [(0, None), (0, None), (None, None), (None, None), (None, None)]  # none falls with its evidence
-    curve = minimize(unlikelihood, np.append(begun, 0.0), method="L-BFGS-B", bounds=bounds).x
+    rivals = (-30, -30) if asked[0].source in _SEVERAL else (None, None)
+    bounds = [(0, None), (0, None), (None, None), (None, None), rivals]
+    curve = minimize(unlikelihood, np.append(begun, rivals[0] or 0.0), method="L-BFGS-B", bounds=bounds).x
     return [round(float(weight), 2) for weight in (*curve[:-1], _share(curve[-1]))]
 
 
