@@ -27,6 +27,7 @@ POOL = 10
 Curves = Mapping[str, Sequence[float]]
 """By situation the weights of the features, and of rivals."""
 
+_AS_WELL = 0.25  # of the best one's odds: rivals do not take what fits so well below the floor
 _LEAST = 0.001  # of a sum: it has a logarithm
 _MOST = 30.0  # of the logarithm of odds: there is no overflow
 
@@ -51,10 +52,12 @@ def calibrate(
     curves = curves or _curves()[source]
     own = [curves[alone or ("words" if each.cosine is None else "vectors")] for each in found]
     odds = [_odds(curve, each, searched) for curve, each in zip(own, found, strict=True)]
-    together, steps = sum(odds[:POOL]), list[tuple[float, int]]()
+    together, best, steps = sum(odds[:POOL]), max(odds, default=0.0), list[tuple[float, int]]()
     for place, (each, curve) in enumerate(zip(odds, own, strict=True)):
         others = together - each if place < POOL else together
         score, count = each / (1.0 + each + curve[-1] * max(0.0, others)), 1
+        if each >= _AS_WELL * best:  # who asks about what ten memories tell is shown them
+            score = max(score, min(FLOOR, each / (1.0 + each)))
         while steps and steps[-1][0] < score:
             above, several = steps.pop()
             score, count = (score * count + above * several) / (count + several), count + several
