@@ -15,8 +15,9 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from research.answer.question_words import NO_NAMES, finder, names_in, words_in
+from research.context.escape import imitates_item
 from research.context.injection.detector import signals_of
-from research.context.injection.item_headers import neutralize_all
+from research.context.injection.headers import headers_in
 from research.models import Item, Passage, Quote
 from research.search.passages import BEST
 from research.store.fulltext.analyzer import analyze
@@ -188,4 +189,5 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
 
 
 def _is_sound(text: str) -> bool:
-    return any(map(str.isalnum, text)) and neutralize_all(text) == text and not signals_of(text)
+    forged = any(headers_in(text)) or imitates_item(text)
+    return any(map(str.isalnum, text)) and not forged and not signals_of(text)

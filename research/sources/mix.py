@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 from research.answer.confidence import confidence_of
 from research.answer.quotes import quotes_from
-from research.context.injection.item_headers import forges_item_header
+from research.context.escape import code_block, imitates_item
 from research.context.pipeline import Context, Stage
 from research.context.render.mixed import CitedItems, mixed_context
 from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
 from research.search.calibration import FLOOR
 from research.sources.assembler import checked_types
-from research.sources.disarm import code_block, code_lines
 from research.sources.items import ItemsSource
 from research.units import Structure, Unit
 
@@ -97,7 +96,7 @@ def dressed(items: list[Item]) -> list[Item]:
 def _dressed(item: Item) -> Item:
     facts = item.metadata
     if item.ref.kind == "code":
-        return replace(item, text=code_block(code_lines(item.text), str(facts.get("language", ""))))
+        return replace(item, text=code_block(item.text, str(facts.get("language", ""))))
     if item.ref.kind == "commit":
         files = [str(name) for name in facts.get("files_changed") or ()]
         named = ", ".join(files[:_FILES]) + (", …" if len(files) > _FILES else "")
@@ -110,6 +109,6 @@ def _dressed(item: Item) -> Item:
 
 
 def _marked(item: Item) -> Item:
-    if _FORGED in item.signals or not forges_item_header(f"{item.text}\n\n{item.title}"):
+    if _FORGED in item.signals or not imitates_item(f"{item.text}\n\n{item.title}"):
         return item
     return replace(item, signals=(_FORGED, *item.signals))

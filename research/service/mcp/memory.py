@@ -1,7 +1,7 @@
 """remember, recall and build_turn: what agents tell and ask across sessions, and the messages of a turn.
 
 Whose memories are meant is the caller's to say and no parameter: the user who started us, or the tenant of a token.
-Text that was told is somebody's and may try to steer a model; it is disarmed and marked as in a turn.
+Text that was told is somebody's and may try to steer a model; it is escaped and marked as in a turn.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from research.conversation.disarm import disarmed, label
+from research.context.escape import message
+from research.conversation.messages import memory_label
 from research.search.calibration import FLOOR
 from research.service.mcp.budget import Budget, Reply, TextIn, longest
 
@@ -110,5 +111,5 @@ def _entry(number: int, each: Recalled) -> str:
     memory = each.memory
     when = f", {memory.told_at[:10]}" if memory.told_at else ""
     old = ", superseded" if memory.superseded_by else ""
-    where = label(memory.speaker or memory.type, memory.text)
-    return f"[{number}] ({where}{when}{old}) {memory.id} | {each.score:.2f}\n{disarmed(memory.text)}"
+    where = memory_label(memory.speaker or memory.type, memory.text)
+    return f"[{number}] ({where}{when}{old}) {memory.id} | {each.score:.2f}\n{message(memory.text)}"
