@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from research.errors import CtxError, NothingFoundError, UsageError
-from research.search.calibration import FLOOR
+from research.settings import FLOOR
 
 if TYPE_CHECKING:
     from cli.options import Common

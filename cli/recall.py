@@ -9,7 +9,7 @@ import typer
 
 from cli.options import common, index_for
 from research.errors import NothingFoundError, UsageError
-from research.search.calibration import FLOOR
+from research.settings import FLOOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -34,6 +34,9 @@ _ALIKE = 0.8  # less, and names of other programs would be taken for mistakes
 
 _SHOWN = 60  # characters of a wrong value
 
+FLOOR = 0.15
+"""What is less likely to answer is shown by no door that shows several sources, or memories (RETRIEVAL.md, Scores)."""
+
 SOURCE_SECONDS = 10.0
 REWRITERS = ("answer-form", "collection", "names", "finance")
 BOOSTERS = ("page-references", "document-parts", "collection", "newer-versions")

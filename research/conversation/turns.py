@@ -29,7 +29,7 @@ from research.conversation.metrics import ContextBuilderMetrics
 from research.conversation.soma_settings import BASE_URL
 from research.conversation.turn import BuiltContext, Turn
 from research.errors import CtxError
-from research.search.calibration import FLOOR
+from research.settings import FLOOR
 
 if TYPE_CHECKING:
     from research.context.tokens import TokenCounter

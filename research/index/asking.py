@@ -88,7 +88,7 @@ class Asking(IndexBase):
         from research.answer.quotes import differing_figures, quotes_from
         from research.context.pipeline import Sieve, find
         from research.context.render.cited import CitedPages, research_context
-        from research.search.boosters.part_passages import part_note
+        from research.search.boosters.document_parts import part_note
 
         sources = self.settings.max_sources if max_sources is None else max_sources
         most = self.settings.max_tokens if max_tokens is None else max_tokens
@@ -154,7 +154,7 @@ class Asking(IndexBase):
     ) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
         from research.answer.confidence import confidence_of
-        from research.search.snippets import page_snippet
+        from research.search.highlights import page_snippet
 
         limit = self.settings.num_results if num_results is None else num_results
         access = self.access
@@ -201,7 +201,7 @@ class Asking(IndexBase):
         """
         import asyncio
 
-        from research.search.calibration import FLOOR
+        from research.settings import FLOOR
         from research.sources.assembler import Options
 
         least = max(FLOOR, self.settings.min_score) if min_score is None else check("min_score", min_score, "min_score")

@@ -94,7 +94,7 @@ class Documents(IndexBase):
 
     def matches(self, text: str, question: str) -> list[tuple[int, int]]:
         """Where in a text the words stand that fit the question: what a view marks."""
-        from research.search.snippets import matches
+        from research.search.highlights import matches
 
         return matches(text, question)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from research.models import SUPERSEDED, Item, Question, Ref
 from research.packages.request import Origin
-from research.search.calibration import FLOOR
 from research.search.items import FoundItem
+from research.settings import FLOOR
 from research.sources.documents import page_item
 from research.sources.items import ItemsSource
 from research.sources.memories import memory_item

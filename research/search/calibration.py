@@ -18,8 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-FLOOR = 0.15
-"""What is less likely to answer is shown by no door that shows several sources, or memories (RETRIEVAL.md, Scores)."""
+from research.settings import FLOOR
 
 POOL = 10
 """Items that a source calibrates together, however few are wanted: so a score does not depend on the limit."""

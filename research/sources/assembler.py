@@ -21,8 +21,7 @@ from research.context.render.sections import WEIGHTS, Sections, context_in_secti
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
 from research.models import Question, SourceCoverage
-from research.search.calibration import FLOOR
-from research.settings import SOURCE_SECONDS
+from research.settings import FLOOR, SOURCE_SECONDS
 from research.sources.base import Retrieved
 from research.sources.records import CONTEXT_TYPES, FormattedContext, Result, item_of
 

@@ -17,8 +17,7 @@ from research.search.boosters.page_references import PageReferencesBooster
 from research.search.calibration import Evidence, calibrate
 from research.search.engine import Engine
 from research.search.highlights import Highlighter, RowOrder
-from research.search.legs import DEFAULT_WEIGHTS, Found, SearchOutcome
-from research.search.lexical import LexicalLeg
+from research.search.legs import DEFAULT_WEIGHTS, Found, LexicalLeg, SearchOutcome
 from research.search.rewriters.base import Rewriters
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.search.versions import NewestFirst
@@ -103,7 +102,7 @@ class DocumentsSource:
         """The items with their passages, each under its headings, and to the end of a sentence that runs on. `look`:
         also where a visual model sees the answer. What fails costs itself alone, and a note tells."""
         from research.context.page_breaks import join_page_breaks
-        from research.search.boosters.part_passages import opened
+        from research.search.boosters.document_parts import opened
 
         page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
         found = list(items)

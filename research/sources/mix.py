@@ -18,7 +18,7 @@ from research.context.escape import code_block, imitates_item
 from research.context.pipeline import Context, Stage
 from research.context.render.mixed import CitedItems, mixed_context
 from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
-from research.search.calibration import FLOOR
+from research.settings import FLOOR
 from research.sources.assembler import checked_types
 from research.sources.items import ItemsSource
 from research.units import Structure, Unit

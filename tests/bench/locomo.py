@@ -22,8 +22,8 @@ from research.evaluation.memories import MemorySet, conversation_of, fill, read_
 from research.evaluation.questions import Question
 from research.index import Index
 from research.memories import Recalled
-from research.search.calibration import FLOOR
 from research.search.memories.ranking import parts_of, read_question
+from research.settings import FLOOR
 from research.store.catalog.memories import get_memories
 from tests.bench.calibration import FIFTHS
 from tests.bench.table import line, title

@@ -156,7 +156,7 @@ def test_one_module_starts_threads_for_whoever_needs_one() -> None:
         "research/encoders/minilm/encoder.py",  # pools that compute
         "research/parallel.py",
         "research/process.py",  # a watcher
-        "research/search/cross_encoder.py",
+        "research/search/reranker.py",
         "research/service/jobs.py",  # a server's own queue, and its spool
         "research/service/uploads.py",
     }

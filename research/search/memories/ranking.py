@@ -25,9 +25,7 @@ import numpy as np
 
 from research.memories import Within
 from research.search.calibration import POOL, Evidence, calibrate
-from research.search.memories.columns import Flags, Floats
-from research.search.memories.dates import nearness, times_in
-from research.search.memories.words import score_words
+from research.search.memories.words import Flags, Floats, nearness, score_words, times_in
 from research.store.fulltext.analyzer import analyze, normalize, stem
 
 if TYPE_CHECKING:

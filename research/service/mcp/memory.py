@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from research.context.escape import message
 from research.conversation.messages import memory_label
-from research.search.calibration import FLOOR
 from research.service.mcp.budget import Budget, Reply, TextIn, longest
+from research.settings import FLOOR
 
 if TYPE_CHECKING:
     from research.conversation.turns import TurnMaker

@@ -12,8 +12,8 @@ from ingest.code.run import ingest_code
 from ingest.run import ingest
 from research.conversation.turns import TurnMaker
 from research.index import Index
-from research.search.calibration import FLOOR
 from research.service.mcp import memory as tools
+from research.settings import FLOOR
 from research.sources.records import CONTEXT_TYPES
 from tests.conftest import SAMPLES, built_once
 from tests.in_process import run_in_process
