@@ -220,39 +220,41 @@ class _View:
         return connection
 
 
-_TABLES = """
-    CREATE TABLE seen_documents (doc_id TEXT PRIMARY KEY) WITHOUT ROWID;
-    CREATE TABLE seen_pages (page_id INTEGER PRIMARY KEY);
-    CREATE TABLE stored_pages (page_id INTEGER PRIMARY KEY);
-    CREATE TABLE seen_items (item_no INTEGER PRIMARY KEY);
-    CREATE TABLE stored_items (item_no INTEGER PRIMARY KEY);
-    CREATE TABLE seen_parents (kind TEXT, parent TEXT, PRIMARY KEY (kind, parent)) WITHOUT ROWID;
-    CREATE TABLE seen_memories (tenant TEXT, memory_no INTEGER, PRIMARY KEY (tenant, memory_no)) WITHOUT ROWID;
-    CREATE TABLE stored_memories (tenant TEXT, memory_no INTEGER, PRIMARY KEY (tenant, memory_no)) WITHOUT ROWID;
-    CREATE TABLE seen_refs (ref TEXT PRIMARY KEY) WITHOUT ROWID;
-    CREATE TABLE masked_documents (doc_id TEXT PRIMARY KEY, filename TEXT, title TEXT, source_path TEXT) WITHOUT ROWID;
-    CREATE TABLE masked_pages (
-        page_id INTEGER PRIMARY KEY, image INTEGER, section_path TEXT, parent_heading TEXT, words INTEGER,
-        markdown BLOB, units BLOB
-    );
-    CREATE TABLE masked_items (
-        item_no INTEGER PRIMARY KEY, length INTEGER, title_length INTEGER, title TEXT, metadata TEXT, words TEXT,
-        embedded TEXT, text TEXT
-    );
-    CREATE TABLE masked_item_parents (kind TEXT, parent TEXT, metadata TEXT, PRIMARY KEY (kind, parent)) WITHOUT ROWID;
-    CREATE TABLE masked_memories (
-        tenant TEXT, memory_no INTEGER, text TEXT, speaker TEXT, category TEXT, metadata TEXT, key TEXT,
-        PRIMARY KEY (tenant, memory_no)
-    ) WITHOUT ROWID;
-    CREATE TABLE name_words (word TEXT, doc_id TEXT, PRIMARY KEY (word, doc_id)) WITHOUT ROWID;
-    CREATE INDEX name_words_by_doc ON name_words (doc_id);
-    CREATE TABLE memory_words (tenant TEXT, memory_no INTEGER, body TEXT, PRIMARY KEY (tenant, memory_no)) WITHOUT ROWID
-"""
+# What the rows of a table are known by, and the columns of those that are masked. With the types of the catalog's own:
+# else SQLite makes a list of all of them for every statement that looks for one.
+_KEYS: dict[str, dict[str, str]] = {
+    "documents": {"doc_id": "TEXT"},
+    "pages": {"page_id": "INTEGER"},
+    "items": {"item_no": "INTEGER"},
+    "item_parents": {"kind": "TEXT", "parent": "TEXT"},
+    "memories": {"tenant": "TEXT", "memory_no": "INTEGER"},
+    "refs": {"ref": "TEXT"},
+}
+_MASKED = {
+    "documents": ("filename", "title", "source_path"),
+    "pages": ("image", "section_path", "parent_heading", "words", "markdown", "units"),
+    "items": ("length", "title_length", "title", "metadata", "words", "embedded", "text"),
+    "item_parents": ("metadata",),
+    "memories": ("text", "speaker", "category", "metadata", "key"),
+}
+
+
+def _tables() -> Iterator[str]:
+    """Those of `main`: numbers of what is seen, of what is seen as it is stored, and masked rows."""
+    for name, keys in _KEYS.items():
+        typed = ", ".join(" ".join(key) for key in keys.items())
+        key = f"{typed}, PRIMARY KEY ({', '.join(keys)})) WITHOUT ROWID"
+        yield from (f"CREATE TABLE {which}_{name} ({key}" for which in ("seen", "stored"))
+        yield f"CREATE TABLE masked_{name} ({', '.join((*_MASKED.get(name, ()), key))}"
+    yield "CREATE TABLE name_words (word TEXT, doc_id TEXT, PRIMARY KEY (word, doc_id)) WITHOUT ROWID"
+    yield "CREATE INDEX name_words_by_doc ON name_words (doc_id)"
+    memory = "tenant TEXT, memory_no INTEGER, body TEXT, PRIMARY KEY (tenant, memory_no)"
+    yield f"CREATE TABLE memory_words ({memory}) WITHOUT ROWID"
 
 
 def _fill(connection: _Connection, seen: Seen) -> None:
     """The tables of `main`; what is read is the catalog's, which has no views over it yet."""
-    for statement in _TABLES.split(";\n"):
+    for statement in _tables():
         connection.execute(statement)
     page_words = {page_id: _words_of_page(connection, page_id, page) for page_id, page in seen.masked_pages.items()}
     item_words = {
@@ -265,18 +267,18 @@ def _fill(connection: _Connection, seen: Seen) -> None:
         "stored_pages": ((page_id,) for page_id in seen.pages if not _is_other(seen.masked_pages.get(page_id))),
         "seen_items": ((number,) for number in seen.items),
         "stored_items": ((number,) for number in seen.items - seen.masked_items.keys()),
-        "seen_parents": seen.parents,
+        "seen_item_parents": seen.parents,
         "seen_memories": seen.memories,
         "stored_memories": seen.memories - seen.masked_memories.keys(),
         "seen_refs": ((ref,) for ref in seen.refs),
-        "masked_documents": ((doc_id, *names) for doc_id, names in seen.masked_documents.items()),
+        "masked_documents": ((*names, doc_id) for doc_id, names in seen.masked_documents.items()),
         "masked_pages": (_page_row(id, page, page_words[id].count) for id, page in seen.masked_pages.items()),
         "masked_items": (
-            (no, words.length, words.title_length, item.title, json.dumps(item.metadata), "", "", item.text)
+            (words.length, words.title_length, item.title, json.dumps(item.metadata), "", "", item.text, no)
             for (no, item), words in zip(seen.masked_items.items(), item_words.values(), strict=True)
         ),
-        "masked_item_parents": ((*key, json.dumps(facts)) for key, facts in seen.masked_parents.items()),
-        "masked_memories": ((*key, m.text, m.speaker, m.category, "{}", "") for key, m in seen.masked_memories.items()),
+        "masked_item_parents": ((json.dumps(facts), *key) for key, facts in seen.masked_parents.items()),
+        "masked_memories": ((m.text, m.speaker, m.category, "{}", "", *key) for key, m in seen.masked_memories.items()),
         "name_words": (
             (word, doc_id)
             for doc_id, (name, title, _) in seen.masked_documents.items()
@@ -321,7 +323,7 @@ def _words_of_page(connection: _Connection, page_id: int, page: MaskedPage) -> P
 def _page_row(page_id: int, page: MaskedPage, words: int) -> tuple[object, ...]:
     """What is None is as the catalog has it."""
     text = (None, None, None) if page.text is None else (words, zlib.compress(page.text.encode()), b"")
-    return page_id, None if page.picture else 0, page.section_path, page.parent_heading, *text
+    return None if page.picture else 0, page.section_path, page.parent_heading, *text, page_id
 
 
 def _copied_words(connection: _Connection, what: str, columns: str, key: str) -> bool:
@@ -341,11 +343,12 @@ def _copied_words(connection: _Connection, what: str, columns: str, key: str) ->
     return True
 
 
-_DOCUMENT = "t.doc_id IN (SELECT doc_id FROM main.seen_documents)"
+# The pluses: a table is looked through as it would be without the condition, which is asked of each row that is met.
+_DOCUMENT = "+t.doc_id IN (SELECT doc_id FROM main.seen_documents)"
 _SEEN_PAGES, _STORED_PAGES = "SELECT page_id FROM main.seen_pages", "SELECT page_id FROM main.stored_pages"
-_ITEM = "t.item_no IN (SELECT item_no FROM main.seen_items)"
-_MEMORY = "(t.tenant, t.memory_no) IN (SELECT tenant, memory_no FROM main.seen_memories)"
-_STORED_MEMORY = "(t.tenant, t.memory_no) IN (SELECT tenant, memory_no FROM main.stored_memories)"
+_ITEM = "+t.item_no IN (SELECT item_no FROM main.seen_items)"
+_MEMORY = "(+t.tenant, +t.memory_no) IN (SELECT tenant, memory_no FROM main.seen_memories)"
+_STORED_MEMORY = "(+t.tenant, +t.memory_no) IN (SELECT tenant, memory_no FROM main.stored_memories)"
 
 
 def _place(page: str, pages: str, row: str = "t") -> str:
@@ -395,15 +398,15 @@ _ROWS = {
     "ledger": _DOCUMENT,
     "failed_pages": f"{_DOCUMENT} AND (t.page = 0 OR {_place('t.page', _SEEN_PAGES)})",
     "failed_files": "'file:' || t.path IN (SELECT ref FROM main.seen_refs)",
-    "pages": f"t.page_id IN ({_SEEN_PAGES})",
-    "chunks": f"t.page_id IN ({_STORED_PAGES})",
+    "pages": f"+t.page_id IN ({_SEEN_PAGES})",
+    "chunks": f"+t.page_id IN ({_STORED_PAGES})",
     "vectors": "EXISTS (SELECT 1 FROM catalog.chunks c WHERE c.chunk_id = t.chunk_id"
     f" AND c.page_id IN ({_STORED_PAGES}))",
-    "page_lines": f"t.page_id IN ({_STORED_PAGES})",
-    "page_vectors": f"t.page_id IN ({_STORED_PAGES})",
+    "page_lines": f"+t.page_id IN ({_STORED_PAGES})",
+    "page_vectors": f"+t.page_id IN ({_STORED_PAGES})",
     "items": _ITEM,
-    "item_vectors": "t.item_no IN (SELECT item_no FROM main.stored_items)",
-    "item_parents": "(t.kind, t.parent) IN (SELECT kind, parent FROM main.seen_parents)",
+    "item_vectors": "+t.item_no IN (SELECT item_no FROM main.stored_items)",
+    "item_parents": "(+t.kind, +t.parent) IN (SELECT kind, parent FROM main.seen_item_parents)",
     "memory_tenants": "EXISTS (SELECT 1 FROM main.seen_memories m WHERE m.tenant = t.tenant)",
     "memories": _MEMORY,
     "memory_vectors": _STORED_MEMORY,
@@ -446,7 +449,7 @@ def _views(connection: _Connection, seen: Seen) -> Iterator[str]:
             continue
         shown = {str(row[1]): f"t.{row[1]}" for row in connection.execute(f"PRAGMA catalog.table_info({table})")}
         shown |= {name: how.format(**values) for name, how in _COLUMNS.get(table, {}).items()}
-        if f"masked_{table}" in made:
+        if table in _MASKED:
             shown |= _masked(connection, table)
         columns = ", ".join(f"{how} AS {name}" for name, how in shown.items())
         where = _ROWS.get(table, "0").format(**values)
@@ -457,10 +460,7 @@ def _masked(connection: _Connection, table: str) -> dict[str, str]:
     """The columns that stand in the masked rows, if there are any: looked up where they are asked for."""
     if connection.execute(f"SELECT 1 FROM main.masked_{table} LIMIT 1").fetchone() is None:
         return {}
-    columns = connection.execute(f"PRAGMA main.table_info(masked_{table})").fetchall()
-    same = " AND ".join(f"m.{row[1]} = t.{row[1]}" for row in columns if row[5])
+    same = " AND ".join(f"m.{key} = t.{key}" for key in _KEYS[table])
     return {
-        str(row[1]): f"IFNULL((SELECT m.{row[1]} FROM main.masked_{table} m WHERE {same}), t.{row[1]})"
-        for row in columns
-        if not row[5]  # of its key
+        name: f"IFNULL((SELECT m.{name} FROM main.masked_{table} m WHERE {same}), t.{name})" for name in _MASKED[table]
     }
