@@ -89,9 +89,17 @@ class RestrictedCatalog(Catalog):
     """Reads what is seen; short writes go into the catalog itself. Kept as long as an index is open: what is seen is
     looked up again when the catalog or what decides (`revision`) has changed."""
 
-    def __init__(self, base: Catalog, see: Callable[[Snapshot], Seen], revision: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        base: Catalog,
+        see: Callable[[Snapshot, Seen | None], Seen],
+        revision: Callable[[], str],
+        tenant: str | None = None,
+    ) -> None:
+        """`see` may be given what was seen before, where nothing but memories has changed since. `tenant`: whose
+        memories may be seen at all; None: anybody's."""
         self._prepare(base.paths)
-        self._see, self._revision = see, revision
+        self._see, self._revision, self._tenant = see, revision, tenant
         self._building = threading.Lock()
         self._view: _View | None = None
 
@@ -131,48 +139,59 @@ class RestrictedCatalog(Catalog):
             except sqlite3.Error as error:
                 raise self._explain(error) from error
             connection.close()
-            with self._building:
-                if self._view is view:  # and no older one that a connection was left of
-                    view.close()
-                    self._view, tries = None, tries + 1
+            tries += view is self._view  # and no older one that a connection was left of
+            view.is_old = True
         raise BusyError("the index is changing all the time", hint="run the same command again")
 
     def _open_file(self, uri: str) -> _Connection:
         mark = "&" if "?" in uri else "?"
         with self._building:
-            if self._view is None:
-                self._view = self._built(f"{uri}{mark}vfs={_VFS}")
+            if self._view is None or self._view.is_old:
+                before, uri = self._view, f"{uri}{mark}vfs={_VFS}"
+                self._view = (before and self._built(uri, before)) or self._built(uri, None)
+                if before is not None:
+                    before.close()
+            assert self._view is not None
             return self._view.connect()
 
-    def _built(self, uri: str) -> _View:
+    def _built(self, uri: str, before: _View | None) -> _View | None:
+        """`before`: a view that differs by memories alone; None if that is not so. Memories are told all the time, and
+        the rest is taken over."""
         view = _View(uri)
-        try:
+        with _closed_on_failure(view.keeper):
             connection = view.keeper
+            if before is not None:
+                before.keeper.backup(connection)
             connection.execute("BEGIN")
             connection.refresh()
             view.state = self._state(connection)
-            seen = self._see(Snapshot(self.paths, connection))
-            _fill(connection, seen)
+            if before is not None and view.state[0] != before.state[0]:
+                view.close()
+                return None
+            view.seen = seen = self._see(Snapshot(self.paths, connection), None if before is None else before.seen)
+            if before is None:
+                _fill(connection, seen)
+            _fill_memories(connection, seen)
             connection.execute("COMMIT")
-        except BaseException:
-            view.close()
-            raise
         items, memories = frozenset(seen.masked_items), frozenset(seen.masked_memories)
         nothing = not (seen.documents or seen.items or seen.memories)
         view.masks = Masks(view.name, nothing, seen.labels, items, memories)
         view.views = list(_views(connection, seen))
         return view
 
-    def _state(self, connection: _Connection) -> str:
-        """Of all that decides what is seen."""
+    def _state(self, connection: _Connection) -> tuple[str, str]:
+        """Of all that decides what is seen: of memories, and of the rest."""
         known = [connection.meta.get(key, "") for key in ("catalog_id", CONTENT, SEQUENCE, ANALYZER)]
         counted = connection.execute(
             "SELECT (SELECT MAX(rowid) FROM catalog.documents), (SELECT MAX(rowid) FROM catalog.files),"
             " (SELECT COUNT(*) FROM catalog.files), (SELECT COUNT(*) FROM catalog.failed_files),"
-            " (SELECT MAX(node_no) FROM catalog.nodes),"
-            " (SELECT group_concat(tenant || char(0) || version || ' ' || last_seq) FROM catalog.memory_tenants)"
+            " (SELECT MAX(node_no) FROM catalog.nodes)"
         ).fetchone()
-        return json.dumps([self._revision(), *known, *counted])
+        told = connection.execute(
+            "SELECT tenant, version, last_seq FROM catalog.memory_tenants WHERE ? IS NULL OR tenant = ?",
+            (self._tenant, self._tenant),
+        ).fetchall()
+        return json.dumps([self._revision(), *known, *counted]), json.dumps(list(map(list, told)))
 
 
 class _ViewSnapshot(Snapshot):
@@ -191,7 +210,9 @@ class _View:
     """What is seen at one state of the catalog: a database in memory, which is there as long as `keeper` is."""
 
     def __init__(self, uri: str) -> None:
-        self.state = ""
+        self.state = "", ""
+        self.is_old = False
+        self.seen = Seen()
         self.masks = Masks()
         self.views: Sequence[str] = ()
         self.name = uuid.uuid4().hex
@@ -268,8 +289,6 @@ def _fill(connection: _Connection, seen: Seen) -> None:
         "seen_items": ((number,) for number in seen.items),
         "stored_items": ((number,) for number in seen.items - seen.masked_items.keys()),
         "seen_item_parents": seen.parents,
-        "seen_memories": seen.memories,
-        "stored_memories": seen.memories - seen.masked_memories.keys(),
         "seen_refs": ((ref,) for ref in seen.refs),
         "masked_documents": ((*names, doc_id) for doc_id, names in seen.masked_documents.items()),
         "masked_pages": (_page_row(id, page, page_words[id].count) for id, page in seen.masked_pages.items()),
@@ -278,32 +297,48 @@ def _fill(connection: _Connection, seen: Seen) -> None:
             for (no, item), words in zip(seen.masked_items.items(), item_words.values(), strict=True)
         ),
         "masked_item_parents": ((json.dumps(facts), *key) for key, facts in seen.masked_parents.items()),
-        "masked_memories": ((m.text, m.speaker, m.category, "{}", "", *key) for key, m in seen.masked_memories.items()),
         "name_words": (
             (word, doc_id)
             for doc_id, (name, title, _) in seen.masked_documents.items()
             for word in words_of_name(name, title)
         ),
-        "memory_words": ((*key, words_of(m.text, m.speaker)) for key, m in seen.masked_memories.items() if m.found),
     }
-    for table, rows in tables.items():
-        listed = list(rows)
-        if listed:
-            connection.executemany(f"INSERT INTO main.{table} VALUES ({','.join('?' * len(listed[0]))})", listed)
+    _put(connection, tables)
     connection.execute(
         "INSERT INTO main.name_words SELECT word, doc_id FROM catalog.name_words"
         " WHERE doc_id IN (SELECT doc_id FROM main.seen_documents)"
         " AND doc_id NOT IN (SELECT doc_id FROM main.masked_documents)"
-    )
-    connection.execute(
-        "INSERT INTO main.memory_words SELECT tenant, memory_no, body FROM catalog.memory_words"
-        " WHERE (tenant, memory_no) IN (SELECT tenant, memory_no FROM main.stored_memories)"
     )
     if _copied_words(connection, "page", "body, section", "page_id"):
         index_pages(connection, page_words.items())
     if _copied_words(connection, "item", "title, body, words", "item_no"):
         for number, item in seen.masked_items.items():
             index_items(connection, item.kind, [(number, item_words[number])])
+
+
+def _fill_memories(connection: _Connection, seen: Seen) -> None:
+    """The same of memories, in place of those that are there."""
+    masked = seen.masked_memories
+    tables: dict[str, Iterable[Sequence[object]]] = {
+        "seen_memories": seen.memories,
+        "stored_memories": seen.memories - masked.keys(),
+        "masked_memories": ((m.text, m.speaker, m.category, "{}", "", *key) for key, m in masked.items()),
+        "memory_words": ((*key, words_of(m.text, m.speaker)) for key, m in masked.items() if m.found),
+    }
+    for table in tables:
+        connection.execute(f"DELETE FROM main.{table}")
+    _put(connection, tables)
+    connection.execute(
+        "INSERT INTO main.memory_words SELECT tenant, memory_no, body FROM catalog.memory_words"
+        " WHERE (tenant, memory_no) IN (SELECT tenant, memory_no FROM main.stored_memories)"
+    )
+
+
+def _put(connection: _Connection, tables: Mapping[str, Iterable[Sequence[object]]]) -> None:
+    for table, rows in tables.items():
+        listed = list(rows)
+        if listed:
+            connection.executemany(f"INSERT INTO main.{table} VALUES ({','.join('?' * len(listed[0]))})", listed)
 
 
 def _is_other(page: MaskedPage | None) -> bool:
