@@ -111,8 +111,11 @@ class PolicyAccess:
 
     def see(self, reader: Reader, before: Seen | None = None) -> Seen:
         """What there is to see of the whole catalog; or of its memories, with what was seen `before` of the rest."""
+        from research.governance.placeholders import Placeholders
+
         looking = _Looking(self, reader)
         if before is None:
+            self._placeholders = Placeholders()
             seen = looking.look()
         else:
             looking.denied = [each for each in self._denied if each.resource.kind != "memory"]
@@ -187,12 +190,6 @@ class PolicyAccess:
             self._redactor = SafeRedactor(self._given or self._own_redactor, seconds=_SECONDS, recorder=self._recorder)
         return self._redactor.redact_all(texts, self._placeholders).texts
 
-    def forget_placeholders(self) -> None:
-        """The numbers of what is masked begin anew."""
-        from research.governance.placeholders import Placeholders
-
-        self._placeholders = Placeholders()
-
     def _own_redactor(self) -> RedactorProtocol:
         """What the settings name, and besides it whatever rules alone can find, even where `redact` is off."""
         from research.governance.redaction import BaseRedactor, redactor_of
@@ -231,7 +228,6 @@ class _Looking:
         self.problem = ""
 
     def look(self) -> Seen:
-        self._access.forget_placeholders()
         self._documents()
         self._items()
         self._memories()

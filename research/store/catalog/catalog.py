@@ -318,7 +318,8 @@ class Snapshot:
         shared = _SharedConnection(connection)
         self.connection: Connection = shared
         self.end = shared.end
-        self._meta = connection.meta
+        # Under an identity of its own: what is kept in memory of a view is nobody else's.
+        self._meta = {**connection.meta, "catalog_id": masks.view} if masks.view else connection.meta
         self._counts = connection.counts
 
     def meta(self, key: str, default: str = "") -> str:

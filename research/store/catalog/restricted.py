@@ -112,7 +112,7 @@ class RestrictedCatalog(Catalog):
         """What is seen at this moment, for all threads of one question."""
         view, connection = self._current()
         try:
-            yield _ViewSnapshot(self.paths, connection, view.masks)
+            yield Snapshot(self.paths, connection, view.masks)
         finally:
             self._give_back(connection)
 
@@ -192,13 +192,6 @@ class RestrictedCatalog(Catalog):
             (self._tenant, self._tenant),
         ).fetchall()
         return json.dumps([self._revision(), *known, *counted]), json.dumps(list(map(list, told)))
-
-
-class _ViewSnapshot(Snapshot):
-    """Under an identity of its own: what is kept in memory of the catalog is nobody else's."""
-
-    def meta(self, key: str, default: str = "") -> str:
-        return self.masks.view if key == "catalog_id" else super().meta(key, default)
 
 
 class _ViewConnection(_Connection):
@@ -282,10 +275,11 @@ def _fill(connection: _Connection, seen: Seen) -> None:
         number: ItemWords.of(item.title, item.text, "") if item.found else ItemWords((), (), ())
         for number, item in seen.masked_items.items()
     }
+    other = {page_id for page_id, page in seen.masked_pages.items() if page.text is not None}
     tables: dict[str, Iterable[Sequence[object]]] = {
         "seen_documents": ((doc_id,) for doc_id in seen.documents),
         "seen_pages": ((page_id,) for page_id in seen.pages),
-        "stored_pages": ((page_id,) for page_id in seen.pages if not _is_other(seen.masked_pages.get(page_id))),
+        "stored_pages": ((page_id,) for page_id in seen.pages - other),
         "seen_items": ((number,) for number in seen.items),
         "stored_items": ((number,) for number in seen.items - seen.masked_items.keys()),
         "seen_item_parents": seen.parents,
@@ -339,10 +333,6 @@ def _put(connection: _Connection, tables: Mapping[str, Iterable[Sequence[object]
         listed = list(rows)
         if listed:
             connection.executemany(f"INSERT INTO main.{table} VALUES ({','.join('?' * len(listed[0]))})", listed)
-
-
-def _is_other(page: MaskedPage | None) -> bool:
-    return page is not None and page.text is not None
 
 
 def _words_of_page(connection: _Connection, page_id: int, page: MaskedPage) -> PageWords:
