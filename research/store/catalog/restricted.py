@@ -16,7 +16,6 @@ import threading
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,15 +106,6 @@ class RestrictedCatalog(Catalog):
     def connection(self) -> _Connection:
         raise NotImplementedError("what a principal sees is read from a snapshot")
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
-        """What is seen at this moment, for all threads of one question."""
-        view, connection = self._current()
-        try:
-            yield Snapshot(self.paths, connection, view.masks)
-        finally:
-            self._give_back(connection)
-
     def close(self) -> None:
         super().close()
         with self._building:
@@ -123,8 +113,8 @@ class RestrictedCatalog(Catalog):
                 self._view.close()
                 self._view = None
 
-    def _current(self) -> tuple[_View, _Connection]:
-        """A connection in a transaction, with the view of what the catalog is in it."""
+    def _begun(self) -> tuple[Snapshot, _Connection]:
+        """The same, with the view of what the catalog is in that transaction."""
         tries = 0
         while tries < _TRIES:
             connection = self._take()
@@ -135,7 +125,7 @@ class RestrictedCatalog(Catalog):
                     connection.execute("BEGIN")
                     connection.refresh()
                     if view.state == self._state(connection):
-                        return view, connection
+                        return Snapshot(self.paths, connection, view.masks), connection
             except sqlite3.Error as error:
                 raise self._explain(error) from error
             connection.close()
