@@ -31,7 +31,7 @@ from research.store.fulltext.search import ANALYZER
 from research.store.fulltext.write import PageWords, index_pages, words_of_name
 
 _VFS = "win32" if os.name == "nt" else "unix"  # else the file would be looked for in memory, where `main` is
-_TRIES = 5  # at a view of a catalog that somebody else is writing
+_TRIES = 20  # at a view of a catalog that others write all the time
 
 
 @dataclass(frozen=True, slots=True)
