@@ -81,6 +81,11 @@ class PolicyAccess:
         self._problem = ""
 
     @property
+    def tenant(self) -> str | None:
+        """Whose memories, turns and packages may be seen at all; None: anybody's."""
+        return None if self.principal.owner else self.principal.tenant
+
+    @property
     def problem(self) -> str:
         """Why everything is denied; empty if it is not."""
         return self.policy.problem or self._problem
@@ -104,10 +109,17 @@ class PolicyAccess:
         resources = resources_of(reader, refs, who, default=self._settings.default_classification)
         return self.policy.decide(who, resources, action, reader=reader)
 
-    def see(self, reader: Reader) -> Seen:
-        """What there is to see of the whole catalog."""
+    def see(self, reader: Reader, before: Seen | None = None) -> Seen:
+        """What there is to see of the whole catalog; or of its memories, with what was seen `before` of the rest."""
+        from research.governance.placeholders import Placeholders
+
         looking = _Looking(self, reader)
-        seen = looking.look()
+        if before is None:
+            self._placeholders = Placeholders()
+            seen = looking.look()
+        else:
+            looking.denied = [each for each in self._denied if each.resource.kind != "memory"]
+            seen = looking.look_again(before)
         self._denied, self._problem = tuple(looking.denied), looking.problem
         return seen
 
@@ -178,12 +190,6 @@ class PolicyAccess:
             self._redactor = SafeRedactor(self._given or self._own_redactor, seconds=_SECONDS, recorder=self._recorder)
         return self._redactor.redact_all(texts, self._placeholders).texts
 
-    def forget_placeholders(self) -> None:
-        """The numbers of what is masked begin anew."""
-        from research.governance.placeholders import Placeholders
-
-        self._placeholders = Placeholders()
-
     def _own_redactor(self) -> RedactorProtocol:
         """What the settings name, and besides it whatever rules alone can find, even where `redact` is off."""
         from research.governance.redaction import BaseRedactor, redactor_of
@@ -217,16 +223,21 @@ class _Looking:
 
     def __init__(self, access: PolicyAccess, reader: Reader) -> None:
         self._access, self._reader = access, reader
-        self.seen = Seen(None if access.principal.owner else access.principal.tenant)
+        self.seen = Seen(access.tenant)
         self.denied: list[Ruling] = []
         self.problem = ""
 
     def look(self) -> Seen:
-        self._access.forget_placeholders()
         self._documents()
         self._items()
         self._memories()
         self._paths()
+        return self.seen
+
+    def look_again(self, before: Seen) -> Seen:
+        labels = {ref: label for ref, label in before.labels.items() if not ref.startswith("memory:")}
+        self.seen = replace(before, memories=set(), masked_memories={}, labels=labels)
+        self._memories()
         return self.seen
 
     def _ruled(self, refs: Sequence[str], tenant: str | None = None) -> dict[str, Ruling]:

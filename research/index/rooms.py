@@ -238,7 +238,9 @@ class Restricted(Rooms):
             if self._catalog is None:
                 from research.store.catalog.restricted import RestrictedCatalog
 
-                self._catalog = RestrictedCatalog(whole, self.access.see, lambda: self.access.revision)
+                self._catalog = RestrictedCatalog(
+                    whole, self.access.see, lambda: self.access.revision, self.access.tenant
+                )
             return self._catalog
 
     @property

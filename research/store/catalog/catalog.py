@@ -97,20 +97,26 @@ class Catalog:
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """The catalog as it is at this moment, for all threads of one question."""
+        snapshot, connection = self._begun()
+        try:
+            yield snapshot
+        finally:
+            snapshot.end()
+            self._give_back(connection)
+
+    def _begun(self) -> tuple[Snapshot, _Connection]:
+        """A snapshot, and its connection in a transaction."""
         connection = self._lend()
         try:
-            try:
-                connection.execute("BEGIN")
-                connection.refresh()  # the first read fixes what all later ones see
-            except sqlite3.Error as error:
-                raise self._explain(error) from error
-            snapshot = Snapshot(self.paths, connection)
-            try:
-                yield snapshot
-            finally:
-                snapshot.end()
-        finally:
+            connection.execute("BEGIN")
+            connection.refresh()  # the first read fixes what all later ones see
+        except sqlite3.Error as error:
             self._give_back(connection)
+            raise self._explain(error) from error
+        except BaseException:
+            self._give_back(connection)
+            raise
+        return Snapshot(self.paths, connection), connection
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -318,7 +324,8 @@ class Snapshot:
         shared = _SharedConnection(connection)
         self.connection: Connection = shared
         self.end = shared.end
-        self._meta = connection.meta
+        # Under an identity of its own: what is kept in memory of a view is nobody else's.
+        self._meta = {**connection.meta, "catalog_id": masks.view} if masks.view else connection.meta
         self._counts = connection.counts
 
     def meta(self, key: str, default: str = "") -> str:

@@ -16,7 +16,6 @@ import threading
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +31,7 @@ from research.store.fulltext.search import ANALYZER
 from research.store.fulltext.write import PageWords, index_pages, words_of_name
 
 _VFS = "win32" if os.name == "nt" else "unix"  # else the file would be looked for in memory, where `main` is
-_TRIES = 5  # at a view of a catalog that somebody else is writing
+_TRIES = 20  # at a view of a catalog that others write all the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +88,23 @@ class RestrictedCatalog(Catalog):
     """Reads what is seen; short writes go into the catalog itself. Kept as long as an index is open: what is seen is
     looked up again when the catalog or what decides (`revision`) has changed."""
 
-    def __init__(self, base: Catalog, see: Callable[[Snapshot], Seen], revision: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        base: Catalog,
+        see: Callable[[Snapshot, Seen | None], Seen],
+        revision: Callable[[], str],
+        tenant: str | None = None,
+    ) -> None:
+        """`see` may be given what was seen before, where nothing but memories has changed since. `tenant`: whose
+        memories may be seen at all; None: anybody's."""
         self._prepare(base.paths)
-        self._see, self._revision = see, revision
+        self._see, self._revision, self._tenant = see, revision, tenant
         self._building = threading.Lock()
         self._view: _View | None = None
 
     @property
     def connection(self) -> _Connection:
         raise NotImplementedError("what a principal sees is read from a snapshot")
-
-    @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
-        """What is seen at this moment, for all threads of one question."""
-        view, connection = self._current()
-        try:
-            yield _ViewSnapshot(self.paths, connection, view.masks)
-        finally:
-            self._give_back(connection)
 
     def close(self) -> None:
         super().close()
@@ -115,8 +113,8 @@ class RestrictedCatalog(Catalog):
                 self._view.close()
                 self._view = None
 
-    def _current(self) -> tuple[_View, _Connection]:
-        """A connection in a transaction, with the view of what the catalog is in it."""
+    def _begun(self) -> tuple[Snapshot, _Connection]:
+        """The same, with the view of what the catalog is in that transaction."""
         tries = 0
         while tries < _TRIES:
             connection = self._take()
@@ -127,59 +125,63 @@ class RestrictedCatalog(Catalog):
                     connection.execute("BEGIN")
                     connection.refresh()
                     if view.state == self._state(connection):
-                        return view, connection
+                        return Snapshot(self.paths, connection, view.masks), connection
             except sqlite3.Error as error:
                 raise self._explain(error) from error
             connection.close()
-            with self._building:
-                if self._view is view:  # and no older one that a connection was left of
-                    view.close()
-                    self._view, tries = None, tries + 1
+            tries += view is self._view  # and no older one that a connection was left of
+            view.is_old = True
         raise BusyError("the index is changing all the time", hint="run the same command again")
 
     def _open_file(self, uri: str) -> _Connection:
         mark = "&" if "?" in uri else "?"
         with self._building:
-            if self._view is None:
-                self._view = self._built(f"{uri}{mark}vfs={_VFS}")
+            if self._view is None or self._view.is_old:
+                before, uri = self._view, f"{uri}{mark}vfs={_VFS}"
+                self._view = (before and self._built(uri, before)) or self._built(uri, None)
+                if before is not None:
+                    before.close()
+            assert self._view is not None
             return self._view.connect()
 
-    def _built(self, uri: str) -> _View:
+    def _built(self, uri: str, before: _View | None) -> _View | None:
+        """`before`: a view that differs by memories alone; None if that is not so. Memories are told all the time, and
+        the rest is taken over."""
         view = _View(uri)
-        try:
+        with _closed_on_failure(view.keeper):
             connection = view.keeper
+            if before is not None:
+                before.keeper.backup(connection)
             connection.execute("BEGIN")
             connection.refresh()
             view.state = self._state(connection)
-            seen = self._see(Snapshot(self.paths, connection))
-            _fill(connection, seen)
+            if before is not None and view.state[0] != before.state[0]:
+                view.close()
+                return None
+            view.seen = seen = self._see(Snapshot(self.paths, connection), None if before is None else before.seen)
+            if before is None:
+                _fill(connection, seen)
+            _fill_memories(connection, seen)
             connection.execute("COMMIT")
-        except BaseException:
-            view.close()
-            raise
         items, memories = frozenset(seen.masked_items), frozenset(seen.masked_memories)
         nothing = not (seen.documents or seen.items or seen.memories)
         view.masks = Masks(view.name, nothing, seen.labels, items, memories)
         view.views = list(_views(connection, seen))
         return view
 
-    def _state(self, connection: _Connection) -> str:
-        """Of all that decides what is seen."""
+    def _state(self, connection: _Connection) -> tuple[str, str]:
+        """Of all that decides what is seen: of memories, and of the rest."""
         known = [connection.meta.get(key, "") for key in ("catalog_id", CONTENT, SEQUENCE, ANALYZER)]
         counted = connection.execute(
             "SELECT (SELECT MAX(rowid) FROM catalog.documents), (SELECT MAX(rowid) FROM catalog.files),"
             " (SELECT COUNT(*) FROM catalog.files), (SELECT COUNT(*) FROM catalog.failed_files),"
-            " (SELECT MAX(node_no) FROM catalog.nodes),"
-            " (SELECT group_concat(tenant || char(0) || version || ' ' || last_seq) FROM catalog.memory_tenants)"
+            " (SELECT MAX(node_no) FROM catalog.nodes)"
         ).fetchone()
-        return json.dumps([self._revision(), *known, *counted])
-
-
-class _ViewSnapshot(Snapshot):
-    """Under an identity of its own: what is kept in memory of the catalog is nobody else's."""
-
-    def meta(self, key: str, default: str = "") -> str:
-        return self.masks.view if key == "catalog_id" else super().meta(key, default)
+        told = connection.execute(
+            "SELECT tenant, version, last_seq FROM catalog.memory_tenants WHERE ? IS NULL OR tenant = ?",
+            (self._tenant, self._tenant),
+        ).fetchall()
+        return json.dumps([self._revision(), *known, *counted]), json.dumps(list(map(list, told)))
 
 
 class _ViewConnection(_Connection):
@@ -191,7 +193,9 @@ class _View:
     """What is seen at one state of the catalog: a database in memory, which is there as long as `keeper` is."""
 
     def __init__(self, uri: str) -> None:
-        self.state = ""
+        self.state = "", ""
+        self.is_old = False
+        self.seen = Seen()
         self.masks = Masks()
         self.views: Sequence[str] = ()
         self.name = uuid.uuid4().hex
@@ -220,82 +224,74 @@ class _View:
         return connection
 
 
-_TABLES = """
-    CREATE TABLE seen_documents (doc_id TEXT PRIMARY KEY) WITHOUT ROWID;
-    CREATE TABLE seen_pages (page_id INTEGER PRIMARY KEY);
-    CREATE TABLE stored_pages (page_id INTEGER PRIMARY KEY);
-    CREATE TABLE seen_items (item_no INTEGER PRIMARY KEY);
-    CREATE TABLE stored_items (item_no INTEGER PRIMARY KEY);
-    CREATE TABLE seen_parents (kind TEXT, parent TEXT, PRIMARY KEY (kind, parent)) WITHOUT ROWID;
-    CREATE TABLE seen_memories (tenant TEXT, memory_no INTEGER, PRIMARY KEY (tenant, memory_no)) WITHOUT ROWID;
-    CREATE TABLE stored_memories (tenant TEXT, memory_no INTEGER, PRIMARY KEY (tenant, memory_no)) WITHOUT ROWID;
-    CREATE TABLE seen_refs (ref TEXT PRIMARY KEY) WITHOUT ROWID;
-    CREATE TABLE masked_documents (doc_id TEXT PRIMARY KEY, filename TEXT, title TEXT, source_path TEXT) WITHOUT ROWID;
-    CREATE TABLE masked_pages (
-        page_id INTEGER PRIMARY KEY, image INTEGER, section_path TEXT, parent_heading TEXT, words INTEGER,
-        markdown BLOB, units BLOB
-    );
-    CREATE TABLE masked_items (
-        item_no INTEGER PRIMARY KEY, length INTEGER, title_length INTEGER, title TEXT, metadata TEXT, words TEXT,
-        embedded TEXT, text TEXT
-    );
-    CREATE TABLE masked_item_parents (kind TEXT, parent TEXT, metadata TEXT, PRIMARY KEY (kind, parent)) WITHOUT ROWID;
-    CREATE TABLE masked_memories (
-        tenant TEXT, memory_no INTEGER, text TEXT, speaker TEXT, category TEXT, metadata TEXT, key TEXT,
-        PRIMARY KEY (tenant, memory_no)
-    ) WITHOUT ROWID;
-    CREATE TABLE name_words (word TEXT, doc_id TEXT, PRIMARY KEY (word, doc_id)) WITHOUT ROWID;
-    CREATE INDEX name_words_by_doc ON name_words (doc_id);
-    CREATE TABLE memory_words (tenant TEXT, memory_no INTEGER, body TEXT, PRIMARY KEY (tenant, memory_no)) WITHOUT ROWID
-"""
+# What the rows of a table are known by, and the columns of those that are masked. With the types of the catalog's own:
+# else SQLite makes a list of all of them for every statement that looks for one.
+_KEYS: dict[str, dict[str, str]] = {
+    "documents": {"doc_id": "TEXT"},
+    "pages": {"page_id": "INTEGER"},
+    "items": {"item_no": "INTEGER"},
+    "item_parents": {"kind": "TEXT", "parent": "TEXT"},
+    "memories": {"tenant": "TEXT", "memory_no": "INTEGER"},
+    "refs": {"ref": "TEXT"},
+}
+_MASKED = {
+    "documents": ("filename", "title", "source_path"),
+    "pages": ("image", "section_path", "parent_heading", "words", "markdown", "units"),
+    "items": ("length", "title_length", "title", "metadata", "words", "embedded", "text"),
+    "item_parents": ("metadata",),
+    "memories": ("text", "speaker", "category", "metadata", "key"),
+}
+
+
+def _tables() -> Iterator[str]:
+    """Those of `main`: numbers of what is seen, of what is seen as it is stored, and masked rows."""
+    for name, keys in _KEYS.items():
+        typed = ", ".join(" ".join(key) for key in keys.items())
+        key = f"{typed}, PRIMARY KEY ({', '.join(keys)})) WITHOUT ROWID"
+        yield from (f"CREATE TABLE {which}_{name} ({key}" for which in ("seen", "stored"))
+        yield f"CREATE TABLE masked_{name} ({', '.join((*_MASKED.get(name, ()), key))}"
+    yield "CREATE TABLE name_words (word TEXT, doc_id TEXT, PRIMARY KEY (word, doc_id)) WITHOUT ROWID"
+    yield "CREATE INDEX name_words_by_doc ON name_words (doc_id)"
+    memory = "tenant TEXT, memory_no INTEGER, body TEXT, PRIMARY KEY (tenant, memory_no)"
+    yield f"CREATE TABLE memory_words ({memory}) WITHOUT ROWID"
 
 
 def _fill(connection: _Connection, seen: Seen) -> None:
     """The tables of `main`; what is read is the catalog's, which has no views over it yet."""
-    for statement in _TABLES.split(";\n"):
+    for statement in _tables():
         connection.execute(statement)
     page_words = {page_id: _words_of_page(connection, page_id, page) for page_id, page in seen.masked_pages.items()}
     item_words = {
         number: ItemWords.of(item.title, item.text, "") if item.found else ItemWords((), (), ())
         for number, item in seen.masked_items.items()
     }
+    other = {page_id for page_id, page in seen.masked_pages.items() if page.text is not None}
     tables: dict[str, Iterable[Sequence[object]]] = {
         "seen_documents": ((doc_id,) for doc_id in seen.documents),
         "seen_pages": ((page_id,) for page_id in seen.pages),
-        "stored_pages": ((page_id,) for page_id in seen.pages if not _is_other(seen.masked_pages.get(page_id))),
+        "stored_pages": ((page_id,) for page_id in seen.pages - other),
         "seen_items": ((number,) for number in seen.items),
         "stored_items": ((number,) for number in seen.items - seen.masked_items.keys()),
-        "seen_parents": seen.parents,
-        "seen_memories": seen.memories,
-        "stored_memories": seen.memories - seen.masked_memories.keys(),
+        "seen_item_parents": seen.parents,
         "seen_refs": ((ref,) for ref in seen.refs),
-        "masked_documents": ((doc_id, *names) for doc_id, names in seen.masked_documents.items()),
+        "masked_documents": ((*names, doc_id) for doc_id, names in seen.masked_documents.items()),
         "masked_pages": (_page_row(id, page, page_words[id].count) for id, page in seen.masked_pages.items()),
         "masked_items": (
-            (no, words.length, words.title_length, item.title, json.dumps(item.metadata), "", "", item.text)
+            (words.length, words.title_length, item.title, json.dumps(item.metadata), "", "", item.text, no)
             for (no, item), words in zip(seen.masked_items.items(), item_words.values(), strict=True)
         ),
-        "masked_item_parents": ((*key, json.dumps(facts)) for key, facts in seen.masked_parents.items()),
-        "masked_memories": ((*key, m.text, m.speaker, m.category, "{}", "") for key, m in seen.masked_memories.items()),
+        "masked_item_parents": ((json.dumps(facts), *key) for key, facts in seen.masked_parents.items()),
         "name_words": (
             (word, doc_id)
             for doc_id, (name, title, _) in seen.masked_documents.items()
             for word in words_of_name(name, title)
         ),
-        "memory_words": ((*key, words_of(m.text, m.speaker)) for key, m in seen.masked_memories.items() if m.found),
     }
-    for table, rows in tables.items():
-        listed = list(rows)
-        if listed:
-            connection.executemany(f"INSERT INTO main.{table} VALUES ({','.join('?' * len(listed[0]))})", listed)
+    _put(connection, tables)
     connection.execute(
         "INSERT INTO main.name_words SELECT word, doc_id FROM catalog.name_words"
         " WHERE doc_id IN (SELECT doc_id FROM main.seen_documents)"
         " AND doc_id NOT IN (SELECT doc_id FROM main.masked_documents)"
-    )
-    connection.execute(
-        "INSERT INTO main.memory_words SELECT tenant, memory_no, body FROM catalog.memory_words"
-        " WHERE (tenant, memory_no) IN (SELECT tenant, memory_no FROM main.stored_memories)"
     )
     if _copied_words(connection, "page", "body, section", "page_id"):
         index_pages(connection, page_words.items())
@@ -304,8 +300,29 @@ def _fill(connection: _Connection, seen: Seen) -> None:
             index_items(connection, item.kind, [(number, item_words[number])])
 
 
-def _is_other(page: MaskedPage | None) -> bool:
-    return page is not None and page.text is not None
+def _fill_memories(connection: _Connection, seen: Seen) -> None:
+    """The same of memories, in place of those that are there."""
+    masked = seen.masked_memories
+    tables: dict[str, Iterable[Sequence[object]]] = {
+        "seen_memories": seen.memories,
+        "stored_memories": seen.memories - masked.keys(),
+        "masked_memories": ((m.text, m.speaker, m.category, "{}", "", *key) for key, m in masked.items()),
+        "memory_words": ((*key, words_of(m.text, m.speaker)) for key, m in masked.items() if m.found),
+    }
+    for table in tables:
+        connection.execute(f"DELETE FROM main.{table}")
+    _put(connection, tables)
+    connection.execute(
+        "INSERT INTO main.memory_words SELECT tenant, memory_no, body FROM catalog.memory_words"
+        " WHERE (tenant, memory_no) IN (SELECT tenant, memory_no FROM main.stored_memories)"
+    )
+
+
+def _put(connection: _Connection, tables: Mapping[str, Iterable[Sequence[object]]]) -> None:
+    for table, rows in tables.items():
+        listed = list(rows)
+        if listed:
+            connection.executemany(f"INSERT INTO main.{table} VALUES ({','.join('?' * len(listed[0]))})", listed)
 
 
 def _words_of_page(connection: _Connection, page_id: int, page: MaskedPage) -> PageWords:
@@ -321,7 +338,7 @@ def _words_of_page(connection: _Connection, page_id: int, page: MaskedPage) -> P
 def _page_row(page_id: int, page: MaskedPage, words: int) -> tuple[object, ...]:
     """What is None is as the catalog has it."""
     text = (None, None, None) if page.text is None else (words, zlib.compress(page.text.encode()), b"")
-    return page_id, None if page.picture else 0, page.section_path, page.parent_heading, *text
+    return None if page.picture else 0, page.section_path, page.parent_heading, *text, page_id
 
 
 def _copied_words(connection: _Connection, what: str, columns: str, key: str) -> bool:
@@ -341,11 +358,12 @@ def _copied_words(connection: _Connection, what: str, columns: str, key: str) ->
     return True
 
 
-_DOCUMENT = "t.doc_id IN (SELECT doc_id FROM main.seen_documents)"
+# The pluses: a table is looked through as it would be without the condition, which is asked of each row that is met.
+_DOCUMENT = "+t.doc_id IN (SELECT doc_id FROM main.seen_documents)"
 _SEEN_PAGES, _STORED_PAGES = "SELECT page_id FROM main.seen_pages", "SELECT page_id FROM main.stored_pages"
-_ITEM = "t.item_no IN (SELECT item_no FROM main.seen_items)"
-_MEMORY = "(t.tenant, t.memory_no) IN (SELECT tenant, memory_no FROM main.seen_memories)"
-_STORED_MEMORY = "(t.tenant, t.memory_no) IN (SELECT tenant, memory_no FROM main.stored_memories)"
+_ITEM = "+t.item_no IN (SELECT item_no FROM main.seen_items)"
+_MEMORY = "(+t.tenant, +t.memory_no) IN (SELECT tenant, memory_no FROM main.seen_memories)"
+_STORED_MEMORY = "(+t.tenant, +t.memory_no) IN (SELECT tenant, memory_no FROM main.stored_memories)"
 
 
 def _place(page: str, pages: str, row: str = "t") -> str:
@@ -395,15 +413,15 @@ _ROWS = {
     "ledger": _DOCUMENT,
     "failed_pages": f"{_DOCUMENT} AND (t.page = 0 OR {_place('t.page', _SEEN_PAGES)})",
     "failed_files": "'file:' || t.path IN (SELECT ref FROM main.seen_refs)",
-    "pages": f"t.page_id IN ({_SEEN_PAGES})",
-    "chunks": f"t.page_id IN ({_STORED_PAGES})",
+    "pages": f"+t.page_id IN ({_SEEN_PAGES})",
+    "chunks": f"+t.page_id IN ({_STORED_PAGES})",
     "vectors": "EXISTS (SELECT 1 FROM catalog.chunks c WHERE c.chunk_id = t.chunk_id"
     f" AND c.page_id IN ({_STORED_PAGES}))",
-    "page_lines": f"t.page_id IN ({_STORED_PAGES})",
-    "page_vectors": f"t.page_id IN ({_STORED_PAGES})",
+    "page_lines": f"+t.page_id IN ({_STORED_PAGES})",
+    "page_vectors": f"+t.page_id IN ({_STORED_PAGES})",
     "items": _ITEM,
-    "item_vectors": "t.item_no IN (SELECT item_no FROM main.stored_items)",
-    "item_parents": "(t.kind, t.parent) IN (SELECT kind, parent FROM main.seen_parents)",
+    "item_vectors": "+t.item_no IN (SELECT item_no FROM main.stored_items)",
+    "item_parents": "(+t.kind, +t.parent) IN (SELECT kind, parent FROM main.seen_item_parents)",
     "memory_tenants": "EXISTS (SELECT 1 FROM main.seen_memories m WHERE m.tenant = t.tenant)",
     "memories": _MEMORY,
     "memory_vectors": _STORED_MEMORY,
@@ -446,7 +464,7 @@ def _views(connection: _Connection, seen: Seen) -> Iterator[str]:
             continue
         shown = {str(row[1]): f"t.{row[1]}" for row in connection.execute(f"PRAGMA catalog.table_info({table})")}
         shown |= {name: how.format(**values) for name, how in _COLUMNS.get(table, {}).items()}
-        if f"masked_{table}" in made:
+        if table in _MASKED:
             shown |= _masked(connection, table)
         columns = ", ".join(f"{how} AS {name}" for name, how in shown.items())
         where = _ROWS.get(table, "0").format(**values)
@@ -457,10 +475,7 @@ def _masked(connection: _Connection, table: str) -> dict[str, str]:
     """The columns that stand in the masked rows, if there are any: looked up where they are asked for."""
     if connection.execute(f"SELECT 1 FROM main.masked_{table} LIMIT 1").fetchone() is None:
         return {}
-    columns = connection.execute(f"PRAGMA main.table_info(masked_{table})").fetchall()
-    same = " AND ".join(f"m.{row[1]} = t.{row[1]}" for row in columns if row[5])
+    same = " AND ".join(f"m.{key} = t.{key}" for key in _KEYS[table])
     return {
-        str(row[1]): f"IFNULL((SELECT m.{row[1]} FROM main.masked_{table} m WHERE {same}), t.{row[1]})"
-        for row in columns
-        if not row[5]  # of its key
+        name: f"IFNULL((SELECT m.{name} FROM main.masked_{table} m WHERE {same}), t.{name})" for name in _MASKED[table]
     }

@@ -27,7 +27,8 @@ from research.store.catalog.item_writes import put_items
 from research.store.catalog.items import NewItem, list_items
 from research.store.catalog.labels import Label, put_labels
 from research.store.catalog.pages import document_markdown, totals
-from research.store.catalog.restricted import RestrictedCatalog
+from research.store.catalog.reader import Reader
+from research.store.catalog.restricted import RestrictedCatalog, Seen
 from research.store.fulltext.search import term_statistics
 from tests.pace import draws
 from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex
@@ -240,6 +241,31 @@ def test_a_change_of_what_decides_is_seen_at_once(made: GovernedIndex) -> None:
     assert looked.words["open"] == 0
     assert set(looked.documents) == {made.paper.doc_id, added.doc_id}
     looked.close()
+
+
+def test_what_is_told_is_seen_at_once_and_the_rest_is_taken_over(made: GovernedIndex) -> None:
+    seen: list[Seen | None] = []
+    access = made.access(OWNER, EXAMPLE)
+
+    def see(reader: Reader, before: Seen | None = None) -> Seen:
+        seen.append(before)
+        return access.see(reader, before)
+
+    made.classify("report.pdf", "Restricted")
+    catalog = RestrictedCatalog(made.catalog, see, lambda: access.revision)
+    for number in range(3):
+        with catalog.snapshot() as reader:
+            names = {str(row[0]) for row in reader.connection.execute("SELECT id FROM memories")}
+            words = reader.connection.execute("SELECT COUNT(*) FROM memory_words").fetchone()[0]
+            assert [info.doc_id for info in all_documents(reader)] == [made.paper.doc_id]
+        assert {f"new{each}" for each in range(number)} <= names
+        assert words == len(names)
+        tell(made.catalog, "", told(f"something new {number}", id=f"new{number}"))
+    assert [each is None for each in seen] == [True, False, False]
+    made.classify("report.pdf", "Public")
+    with catalog.snapshot() as reader:
+        assert totals(reader).documents == 2
+    catalog.close()
 
 
 def test_the_revision_is_that_of_files_and_settings(made: GovernedIndex) -> None:

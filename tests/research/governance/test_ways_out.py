@@ -17,6 +17,7 @@ from research.errors import CtxError, NothingFoundError
 from research.governance.access import Principal
 from research.governance.labels import Labels
 from research.index import Index
+from research.models import WITHHELD
 from research.settings import Settings
 from research.sources.records import CONTEXT_TYPES
 from tests.research.sources.everything import EXPERIENCES
@@ -224,10 +225,10 @@ def test_what_is_confidential_is_masked_or_a_reference(opened: Callable[..., Ind
     assert "before you send a part again" in masked.text
     kept = shingles_of(masked.text) | shingles_of("read the error")  # a strategy is one of a list
     assert [three for three in leaks(root, said) if three not in kept] == []
-    source = index.ask(ASKED).sources[0]
-    assert (source.markdown_content, source.filename, source.image_path) == ("", "manual.pdf", None)
+    assert index.ask(ASKED).sources == [], "nobody is given a header without a text to cite"
     view = index.page("manual.pdf", 1)
-    assert view.item.text == ""
+    assert view.item.text == WITHHELD
+    assert index.documents()[0].filename == "manual.pdf"
     with pytest.raises(NothingFoundError):
         index.picture_path("manual.pdf", 1)
     with pytest.raises(NothingFoundError):
