@@ -235,7 +235,7 @@ def _code(root: Path, encoder: TextEncoder) -> Iterator[Asked]:
 def _commits(root: Path, encoder: TextEncoder) -> Iterator[Asked]:
     """Our history, all of it and parts, asked as the code is."""
     ours = tomllib.loads((OURS / "programming.toml").read_text("utf-8"))
-    history = head(HERE)
+    history = head(HERE)[::-1]  # the oldest first: what comes anew leaves the parts as they are
     for part in (history, history[::4], history[1::12]):
         known = {each.sha: each.message for each in part}
         entries = _by_patterns(ours["commits"], known) + _by_patterns(ours["nothing"], {})
