@@ -1,32 +1,212 @@
-"""AskRequest: one question and how it is to be answered, the same for a prompt, a batch, HTTP and an agent."""
+"""AskRequest: one question and how it is to be answered, the same for a prompt, a batch, HTTP and an agent.
+
+What a field is, what it may be and how it is spelt as an option stands with the field; which door has which of them,
+and by which name, stands in `DOORS`. The options of commands, the keys of a batch's lines, the bodies of HTTP and the
+parameters of tools are made from these, and `read_request` checks what comes through any of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from research.parameters import Parameter, read_values, setting_parameter
 
 if TYPE_CHECKING:
     from research.filters import Filters
     from research.models import Extent
 
+LONGEST_QUESTION = 20_000  # characters; more than a page is no question
+MOST_ITEMS = 1000  # of each source of a context
+_LONGEST_NAME = 4096
+
+SOURCE_TYPES = ("memories", "code", "experiences", "values", "commits", "documents")
+"""What can be asked, in the order of the sections of a context."""
+
+FILTERS = (
+    Parameter(
+        "documents",
+        "texts",
+        "Only these documents: by name, path, pattern, title or words of it, id or its beginning. Repeatable.",
+        most=_LONGEST_NAME,
+        option="--doc",
+        metavar="DOC",
+    ),
+    Parameter(
+        "not_documents",
+        "texts",
+        "Without these documents. Repeatable.",
+        most=_LONGEST_NAME,
+        option="--not-doc",
+        metavar="DOC",
+    ),
+    Parameter(
+        "under",
+        "texts",
+        "Only files below this folder. Repeatable.",
+        most=_LONGEST_NAME,
+        option="--under",
+        metavar="FOLDER",
+    ),
+    Parameter(
+        "pages", "pages", "Only these pages, counted from 1: 3-5,8,10-", most=1000, option="--pages", metavar="PAGES"
+    ),
+    Parameter(
+        "since",
+        "text",
+        "Only what was added or changed in the index then or later (UTC).",
+        most=40,
+        option="--since",
+        metavar="DATE",
+    ),
+    Parameter("until", "text", "The same, then or earlier.", most=40, option="--until", metavar="DATE"),
+    Parameter(
+        "tags",
+        "texts",
+        "Only documents with this tag (ctx tag). Repeatable: with all of them.",
+        most=_LONGEST_NAME,
+        option="--tag",
+        metavar="TAG",
+    ),
+)
+
+
+# Each gives a `field`, which Ruff cannot see.
+# ruff: noqa: RUF009
+def _of(default: Any, kind: Any, words: str, **more: Any) -> Any:
+    return field(default=default, metadata={"parameter": Parameter("", kind, words, **more)})
+
+
+def _setting(name: str, words: str, metavar: str) -> Any:
+    return field(default=None, metadata={"parameter": setting_parameter(name, words, metavar=metavar)})
+
 
 @dataclass(frozen=True, slots=True)
 class AskRequest:
-    """What is asked. Fields that are None are as the settings have them."""
+    """What is asked. Fields that are None are as the settings have them; those without a description are nobody's to
+    send."""
 
-    question: str
-    types: tuple[str, ...] | None = None  # the sources: documents, code, commits, memories … ; None: documents alone
-    max_tokens: int | None = None
-    max_sources: int | None = None
-    num_results: int | None = None  # items of each source that are looked at
-    mode: str | None = None
-    documents: tuple[str, ...] | None = None  # only these: names, paths, patterns, titles or ids
-    filters: Filters | None = None
-    extent: Extent = "fit"
+    question: str = field(
+        metadata={
+            "parameter": Parameter(
+                "", "text", "What is asked, as a whole sentence.", required=True, most=LONGEST_QUESTION
+            )
+        }
+    )
+    types: Sequence[str] | None = _of(
+        None,
+        "texts",
+        "Which of documents, code, commits, memories, experiences, values. Default: documents; for context: all.",
+        choices=SOURCE_TYPES,
+        least=1,
+        metavar="A,B",
+        separator=",",
+    )
+    max_tokens: int | None = _setting("max_tokens", "The token budget. Default: 10000; for context: 2000.", "N")
+    max_sources: int | None = _setting("max_sources", "Pages to cite at most. Default: 10.", "N")
+    num_results: int | None = _setting("num_results", "Pages to find. Default: 10.", "N")
+    limit: int | None = _of(
+        None, "integer", "Items of each source to look at. Default: 20.", least=1, most=MOST_ITEMS, metavar="N"
+    )
+    mode: str | None = _setting("mode", "Which legs answer. Default: hybrid.", "MODE")
+    documents: Sequence[str] | None = _of(
+        None, "texts", "Only these documents: names, patterns, titles or ids.", most=_LONGEST_NAME
+    )
+    filters: Filters | None = _of(None, "object", "What the question is restricted to.", parts=FILTERS)
+    extent: Extent = _of(
+        "fit",
+        "text",
+        "How much of each page: fit (passages first, then more while there is room), passages, or whole pages.",
+        choices=("fit", "passages", "pages"),
+    )
     highlights: bool = False  # also find the places on the pages
-    min_score: float | None = None
-    min_confidence: str | float | None = None
-    session: str | None = None  # the conversation it goes on from and is kept in
-    turn: int = 0  # asks again what was this turn of the session, and keeps nothing
-    before: tuple[str, ...] = ()  # questions of a conversation that is kept elsewhere, oldest first
+    min_score: float | None = _setting("min_score", "Leave sources of a lower score out. Default: 0.", "0..1")
+    min_confidence: str | float | None = _setting(
+        "min_confidence",
+        "Answer with nothing (exit 3) if less sure: low, medium, high, or a number.",
+        "LEVEL|0..1",
+    )
+    session: str | None = _of(
+        None,
+        "text",
+        "Go on with this conversation: “and in 2024?” is understood.",
+        most=_LONGEST_NAME,
+        metavar="NAME",
+    )
+    turn: int = _of(0, "integer", "Ask again what was this turn of the session: nothing is kept.", least=1)
+    before: Sequence[str] = ()  # questions of a conversation that is kept elsewhere, oldest first
     tenant: str = ""  # whose memories and sessions
+    same_file: bool = _of(
+        True,
+        "boolean",
+        "Of code and a commit of one file show the better one, or both.",
+        option="--same-file/--both",
+    )
+    soft: bool = _of(False, "boolean", "What is chosen by shares may exceed the budget.")
+    write: bool | None = _of(
+        None, "boolean", "Whether the configured model writes an answer; by default it does, if there is one."
+    )
+    stream: bool = _of(False, "boolean", "Answer with server-sent events: context, piece, answer.")
+
+
+_FILTERS = (
+    "doc=filters.documents not_doc=filters.not_documents under=filters.under pages=filters.pages since=filters.since"
+    " until=filters.until tag=filters.tags"
+)
+_AGENTS = "documents=filters.documents pages=filters.pages tags=filters.tags"
+_LEAST = "min_score min_confidence"
+DOORS = {
+    "ctx ask": f"max_tokens max_sources num_results mode {_FILTERS} {_LEAST} session types",
+    "ctx chat": f"session {_FILTERS} mode",
+    "ctx search": f"num_results mode {_FILTERS} {_LEAST}",
+    "ctx context": "types limit max_tokens min_score same_file soft",
+    "batch": f"question max_tokens max_sources num_results mode {_LEAST} {_FILTERS}",
+    "POST ask": (
+        f"query=question max_tokens max_sources num_results mode documents filters extent {_LEAST} types session turn"
+        " write stream"
+    ),
+    "POST search": f"query=question num_results mode documents filters {_LEAST}",
+    "GET search": f"q=question num_results mode {_FILTERS} {_LEAST}",
+    "GET ask": "q=question doc=filters.documents tag=filters.tags under=filters.under pages=filters.pages"
+    " since=filters.since until=filters.until sources=max_sources",
+    "POST context": "query=question context_types=types limit max_tokens min_score same_file soft",
+    "tool ask": f"question max_sources {_AGENTS} mode extent types",
+    "tool search": f"question num_results {_AGENTS} mode",
+    "tool context": "question types limit",
+}
+"""What each door takes, in its order; `name=field` where it has another name for a field."""
+
+
+@cache
+def parameters_of(door: str) -> tuple[Parameter, ...]:
+    """What a door takes."""
+    known = {each.name: each.metadata["parameter"] for each in fields(AskRequest) if each.metadata}
+    known |= {f"filters.{each.name}": each for each in FILTERS}
+    named = (each.rpartition("=") for each in DOORS[door].split())
+    return tuple(replace(known[target], name=name or target, field=target) for name, _, target in named)
+
+
+def read_request(door: str, given: Mapping[str, Any], base: AskRequest | None = None, **more: Any) -> AskRequest:
+    """What came through a door, checked; it wins over the fields of `base`. `more` is what the door says itself.
+    Raises UsageError."""
+    parameters = parameters_of(door)
+    return request_of(parameters, read_values(parameters, given, options=door.startswith("ctx ")), base, **more)
+
+
+def request_of(
+    parameters: Sequence[Parameter], values: Mapping[str, Any], base: AskRequest | None = None, **more: Any
+) -> AskRequest:
+    """The request that these values make. Raises UsageError for pages and times that nobody can read."""
+    said = {each.field: values[each.name] for each in parameters if values.get(each.name) is not None} | more
+    restricted = said.pop("filters", {}) | {
+        each.name: said.pop(f"filters.{each.name}") for each in FILTERS if f"filters.{each.name}" in said
+    }
+    restricted = {name: value for name, value in restricted.items() if value is not None}
+    if restricted:
+        from research.filters import Filters
+
+        filters = base.filters if base is not None else None
+        said["filters"] = (Filters(**restricted) if filters is None else replace(filters, **restricted)) or None
+    return AskRequest(**said) if base is None else replace(base, **said)

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from research.index.base import IndexBase
 from research.models import (
     Coverage,
-    Extent,
     PageResult,
     Question,
     ResearchContext,
     SearchResults,
 )
+from research.request import SOURCE_TYPES, AskRequest
 from research.settings import check
 from research.store.catalog.pages import totals
 from research.store.fulltext.search import is_outdated
 
 if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
-    from research.filters import Filters
     from research.index import Index
     from research.search.legs import SearchOutcome
     from research.sources.assembler import ContextAssembler, Options
     from research.sources.base import Source
     from research.sources.mix import Mix
     from research.sources.records import CodeResult, FormattedContext, Results
+
+_CONTEXT_ITEMS, _CONTEXT_TOKENS = 20, 2000  # where nobody says more
 
 
 class Asking(IndexBase):
@@ -47,34 +48,15 @@ class Asking(IndexBase):
                 update_if_outdated(self.catalog)
             return self.vectors.sync_if_stale(reader)
 
-    def ask(
-        self,
-        question: str,
-        *,
-        max_tokens: int | None = None,
-        max_sources: int | None = None,
-        num_results: int | None = None,
-        mode: str | None = None,
-        documents: Sequence[str] | None = None,
-        filters: Filters | None = None,
-        extent: Extent = "fit",
-        highlights: bool = False,
-        min_score: float | None = None,
-        min_confidence: str | float | None = None,
-        counter: TokenCounter | None = None,
-        session: str | None = None,
-        turn: int = 0,
-        tenant: str = "",
-        before: Sequence[str] = (),
-        types: Sequence[str] | None = None,
-    ) -> ResearchContext:
+    def ask(self, question: str | AskRequest, *, counter: TokenCounter | None = None, **fields: Any) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
 
-        `documents` restricts it to names, paths, patterns, titles or ids, `filters` to what they leave; where that is
-        nothing, NothingFoundError names the filter. `extent` is how much of each page is wanted: "fit" begins with the
-        passages that fit the question and grows to whole pages while there is room, "passages" shows nothing else,
-        "pages" whole pages only. `highlights` also finds the places on the pages. Sources of a lower score than
-        `min_score` are left out, and all of them where confidence is below `min_confidence`, a level or 0 to 1.
+        `fields` are those of an `AskRequest`. `documents` restricts it to names, paths, patterns, titles or ids,
+        `filters` to what they leave; where that is nothing, NothingFoundError names the filter. `extent` is how much of
+        each page is wanted: "fit" begins with the passages that fit the question and grows to whole pages while there
+        is room, "passages" shows nothing else, "pages" whole pages only. `highlights` also finds the places on the
+        pages. Sources of a lower score than `min_score` are left out, and all of them where confidence is below
+        `min_confidence`, a level or 0 to 1.
 
         With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
         next one; as that `turn` it is asked again, and nothing is kept. `before` are the questions of a conversation
@@ -90,25 +72,26 @@ class Asking(IndexBase):
         from research.context.render.cited import CitedPages, research_context
         from research.search.boosters.part_passages import part_note
 
-        sources = self.settings.max_sources if max_sources is None else max_sources
-        budget = Budget(self.settings.max_tokens if max_tokens is None else max_tokens, sources)
-        mix = None if types is None else self._mix(types)
-        follows, tenant, ways = "", self._tenant(tenant), self.ways_out(tenant)
+        wish = _wish(question, fields)
+        sources = self.settings.max_sources if wish.max_sources is None else wish.max_sources
+        budget = Budget(self.settings.max_tokens if wish.max_tokens is None else wish.max_tokens, sources)
+        mix = None if wish.types is None else self._mix(wish.types)
+        follows, tenant, ways = "", self._tenant(wish.tenant), self.ways_out(wish.tenant)
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
-                asked = self._question(reader, question, mode, documents, filters)
-                if session is not None or before:
+                asked = self._question(reader, wish)
+                if wish.session is not None or wish.before:
                     asked, follows = self._sessions().next_question(
-                        reader, asked, session, tenant, before=before, turn=turn
+                        reader, asked, wish.session, tenant, before=wish.before, turn=wish.turn
                     )
                 asked = self.sending(reader, asked, ways)
                 wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
-                passages = partial(self.with_passages, reader, ways, look=highlights)
+                passages = partial(self.with_passages, reader, ways, look=wish.highlights)
                 context = build(
                     reader,
                     asked if mix is None else replace(asked, tenant=tenant),
                     wanted if ways is None else [ways.source(source, "ask") for source in wanted],
-                    limit=max(self.settings.num_results, sources) if num_results is None else num_results,
+                    limit=max(self.settings.num_results, sources) if wish.num_results is None else wish.num_results,
                     budget=budget,
                     renderer=CitedPages() if mix is None else mix.renderer,
                     counter=counter or self._rooms.counter(),
@@ -116,91 +99,87 @@ class Asking(IndexBase):
                     stages=() if mix is None else mix.stages,
                     passages=passages if mix is None else mix.passages(passages),
                     judge=confidence_of if mix is None else mix.judge,
-                    least=self._least(min_score, min_confidence),
-                    extent=extent,
+                    least=self._least(wish.min_score, wish.min_confidence),
+                    extent=wish.extent,
                 )
             with self._timed("render"):
                 rendered = (research_context if mix is None else mix.rendered)(context, budget.max_tokens)
             with self._timed("answer"):
                 quotes = quotes_from(context.fitted.items, context.found)
                 names = {number: source.filename for number, source in rendered.get_citation_map().items()}
-                differ = differing_figures(question, quotes, names)
+                differ = differing_figures(wish.question, quotes, names)
                 told = [note for note in (part_note(context.fitted.items), differ) if note]
                 coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
                 answered = replace(rendered, quotes=quotes, coverage=coverage, follows=follows)
                 if ways is not None:
-                    searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
+                    searched, rewrites = ways.told(wish.question, answered.searched, answered.rewrites)
                     answered = replace(answered, searched=searched, rewrites=rewrites)
             if mix is not None:
                 self._keep_vectors(context.fresh, tenant)
-            answered = replace(answered, session=asked.session, turn=turn)
-            return answered if session is None or turn else self._sessions().keep(answered, asked.session, tenant)
+            answered = replace(answered, session=asked.session, turn=wish.turn)
+            return (
+                answered
+                if wish.session is None or wish.turn
+                else self._sessions().keep(answered, asked.session, tenant)
+            )
 
-    def search(
-        self,
-        question: str,
-        *,
-        num_results: int | None = None,
-        mode: str | None = None,
-        documents: Sequence[str] | None = None,
-        filters: Filters | None = None,
-        highlights: bool = False,
-        min_score: float | None = None,
-        min_confidence: str | float | None = None,
-    ) -> SearchResults:
+    def search(self, question: str | AskRequest, **fields: Any) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
         from research.answer.confidence import confidence_of
         from research.search.snippets import page_snippet
 
-        limit = self.settings.num_results if num_results is None else num_results
+        wish = _wish(question, fields)
+        limit = self.settings.num_results if wish.num_results is None else wish.num_results
         ways = self.ways_out()
         with self._timed("search"), self.catalog.snapshot() as reader:
-            asked = self.sending(reader, self._question(reader, question, mode, documents, filters), ways)
+            asked = self.sending(reader, self._question(reader, wish), ways)
             source = self.source if ways is None else ways.source(self.source, "search")
             with self._timed("retrieve"):
                 found = source.retrieve(reader, asked, limit)
             coverage = found.coverage or Coverage()
             asked = asked.searching(found.searched)
             with self._timed("passages"):
-                items = self.with_passages(reader, ways, asked, found.items, look=highlights)
+                items = self.with_passages(reader, ways, asked, found.items, look=wish.highlights)
             confidence = confidence_of(asked, items, coverage)
-            items = self._least(min_score, min_confidence).of(items, confidence)
+            items = self._least(wish.min_score, wish.min_confidence).of(items, confidence)
         searched, rewrites = found.searched, found.rewrites
         if ways is not None:
-            searched, rewrites = ways.told(question, searched, rewrites)
-        results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
+            searched, rewrites = ways.told(wish.question, searched, rewrites)
+        results = [
+            PageResult.of(item, rank, page_snippet(item, wish.question)) for rank, item in enumerate(items, start=1)
+        ]
         coverage = coverage.noting(asked.notes)
         return SearchResults(
-            question, results, coverage, found.timings, searched, rewrites, found.answered_by, confidence
+            wish.question, results, coverage, found.timings, searched, rewrites, found.answered_by, confidence
         )
 
     def context(
         self,
-        query: str,
-        types: Sequence[str],
+        query: str | AskRequest,
+        types: Sequence[str] | None = None,
         *,
-        limit: int = 20,
-        max_tokens: int = 2000,
-        tenant: str = "",
-        soft: bool = False,
-        same_file: bool = True,
-        min_score: float | None = None,
         counter: TokenCounter | None = None,
+        **fields: Any,
     ) -> FormattedContext:
         """Context for a question from several sources, as markdown within the token budget: memories (of a tenant),
-        code, experiences, values, commits, documents. `limit` items of each are looked at; those below `min_score` are
-        left out. `soft`: what is chosen by shares may exceed the budget. `same_file`: of code and a commit of one file,
-        the better one is shown. Not to be called where an event loop runs: await `assembler().assemble_context` there.
+        code, experiences, values, commits, documents. `fields` are those of an `AskRequest`: `limit` items of each are
+        looked at; those below `min_score` are left out. `soft`: what is chosen by shares may exceed the budget.
+        `same_file`: of code and a commit of one file, the better one is shown. Not to be called where an event loop
+        runs: await `assembler().assemble_context` there.
         """
         import asyncio
 
         from research.sources.assembler import Options
 
-        least = check("min_score", self.settings.min_score if min_score is None else min_score, "min_score")
-        options = Options(soft=soft, same_file=same_file, min_score=least)
-        made = self.assembler(tenant=tenant, options=options, counter=counter)
+        wish = _wish(query, fields if types is None else fields | {"types": types})
+        score = self.settings.min_score if wish.min_score is None else wish.min_score
+        options = Options(soft=wish.soft, same_file=wish.same_file, min_score=check("min_score", score, "min_score"))
+        made = self.assembler(tenant=wish.tenant, options=options, counter=counter)
+        wanted = SOURCE_TYPES if wish.types is None else wish.types
+        limit = _CONTEXT_ITEMS if wish.limit is None else wish.limit
+        most = _CONTEXT_TOKENS if wish.max_tokens is None else wish.max_tokens
         with self._timed("context"):
-            return asyncio.run(made.assemble_context(query, types, limit, max_tokens))
+            return asyncio.run(made.assemble_context(wish.question, wanted, limit, most))
 
     def premortem(
         self,
@@ -291,3 +270,8 @@ class Asking(IndexBase):
                 self.store_item_vectors(FoundItems(fresh=each))
             elif isinstance(each, Embedded):
                 self._memory().keep_vectors(tenant, each)
+
+
+def _wish(question: str | AskRequest, fields: Mapping[str, Any]) -> AskRequest:
+    """The request itself, or what is made of a question and keyword arguments."""
+    return replace(question, **fields) if isinstance(question, AskRequest) else AskRequest(question, **fields)

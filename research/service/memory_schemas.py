@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from research.conversation.intake import LONGEST_NAME, LONGEST_TEXT
 from research.conversation.turns import MAX_PROMPT_TOKENS, MOST_PROMPT_TOKENS
 from research.memories import TOP_K
-from research.service.schemas import LONGEST_QUESTION, Answer
+from research.request import LONGEST_QUESTION
+from research.service.schemas import Answer
 
 _MOST_MEMORIES = 10_000  # of one request; its body is bounded before that
 _MOST_TOP_K = 1000

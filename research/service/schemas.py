@@ -6,18 +6,11 @@ holds real answers to these schemas.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from research.filters import Filters
-from research.models import CONFIDENCE_LEVELS
-from research.settings import Mode, Settings
-
-LONGEST_QUESTION = 20_000  # characters; more than a page is no question
-
-_RULES = {each.name: each.metadata["rule"] for each in fields(Settings)}
+from research.request import LONGEST_QUESTION
 
 
 def _clean(text: str) -> str:
@@ -34,94 +27,18 @@ def _text(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _bounds(name: str) -> Any:
-    """Of the setting of this name, so that a request may ask for what a flag may."""
-    return Field(ge=_RULES[name].minimum, le=_RULES[name].maximum)
-
-
 Question = Annotated[
     str,
     Field(min_length=1, max_length=LONGEST_QUESTION, examples=["How long is parental leave?"]),
     AfterValidator(_clean),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_text)]
-Names = Annotated[list[Name], Field(max_length=1000)]
-Results = Annotated[int, _bounds("num_results"), Field(description="Pages to find.")]
-Sources = Annotated[int, _bounds("max_sources"), Field(description="Pages to cite at most.")]
-Tokens = Annotated[int, _bounds("max_tokens"), Field(description="The token budget; it holds exactly.")]
-Score = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, description="Sources below it are left out.")]
-Level = Annotated[str, Field(pattern=f"^({'|'.join(CONFIDENCE_LEVELS)}|0(\\.\\d+)?|1(\\.0+)?)$", max_length=20)]
-Confidence = Annotated[
-    Level | Score, Field(description="Nothing is cited if confidence is below this level or number.")
-]
-PageRanges = Annotated[str, Field(max_length=1000, examples=["3-5,8"], description="Physical pages, from 1.")]
-Time = Annotated[str, Field(max_length=40, examples=["2026-05", "2026-05-31"])]
-
-
-SourceType = Literal["documents", "code", "commits", "memories", "experiences", "values"]
 
 
 class Body(BaseModel):
     """Unknown fields are refused: a misspelt one would be ignored silently."""
 
     model_config = ConfigDict(extra="forbid")
-
-
-class FilterBody(Body):
-    """What a question is restricted to; empty fields restrict nothing."""
-
-    documents: Names = Field(default_factory=list, description="Names, patterns, titles or ids: any of them.")
-    not_documents: Names = Field(default_factory=list)
-    under: Names = Field(default_factory=list, description="Folders.")
-    pages: PageRanges = ""
-    since: Time = ""
-    until: Time = ""
-    tags: Names = Field(default_factory=list, description="All of them.")
-
-    def filters(self) -> Filters:
-        """Raises UsageError for pages and times that nobody can read."""
-        return Filters(
-            documents=tuple(self.documents),
-            not_documents=tuple(self.not_documents),
-            under=tuple(self.under),
-            pages=self.pages.strip(),
-            since=self.since.strip(),
-            until=self.until.strip(),
-            tags=tuple(self.tags),
-        )
-
-
-class SearchBody(Body):
-    """A question for ranked pages."""
-
-    query: Question
-    num_results: Results | None = None
-    mode: Mode | None = Field(default=None, description="Which legs search; hybrid is all of them.")
-    documents: Names | None = Field(default=None, description="Only these: names, patterns, titles or ids.")
-    filters: FilterBody | None = None
-    min_score: Score | None = None
-    min_confidence: Confidence | None = None
-
-
-class AskBody(SearchBody):
-    """A question for cited context."""
-
-    max_sources: Sources | None = None
-    max_tokens: Tokens | None = None
-    extent: Literal["fit", "passages", "pages"] = Field(
-        default="fit", description="Passages first and as much as fits, nothing but passages, or whole pages."
-    )
-    write: bool | None = Field(
-        default=None, description="Whether the configured model writes an answer; by default it does, if there is one."
-    )
-    stream: bool = Field(default=False, description="Answer with server-sent events: context, piece, answer.")
-    types: Annotated[list[SourceType], Field(min_length=1, max_length=20)] | None = Field(
-        default=None, description="Which sources are asked, memories those of the token's tenant. Left out: documents."
-    )
-    session: Name | None = Field(default=None, description="Go on with this conversation, of the token's tenant.")
-    turn: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="Ask again what was this turn of the session: nothing is kept."
-    )
 
 
 class LoginBody(Body):

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
 from research.models import Coverage, SourceCoverage
+from research.request import MOST_ITEMS
 from research.sources.adjustments import relevance
 from research.sources.duplicates import without_duplicates
 from research.sources.formats import TITLES, candidate_of
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 SOURCE_SECONDS = 10.0
 """How long one source may take; what comes later is left out."""
 
-MOST_ITEMS = 1000
 """Items that one source may be asked for."""
 
 Govern = Callable[[list[Candidate]], list[Candidate]]

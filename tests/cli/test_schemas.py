@@ -152,9 +152,8 @@ def test_answers_of_other_shapes(told: Check, filled: Path, words_only: Path) ->
     assert told("ask", "housing", "--max-tokens", "5", *at)["sources"] == []
     suspicious = told("ask", "zebra", "--mode", "lexical", *at)["sources"][0]
     assert suspicious["suspicious"]
-    for option in (("--no-text",), ("--passages",), ("--full",), ("--explain",), ("--doc", "crisis", "--pages", "1-2")):
+    for option in (("--passages",), ("--full",), ("--explain",), ("--doc", "crisis", "--pages", "1-2")):
         told("ask", "housing bubble", *option, *at)
-    told("search", "housing", "--no-text", *at)
     assert not told("ask", "housing", "--index", str(words_only))["coverage"]["complete"]
     told("search", "housing", "--index", str(words_only))
 

@@ -9,14 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from research.parameters import Parameter, input_schema
+from research.request import LONGEST_QUESTION, parameters_of, request_of
 from research.service.mcp import listing, reading, tools
 from research.service.mcp.budget import LEAST_TOKENS, MOST_TOKENS, TEXT_IN, Reply
-from research.service.mcp.parameters import Parameter
-from research.settings import Mode
 
-MOST_QUESTION = 10_000  # characters
 _MOST_NAME = 4096
-_MOST_RESULTS = 100
 _MOST_PAGE = 10_000_000
 
 INSTRUCTIONS = """\
@@ -38,46 +36,25 @@ ctx searches the user's own documents on this machine and quotes them with citat
 - `truncated` means there is more: raise max_tokens, or follow what the result says.
 - If results lack the text they talk of, your client hides half of them: pass the text_in they name."""
 
-_QUESTION = Parameter(
-    "question",
-    "text",
-    "What is asked, as a whole sentence in the documents' language. One question a call.",
-    required=True,
-    most=MOST_QUESTION,
-)
 _DOCUMENT = Parameter(
     "document",
     "text",
-    "Which document: its id, a ref (page:<id>#7), its file name, or words of its name or title.",
+    "Id, ref (page:<id>#7), file name, or words of its name or title.",
     required=True,
     most=_MOST_NAME,
 )
-_DOCUMENTS = Parameter(
-    "documents",
-    "texts",
-    "Only these documents: ids, file names, patterns (*2025*), or words of titles. Left out: all.",
-    default=(),
-    most=_MOST_NAME,
-)
-_PAGES = Parameter("pages", "text", 'Only these physical pages of each document: "3", "3-5", "1,4-6,10-".', most=1000)
-_TAGS = Parameter("tags", "texts", "Only documents that have all of these tags.", default=(), most=_MOST_NAME)
-_MODE = Parameter(
-    "mode",
-    "text",
-    "How to search: hybrid (default, best), lexical (exact words, codes, names), dense (meaning), text, visual.",
-    choices=tuple(mode.value for mode in Mode),
-)
+_TAGS = Parameter("tags", "texts", "Only documents with all of these tags.", default=(), most=_MOST_NAME)
 _PAGE = Parameter(
     "page",
     "integer",
-    "Physical page, from 1. Left out: the page a ref names, else the first.",
+    "Physical, from 1. Default: the ref's page, else 1.",
     least=1,
     most=_MOST_PAGE,
 )
 TEXT_PLACE = Parameter(
     "text_in",
     "text",
-    "Where the result's text stands. Only needed if you do not see it: then pass the other one.",
+    "If you do not see the text: the other one.",
     choices=TEXT_IN,
 )
 
@@ -86,7 +63,7 @@ def tokens_parameter(default: int) -> Parameter:
     return Parameter(
         "max_tokens",
         "integer",
-        "The most tokens (o200k) that the whole result may have, JSON and all. It is never exceeded.",
+        "Of the whole result; never exceeded.",
         default=default,
         least=LEAST_TOKENS,
         most=MOST_TOKENS,
@@ -106,6 +83,19 @@ class Tool:
     is_question: bool = False
     read_only: bool = True
     needs: Literal["documents", "memories", "turns", "experiences", "context"] = "documents"
+    door: str = ""  # of the request that its function takes; what else it takes is its own
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of its arguments, with no more in it than tells a model what to write."""
+        return input_schema(self.parameters, brief=True)
+
+    def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What its function is called with, of checked values."""
+        if not self.door:
+            return dict(values)
+        own = {each.name: values[each.name] for each in self.parameters if not each.field}
+        return {"request": request_of(parameters_of(self.door), values), **own}
 
     @property
     def has_text_in(self) -> bool:
@@ -149,27 +139,8 @@ ASK = Tool(
     " no answer of its own, you do, from the passages, citing [n] with file and page. If a passage is cut at […], read"
     " on with get_page. If confidence is none or low, try other words or search before you say it is not there.",
     (
-        _QUESTION,
+        *parameters_of("tool ask"),
         tokens_parameter(4000),
-        Parameter("max_sources", "integer", "Pages to quote at most.", default=10, least=1, most=_MOST_RESULTS),
-        _DOCUMENTS,
-        _PAGES,
-        _TAGS,
-        _MODE,
-        Parameter(
-            "extent",
-            "text",
-            "How much of each page: fit (passages first, then more while there is room), passages, or pages.",
-            default="fit",
-            choices=("fit", "passages", "pages"),
-        ),
-        Parameter(
-            "types",
-            "texts",
-            "Cite these sources: documents, code, commits, memories, experiences, values. Left out: documents.",
-            default=(),
-            most=20,
-        ),
         TEXT_PLACE,
     ),
     tools.ask,
@@ -180,6 +151,7 @@ ASK = Tool(
         dropped={"type": "integer", "description": "Pages that were found and did not fit."},
     ),
     is_question=True,
+    door="tool ask",
 )
 
 SEARCH = Tool(
@@ -189,18 +161,14 @@ SEARCH = Tool(
     " find where a term, code or name stands (mode lexical), or to choose what to read with get_page. To answer a"
     " question, ask is better: it brings whole passages.",
     (
-        _QUESTION,
-        Parameter("num_results", "integer", "Pages to find at most.", default=10, least=1, most=_MOST_RESULTS),
-        _DOCUMENTS,
-        _PAGES,
-        _TAGS,
-        _MODE,
+        *parameters_of("tool search"),
         tokens_parameter(2000),
         TEXT_PLACE,
     ),
     tools.search,
     output_of(results=_SOURCES, confidence=_CONFIDENCE, truncated=TRUNCATED),
     is_question=True,
+    door="tool search",
 )
 
 GET_PAGE = Tool(
@@ -243,7 +211,7 @@ PAGE_IMAGE = Tool(
     (
         _DOCUMENT,
         _PAGE,
-        Parameter("question", "text", "Frame the places that fit this question.", most=MOST_QUESTION),
+        Parameter("question", "text", "Frame the places that fit this question.", most=LONGEST_QUESTION),
         Parameter("max_side", "integer", "The longest side in pixels.", default=1280, least=128, most=1280),
     ),
     reading.page_image,

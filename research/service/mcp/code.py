@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from research.parameters import Parameter
+from research.request import LONGEST_QUESTION
 from research.service.mcp.budget import Budget, Reply, TextIn, longest
 from research.service.mcp.catalogue import (
     INTEGER,
-    MOST_QUESTION,
     NUMBER,
     STRING,
     TEXT_PLACE,
@@ -20,7 +21,6 @@ from research.service.mcp.catalogue import (
     schema_of,
     tokens_parameter,
 )
-from research.service.mcp.parameters import Parameter
 from research.service.mcp.tools import in_line, suspicion_notes
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ SEARCH_CODE = Tool(
             "text",
             'What the code does, in words ("parse an HTTP date"), or what it is called (parseHttpDate).',
             required=True,
-            most=MOST_QUESTION,
+            most=LONGEST_QUESTION,
         ),
         Parameter("num_results", "integer", "How many at most.", default=10, least=1, most=100),
         Parameter(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from research.experiences.intake import LONGEST_TEXT
 from research.experiences.records import OUTCOMES, TIERS
+from research.parameters import Parameter
 from research.service.mcp.budget import Reply, TextIn
-from research.service.mcp.catalogue import ASK, Tool
-from research.service.mcp.parameters import Parameter
+from research.service.mcp.catalogue import TEXT_PLACE, Tool
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -68,7 +68,7 @@ RECORD_EXPERIENCE = Tool(
             " copy-from-similar, check-assumptions, read-the-error, ask-user or other.",
         ),
         Parameter("confidence_tier", "text", "What it is worth. Left out: by outcome and iterations.", choices=TIERS),
-        next(each for each in ASK.parameters if each.name == "text_in"),
+        TEXT_PLACE,
     ),
     record_experience,
     {

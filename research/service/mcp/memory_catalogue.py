@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from research.conversation.intake import LONGEST_NAME, LONGEST_TEXT
 from research.conversation.turns import MAX_PROMPT_TOKENS
+from research.parameters import Parameter
+from research.request import LONGEST_QUESTION
 from research.service.mcp import memory
 from research.service.mcp.budget import MOST_TOKENS
 from research.service.mcp.catalogue import (
     INTEGER,
-    MOST_QUESTION,
     NUMBER,
     STRING,
     TEXT_PLACE,
@@ -18,7 +19,6 @@ from research.service.mcp.catalogue import (
     schema_of,
     tokens_parameter,
 )
-from research.service.mcp.parameters import Parameter
 
 _SESSION = Parameter("session", "text", "The conversation it belongs to, if only that is meant.", most=LONGEST_NAME)
 
@@ -46,7 +46,7 @@ RECALL = Tool(
     "What was told earlier with remember and may answer a question, best first, and when it was told. Use it before you"
     " ask the user something they may have said already, and for preferences and decisions. What documents say: ask.",
     (
-        Parameter("question", "text", "What is asked.", required=True, most=MOST_QUESTION),
+        Parameter("question", "text", "What is asked.", required=True, most=LONGEST_QUESTION),
         Parameter("limit", "integer", "Memories at most.", default=8, least=1, most=100),
         _SESSION,
         Parameter("tags", "texts", "Only memories that have all of these tags.", default=(), most=100),

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from research.context.injection.headers import neutralize_headers
 from research.errors import CtxError
-from research.filters import Filters
 from research.service.mcp.budget import Budget, Reply, TextIn, escaped_counter, filled, longest
 from research.visible_text import one_line, phrase
 
 if TYPE_CHECKING:
     from research.index import Index
-    from research.models import Confidence, Coverage, Extent, PageResult, ResearchContext, SourceDocument
+    from research.models import Confidence, Coverage, PageResult, ResearchContext, SourceDocument
+    from research.request import AskRequest
 
 _ENTRY_TOKENS = 60  # a source in the fields and above the text, without the text itself
 _LEAST_OF_A_SOURCE = 120  # tokens of text below which one more source says too little
@@ -27,20 +27,9 @@ _SNIPPET = 300  # characters
 _NAME = 120
 
 
-def search(
-    index: Index,
-    question: str,
-    *,
-    num_results: int = 10,
-    documents: Sequence[str] = (),
-    pages: str | None = None,
-    tags: Sequence[str] = (),
-    mode: str | None = None,
-    max_tokens: int = 2000,
-    text_in: TextIn = "content",
-) -> Reply:
+def search(index: Index, request: AskRequest, *, max_tokens: int = 2000, text_in: TextIn = "content") -> Reply:
     """Ranked pages with the sentence that fits best."""
-    found = index.search(question, num_results=num_results, mode=mode, filters=_filters(documents, pages, tags))
+    found = index.search(request)
     check_legs(found.coverage)
 
     def render(count: int) -> Reply:
@@ -70,19 +59,7 @@ def search(
 
 
 def ask(
-    index: Index,
-    question: str,
-    *,
-    max_tokens: int = 4000,
-    max_sources: int = 10,
-    documents: Sequence[str] = (),
-    pages: str | None = None,
-    tags: Sequence[str] = (),
-    mode: str | None = None,
-    extent: Extent = "fit",
-    types: Sequence[str] = (),
-    text_in: TextIn = "content",
-    tenant: str = "",
+    index: Index, request: AskRequest, *, max_tokens: int = 4000, text_in: TextIn = "content", tenant: str = ""
 ) -> Reply:
     """The passages that answer, cited, with as much around them as the budget holds.
 
@@ -90,22 +67,18 @@ def ask(
     and the budget of the text is moved until all of it fits and little is left over.
     """
     budget = Budget(max_tokens, text_in)
-    filters = _filters(documents, pages, tags)
+    max_sources = index.settings.max_sources if request.max_sources is None else request.max_sources
 
     def context(tokens: int, sources: int) -> ResearchContext:
         found = index.ask(
-            question,
+            request,
             max_tokens=tokens or 1,
             max_sources=sources,
             num_results=max(max_sources, index.settings.num_results),
-            mode=mode,
-            filters=filters,
-            extent=extent,
             counter=escaped_counter(),
-            types=tuple(types) or None,
             tenant=tenant,
         )
-        if not (types and (found.sources or found.dropped)):  # else another source has answered
+        if not (request.types and (found.sources or found.dropped)):  # else another source has answered
             check_legs(found.coverage)
         return found
 
@@ -191,10 +164,6 @@ def in_line(text: str, most: int = _NAME) -> str:
     """Text of a document in a line of ours: on one line, no longer than that, and no header of ours."""
     line = neutralize_headers(phrase(text))
     return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def _filters(documents: Sequence[str], pages: str | None, tags: Sequence[str]) -> Filters | None:
-    return Filters(documents=tuple(documents), pages=pages or "", tags=tuple(tags)) or None
 
 
 def _sure(confidence: Confidence | None, found: bool) -> list[str]:

@@ -6,13 +6,14 @@ import shutil
 import sqlite3
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import httpx
 
 from research.governance.access import Principal
 from research.index import Index
-from research.service.contexts import ContextDocument, Type, contexts_router
+from research.request import SOURCE_TYPES
+from research.service.contexts import ContextDocument, contexts_router
 from research.sources.records import CONTEXT_TYPES
 from research.store.files.paths import IndexPaths
 from tests.research.service.serving_app import run_client
@@ -22,7 +23,7 @@ ASKED = "why do uploads stop and are parts sent again"
 
 
 def test_every_type_can_be_named() -> None:
-    assert get_args(Type) == CONTEXT_TYPES
+    assert SOURCE_TYPES == CONTEXT_TYPES
 
 
 def test_a_context_is_the_librarys(of_everything: Path) -> None:
