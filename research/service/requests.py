@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic_core import core_schema
+from pydantic import AfterValidator, GetCoreSchemaHandler
 
 from research.parameters import input_schema
 from research.request import AskRequest, parameters_of, read_request
@@ -20,10 +20,8 @@ class Reads:
 
     door: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        return core_schema.no_info_after_validator_function(
-            self._read, core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
-        )
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return handler.generate_schema(Annotated[dict[str, Any], AfterValidator(self._read)])
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         return input_schema(parameters_of(self.door))

@@ -110,7 +110,7 @@ def test_what_is_not_there_ends_with_3_and_names_its_trace(package: Package) -> 
 def test_the_published_schemas_are_printed(package: Package) -> None:
     assert json.loads(package("schema").out) == json.loads(json.dumps(request_schema()))
     assert json.loads(package("schema", "package").out) == json.loads(json.dumps(package_schema()))
-    ours, theirs = load("package")["properties"]["package"], package_schema()
+    ours, theirs = load("package")["$defs"]["ContextPackage"], package_schema()
     assert set(ours["properties"]) == set(theirs["properties"])
     assert ours["required"] == theirs["required"]
 
