@@ -6,23 +6,25 @@ Memories are those of whoever asks, by their token. A context in which nothing w
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import Response
 
 from research.errors import CtxError
+from research.models import Coverage
 from research.request import MOST_ITEMS, SOURCE_TYPES, AskRequest
+from research.schema import shape
 from research.service import schemas
 from research.service.answers import json_response
 from research.service.requests import Reads
 from research.settings import MOST_TOKENS
+from research.sources.records import ContextItem, FormattedContext
 
 if TYPE_CHECKING:
     from research.index import Index
     from research.service.service import Service
-    from research.sources.records import FormattedContext
 
 _Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS, description="Items of each source to look at.")]
 _Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
@@ -38,27 +40,9 @@ class PremortemBody(schemas.Body):
     soft: bool = False
 
 
-class ContextItemDocument(schemas.Answer):
-    source: Literal["memory", "code", "experience", "value", "commit", "document"]
-    content: str
-    relevance: float
-    score: float
-    metadata: dict[str, Any]
-    ref: str
-    truncated: bool
-    suspicious: list[str]
-
-
-class ContextDocument(schemas.Answer):
-    markdown: str
-    items: list[ContextItemDocument]
-    token_count: int
-    max_tokens: int
-    limit_exceeded: bool
-    sources_used: dict[str, int]
-    left_out: dict[str, int]
-    duplicates: int
-    coverage: dict[str, Any]
+ContextDocument = schemas.answer(
+    "ContextDocument", FormattedContext, items=list[ContextItem], coverage=shape(Coverage, only="sources notes")
+)
 
 
 def contexts_router(service: Service) -> APIRouter:

@@ -14,7 +14,8 @@ from research.conversation.intake import LONGEST_NAME, LONGEST_TEXT
 from research.conversation.turns import MAX_PROMPT_TOKENS, MOST_PROMPT_TOKENS
 from research.memories import TOP_K
 from research.request import LONGEST_QUESTION
-from research.service.schemas import Answer
+from research.schema import several
+from research.service.schemas import answer
 
 _MOST_MEMORIES = 10_000  # of one request; its body is bounded before that
 _MOST_TOP_K = 1000
@@ -79,33 +80,20 @@ class TurnBody(Payload):
     documents: bool = Field(default=False, description="Quote pages that may answer, beside memories.")
 
 
-class CandidateDocument(Answer):
-    id: str
-    score: float = Field(description="How likely it is that it answers, 0 to 1.")
-    text: str
-    metadata: dict[str, Any]
+_ANYTHING = list[dict[str, Any]]
 
-
-class CandidatesDocument(Answer):
-    candidates: list[CandidateDocument]
-
-
-class RememberedDocument(Answer):
-    ok: bool
-    id: str
-    outcome: Literal["stored", "joined", "known"]
-
-
-class RememberedBatchDocument(Answer):
-    ok: bool
-    ids: list[str]
-    outcomes: list[str]
-
-
-class TurnDocument(Answer):
-    messages: list[dict[str, Any]] = Field(description="For a language model, in order.")
-    token_counts: dict[str, int]
-    prompt_tokens: int = Field(description="Never above the budget.")
-    snippets: list[dict[str, Any]]
-    documents: list[dict[str, Any]]
-    debug: dict[str, Any]
+CandidatesDocument = answer(
+    "CandidatesDocument",
+    candidates=several(answer("Candidate", id=str, score=float, text=str, metadata=dict[str, Any])),
+)
+RememberedDocument = answer("RememberedDocument", ok=bool, id=str, outcome=Literal["stored", "joined", "known"])
+RememberedBatchDocument = answer("RememberedBatchDocument", ok=bool, ids=list[str], outcomes=list[str])
+TurnDocument = answer(
+    "TurnDocument",
+    messages=_ANYTHING,
+    token_counts=dict[str, int],
+    prompt_tokens=int,
+    snippets=_ANYTHING,
+    documents=_ANYTHING,
+    debug=dict[str, Any],
+)

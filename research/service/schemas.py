@@ -10,7 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from research.answer.check import CheckedSentence
+from research.models import MatchedRegion, PageResult, ResearchContext, SearchResults, SourceDocument
+from research.records import DocumentInfo
 from research.request import LONGEST_QUESTION
+from research.schema import maybe, several, shape
 
 
 def _clean(text: str) -> str:
@@ -59,146 +63,62 @@ class ProblemDocument(BaseModel):
     errors: list[dict[str, Any]] = Field(default_factory=list)
 
 
-class Answer(BaseModel):
-    """What every answer document allows: fields may be added."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class ConfidenceDocument(Answer):
-    value: float
-    level: Literal["high", "medium", "low", "none"]
+def answer(called: str, record: type | None = None, only: str = "", /, **beside: Any) -> Any:
+    """An answer document of this name, made of a record; fields may be added."""
+    return shape(record, called=called, only=only, open=True, **beside)
 
 
-class QuoteDocument(Answer):
-    text: str
-    citation: int
-    ref: str
-    page: int
-    score: float
+_PLACE: dict[str, Any] = {"page_url": str, "image_url": str | None, "thumbnail_url": str | None, "file_url": str}
+_PAGE = "doc_id filename page page_label ref citation relevance_score"
+_OPEN = list[dict[str, Any]]
 
-
-class PassageDocument(Answer):
-    text: str
-    score: float
-    box: tuple[float, float, float, float] | None
-    start: int
-    end: int
-
-
-class PlaceDocument(Answer):
-    """A page, and where its parts are."""
-
-    doc_id: str
-    filename: str
-    page: int = Field(description="Physical, from 1.")
-    page_label: str
-    ref: str
-    page_url: str
-    image_url: str | None
-    thumbnail_url: str | None
-    file_url: str
-
-
-class SourceDocumentBody(PlaceDocument):
-    citation: int
-    relevance_score: float
-    markdown_content: str
-    passages: list[PassageDocument]
-
-
-class SourceItemBody(Answer):
-    """Something that is no page; only where `types` were asked."""
-
-    citation: int
-    kind: Literal["code", "commit", "memory", "experience", "value"]
-    name: str = Field(description="As its header has it, after the number.")
-    title: str
-    markdown_content: str
-    relevance_score: float
-    ref: str
-    link: str
-    metadata: dict[str, Any]
-
-
-class AskDocument(Answer):
-    query: str
-    answer: str
-    answer_kind: Literal["quotes", "written", "none"]
-    confidence: ConfidenceDocument | None
-    quotes: list[QuoteDocument]
-    checks: list[dict[str, Any]]
-    sources: list[SourceDocumentBody | SourceItemBody]
-    total_tokens: int
-    max_tokens: int
-    truncated: bool
-    formatted_text: str
-    session: dict[str, str | int] | None = Field(default=None, description="Its name, and the turn this was kept as.")
-
-
-class SessionDocument(Answer):
-    session: str
-    turns: list[dict[str, Any]]
-
-
-class ResultDocument(PlaceDocument):
-    citation: int
-    relevance_score: float
-    snippet: str
-
-
-class SearchDocument(Answer):
-    query: str
-    results: list[ResultDocument]
-    confidence: ConfidenceDocument | None
-
-
-class DocumentBody(Answer):
-    doc_id: str
-    file_id: str
-    filename: str
-    title: str
-    num_pages: int
-    timestamp: str
-    tags: list[str]
-    url: str
-    file_url: str
-    thumbnail_url: str
-
-
-class DocumentsBody(Answer):
-    documents: list[DocumentBody]
-    total: int
-
-
-class PageBody(PlaceDocument):
-    title: str
-    num_pages: int
-    markdown: str
-    passages: list[PassageDocument]
-    boxes: list[dict[str, Any]]
-    matches: list[tuple[int, int]]
-    previous_url: str | None
-    next_url: str | None
-
-
-class OutlineBody(Answer):
-    doc_id: str
-    filename: str
-    entries: list[dict[str, Any]]
-    pages: list[dict[str, Any]]
-
-
-class TagsBody(Answer):
-    tags: list[dict[str, Any]]
-
-
-class StatusBody(Answer):
-    version: str
-    documents: int
-    pages: int
-    empty: bool
-    ingest_allowed: bool
-    model: str
-    principal: str
-    tenant: str
+AskDocument = answer(
+    "AskDocument",
+    ResearchContext,
+    "query confidence quotes total_tokens max_tokens truncated formatted_text",
+    answer=str,
+    answer_kind=Literal["quotes", "written", "none"],
+    checks=list[CheckedSentence],
+    sources=several(
+        answer("SourcePage", SourceDocument, f"{_PAGE} markdown_content passages", citation=int, **_PLACE)
+        | answer(
+            "SourceItem",
+            SourceDocument,
+            "title markdown_content relevance_score ref link",
+            citation=int,
+            kind=Literal["code", "commit", "memory", "experience", "value"],
+            name=str,
+            metadata=dict[str, Any],
+        )
+    ),
+    session=maybe(dict[str, str | int]),
+)
+SearchDocument = answer(
+    "SearchDocument",
+    SearchResults,
+    "query confidence",
+    results=several(answer("Result", PageResult, f"{_PAGE} snippet", **_PLACE)),
+)
+SessionDocument = answer("SessionDocument", session=str, turns=_OPEN)
+DocumentBody = answer("DocumentBody", DocumentInfo, tags=list[str], url=str, file_url=str, thumbnail_url=str)
+DocumentsBody = answer("DocumentsBody", documents=several(DocumentBody), total=int)
+PageBody = answer(
+    "PageBody",
+    SourceDocument,
+    "doc_id file_id filename title page page_label ref passages",
+    num_pages=int,
+    markdown=str,
+    boxes=list[MatchedRegion],
+    matches=list[tuple[int, int]],
+    previous_url=str | None,
+    next_url=str | None,
+    **_PLACE,
+)
+OutlineBody = answer("OutlineBody", DocumentInfo, "doc_id filename", entries=_OPEN, pages=_OPEN)
+TagsBody = answer("TagsBody", tags=_OPEN)
+StatusBody = answer(
+    "StatusBody",
+    **dict.fromkeys(("version", "model", "principal", "tenant"), str),
+    **dict.fromkeys(("documents", "pages"), int),
+    **dict.fromkeys(("empty", "ingest_allowed"), bool),
+)

@@ -78,8 +78,7 @@ class MatchesBody(schemas.Body):
     texts: Annotated[list[Text], Field(max_length=_MOST_TEXTS)]
 
 
-class MatchesDocument(schemas.Answer):
-    matches: list[list[tuple[int, int]]]
+MatchesDocument = schemas.answer("MatchesDocument", matches=list[list[tuple[int, int]]])
 
 
 def web_router(service: Service) -> APIRouter:

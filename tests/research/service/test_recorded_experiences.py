@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import jsonschema
 import pytest
+from pydantic import TypeAdapter
 
 from research.errors import UsageError
 from research.governance.access import Principal
@@ -55,7 +56,7 @@ def test_in_two_requests(tmp_path: Path) -> None:
     assert (begun.json()["schema"], begun.json()["outcome"]) == ("ctx.research.experience/1", "")
     document = ended.json()
     assert (document["outcome"], document["confidence_tier"], document["goal"]) == ("falsified", "silver", TOLD["goal"])
-    ExperienceDocument.model_validate(document)
+    TypeAdapter(ExperienceDocument).validate_python(document)
     assert again.status_code == 422
     assert "closed already" in again.json()["detail"]
     with Index.open(tmp_path / "index") as index:
