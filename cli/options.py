@@ -169,14 +169,21 @@ def request_options(door: str) -> Callable[..., None]:
 
 
 def _hint(each: Described) -> Any:
-    names = {"DOC": complete_document, "TAG": complete_tag}
-    offered = names.get(each.metavar, lambda incomplete: [name for name in each.choices if name.startswith(incomplete)])
     if each.kind == "boolean":
         return Annotated[bool, typer.Option(each.spelling, help=each.words)]
-    kind: Any = list[str] if each.kind == "texts" and not each.separator else str
-    metavar = f"[{'|'.join(each.choices)}]" if each.metavar == "MODE" else each.metavar
-    option = typer.Option(each.spelling, metavar=metavar, help=each.words, show_default=False, autocompletion=offered)
-    return Annotated[kind | None, option]
+    names = {"DOC": complete_document, "TAG": complete_tag}
+    several = each.kind == "texts" and not each.separator
+    more = " Repeatable." if several else f" Of {', '.join(each.choices)}." if each.separator else ""
+    option = typer.Option(
+        each.spelling,
+        metavar=f"[{'|'.join(each.choices)}]" if each.metavar == "MODE" else each.metavar,
+        help=f"{each.words}{more}",
+        show_default=False,
+        autocompletion=names.get(
+            each.metavar, lambda incomplete: [name for name in each.choices if name.startswith(incomplete)]
+        ),
+    )
+    return Annotated[(list[str] if several else str) | None, option]
 
 
 def asked_for(ctx: typer.Context, door: str, question: str) -> AskRequest:

@@ -61,7 +61,7 @@ class Parameter:
         return f"choose from: {', '.join(self.choices)}" if self.choices else self.words.partition(". ")[0].rstrip(".")
 
     def schema(self, *, brief: bool = False) -> dict[str, Any]:
-        """JSON Schema of its value; a brief one does not say how long texts and lists may be."""
+        """JSON Schema of its value; a brief one does not say how much there may be at most."""
         text: dict[str, Any] = {"type": "string"}
         if self.choices:
             text["enum"] = list(self.choices)
@@ -81,7 +81,7 @@ class Parameter:
             found["anyOf"] = [text, {"type": "number", "minimum": 0, "maximum": 1}]
         elif self.kind in ("integer", "boolean"):
             found["type"] = self.kind
-            bounds = {"minimum": self.least, "maximum": self.most}
+            bounds = {"minimum": self.least, "maximum": None if brief else self.most}
             found |= {name: bound for name, bound in bounds.items() if bound is not None}
         else:
             found |= text

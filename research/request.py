@@ -29,46 +29,20 @@ FILTERS = (
     Parameter(
         "documents",
         "texts",
-        "Only these documents: by name, path, pattern, title or words of it, id or its beginning. Repeatable.",
+        "Only these documents: by name, path, pattern, words of the title, or id.",
         most=_LONGEST_NAME,
         option="--doc",
         metavar="DOC",
     ),
     Parameter(
-        "not_documents",
-        "texts",
-        "Without these documents. Repeatable.",
-        most=_LONGEST_NAME,
-        option="--not-doc",
-        metavar="DOC",
+        "not_documents", "texts", "Without these documents.", most=_LONGEST_NAME, option="--not-doc", metavar="DOC"
     ),
+    Parameter("under", "texts", "Only files below these folders.", most=_LONGEST_NAME, metavar="FOLDER"),
+    Parameter("pages", "pages", "Only these pages, counted from 1: 3-5,8,10-", most=1000, metavar="PAGES"),
+    Parameter("since", "text", "Only what was added or changed then or later (UTC).", most=40, metavar="DATE"),
+    Parameter("until", "text", "The same, then or earlier.", most=40, metavar="DATE"),
     Parameter(
-        "under",
-        "texts",
-        "Only files below this folder. Repeatable.",
-        most=_LONGEST_NAME,
-        option="--under",
-        metavar="FOLDER",
-    ),
-    Parameter(
-        "pages", "pages", "Only these pages, counted from 1: 3-5,8,10-", most=1000, option="--pages", metavar="PAGES"
-    ),
-    Parameter(
-        "since",
-        "text",
-        "Only what was added or changed in the index then or later (UTC).",
-        most=40,
-        option="--since",
-        metavar="DATE",
-    ),
-    Parameter("until", "text", "The same, then or earlier.", most=40, option="--until", metavar="DATE"),
-    Parameter(
-        "tags",
-        "texts",
-        "Only documents with this tag (ctx tag). Repeatable: with all of them.",
-        most=_LONGEST_NAME,
-        option="--tag",
-        metavar="TAG",
+        "tags", "texts", "Only documents with all of these tags.", most=_LONGEST_NAME, option="--tag", metavar="TAG"
     ),
 )
 
@@ -98,7 +72,7 @@ class AskRequest:
     types: Sequence[str] | None = _of(
         None,
         "texts",
-        "Which of documents, code, commits, memories, experiences, values. Default: documents; for context: all.",
+        "Which sources. Default: documents; for context: all.",
         choices=SOURCE_TYPES,
         least=1,
         metavar="A,B",
@@ -110,7 +84,9 @@ class AskRequest:
     limit: int | None = _of(
         None, "integer", "Items of each source to look at. Default: 20.", least=1, most=MOST_ITEMS, metavar="N"
     )
-    mode: str | None = _setting("mode", "Which legs answer. Default: hybrid.", "MODE")
+    mode: str | None = _setting(
+        "mode", "How to search: lexical is by words, dense by meaning. Default: hybrid.", "MODE"
+    )
     documents: Sequence[str] | None = _of(
         None, "texts", "Only these documents: names, patterns, titles or ids.", most=_LONGEST_NAME
     )
@@ -118,7 +94,7 @@ class AskRequest:
     extent: Extent = _of(
         "fit",
         "text",
-        "How much of each page: fit (passages first, then more while there is room), passages, or whole pages.",
+        "How much of each page: fit begins with passages and grows while there is room.",
         choices=("fit", "passages", "pages"),
     )
     highlights: bool = False  # also find the places on the pages

@@ -60,14 +60,8 @@ TEXT_PLACE = Parameter(
 
 
 def tokens_parameter(default: int) -> Parameter:
-    return Parameter(
-        "max_tokens",
-        "integer",
-        "Of the whole result; never exceeded.",
-        default=default,
-        least=LEAST_TOKENS,
-        most=MOST_TOKENS,
-    )
+    words = "Of the whole result."
+    return Parameter("max_tokens", "integer", words, default=default, least=LEAST_TOKENS, most=MOST_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,54 +96,42 @@ class Tool:
         return TEXT_PLACE in self.parameters
 
 
-def schema_of(properties: Mapping[str, Any], *optional: str) -> dict[str, Any]:
-    """JSON Schema of an object whose fields are all there, but for some."""
-    required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": dict(properties), "required": required}
-
-
 def output_of(**properties: Any) -> dict[str, Any]:
-    """Of a tool's structured content: text and note are either here or there."""
-    optional = [name for name in properties if name.startswith("next_")]
-    return schema_of({"text": STRING, "note": STRING, **properties}, "text", "note", *optional)
+    """JSON Schema of a tool's structured content: text and note are either here or there, `next_` only sometimes. A
+    list of one is a list of such, a set the words that may stand there."""
+    found = _schema({"text": str, "note": str, **properties})
+    found["required"] = [name for name in properties if not name.startswith("next_")]
+    return found
 
 
-STRING, INTEGER, BOOLEAN, NUMBER = ({"type": kind} for kind in ("string", "integer", "boolean", "number"))
-_SOURCE = schema_of(
-    {
-        "citation": {"type": "integer", "description": "The n of [n]."},
-        "ref": {"type": "string", "description": "page:<id>#<page>, for get_page and page_image."},
-        "filename": STRING,
-        "page": {"type": "integer", "description": "Physical, from 1; 0 if it is no page (ask with types)."},
-        "score": {"type": "number", "description": "How likely it is that the page answers, 0 to 1."},
-    }
-)
-_CONFIDENCE = {
-    **schema_of({"value": NUMBER, "level": {"type": "string", "enum": ["none", "low", "medium", "high"]}}),
-    "description": "How likely a page that answers is among those found. none: nothing seems to answer.",
-}
-_SOURCES = {"type": "array", "items": _SOURCE}
-TRUNCATED = {"type": "boolean", "description": "There is more than the budget held."}
+_KINDS = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    if isinstance(kind, dict):
+        properties = {name: _schema(each) for name, each in kind.items()}
+        return {"type": "object", "properties": properties, "required": list(kind)}
+    if isinstance(kind, list):
+        return {"type": "array", "items": _schema(kind[0])}
+    if isinstance(kind, set):
+        return {"type": "string", "enum": sorted(kind)}
+    return {"type": _KINDS[kind]} if kind in _KINDS else {"type": "object"}
+
+
+PLACED = {"citation": int, "ref": str, "filename": str, "page": int}
+_SOURCES = [{**PLACED, "score": float}]
+_CONFIDENCE = {"value": float, "level": {"none", "low", "medium", "high"}}
+_SKIPPED = Parameter("offset", "integer", "How many to pass over.", default=0, least=0, most=_MOST_PAGE)
 
 ASK = Tool(
     "ask",
     "Ask the documents",
-    "Answers a question from the user's documents: the passages that fit best, word for word, under numbered headers"
-    " with file and page, and how sure that is. Use it first for any question about what the documents say; it writes"
-    " no answer of its own, you do, from the passages, citing [n] with file and page. If a passage is cut at […], read"
-    " on with get_page. If confidence is none or low, try other words or search before you say it is not there.",
-    (
-        *parameters_of("tool ask"),
-        tokens_parameter(4000),
-        TEXT_PLACE,
-    ),
+    "Quotes the passages of the user's documents that answer a question, under numbered headers, and says how sure that"
+    " is. Use it first for what documents say; write the answer yourself and cite [n] with file and page. If confidence"
+    " is none or low, try other words or search before you say it is not there.",
+    (*parameters_of("tool ask"), tokens_parameter(4000), TEXT_PLACE),
     tools.ask,
-    output_of(
-        sources=_SOURCES,
-        confidence=_CONFIDENCE,
-        truncated=TRUNCATED,
-        dropped={"type": "integer", "description": "Pages that were found and did not fit."},
-    ),
+    output_of(sources=_SOURCES, confidence=_CONFIDENCE, truncated=bool, dropped=int),
     is_question=True,
     door="tool ask",
 )
@@ -157,16 +139,11 @@ ASK = Tool(
 SEARCH = Tool(
     "search",
     "Search the documents",
-    "Ranks pages for a question or for words: one line and one snippet each. Use it to survey many pages cheaply, to"
-    " find where a term, code or name stands (mode lexical), or to choose what to read with get_page. To answer a"
-    " question, ask is better: it brings whole passages.",
-    (
-        *parameters_of("tool search"),
-        tokens_parameter(2000),
-        TEXT_PLACE,
-    ),
+    "Ranks pages, a line and a snippet each: to survey many, to find where a term or code stands (mode lexical),"
+    " to choose what to read with get_page. To answer a question, ask is better.",
+    (*parameters_of("tool search"), tokens_parameter(2000), TEXT_PLACE),
     tools.search,
-    output_of(results=_SOURCES, confidence=_CONFIDENCE, truncated=TRUNCATED),
+    output_of(results=_SOURCES, confidence=_CONFIDENCE, truncated=bool),
     is_question=True,
     door="tool search",
 )
@@ -174,45 +151,35 @@ SEARCH = Tool(
 GET_PAGE = Tool(
     "get_page",
     "Read a page",
-    "A page's whole text as markdown, and with around the pages beside it. Use it to read on where ask or search cut"
-    " something, to check a quote before you cite it, or to read a chapter found with outline.",
+    "A page's whole text, with around its neighbours: to read on where something was cut, or to check a quote.",
     (
         _DOCUMENT,
         _PAGE,
-        Parameter("around", "integer", "So many pages before and after it as well.", default=0, least=0, most=20),
-        Parameter(
-            "start",
-            "integer",
-            "Where in the page to begin, in characters: the next_start of a result that was cut.",
-            default=0,
-            least=0,
-            most=_MOST_PAGE,
-        ),
+        Parameter("around", "integer", "Pages before and after it.", default=0, least=0, most=20),
+        Parameter("start", "integer", "Of a cut page: its next_start.", default=0, least=0, most=_MOST_PAGE),
         tokens_parameter(4000),
         TEXT_PLACE,
     ),
     reading.get_page,
     output_of(
-        doc_id=STRING,
-        filename=STRING,
-        num_pages=INTEGER,
-        pages={"type": "array", "items": schema_of({"citation": INTEGER, "ref": STRING, "page": INTEGER})},
-        truncated=TRUNCATED,
-        next_start={"type": "integer", "description": "Where the page goes on, if it was cut."},
+        doc_id=str,
+        filename=str,
+        num_pages=int,
+        pages=[{"citation": int, "ref": str, "page": int}],
+        truncated=bool,
+        next_start=int,
     ),
 )
 
 PAGE_IMAGE = Tool(
     "page_image",
     "See a page",
-    "A page as a picture. Use it for figures, charts, forms, scans, handwriting, and tables whose text came out"
-    " muddled. With a question, the places that fit it are framed in red. A picture costs a model some 1,500 tokens;"
-    " a smaller max_side costs less.",
+    "A page as a picture (some 1,500 tokens): for figures, forms, scans, handwriting, tables whose text is muddled.",
     (
         _DOCUMENT,
         _PAGE,
-        Parameter("question", "text", "Frame the places that fit this question.", most=LONGEST_QUESTION),
-        Parameter("max_side", "integer", "The longest side in pixels.", default=1280, least=128, most=1280),
+        Parameter("question", "text", "Frame the places that fit it.", most=LONGEST_QUESTION),
+        Parameter("max_side", "integer", "Longest side in pixels.", default=1280, least=128, most=1280),
     ),
     reading.page_image,
     is_question=True,
@@ -221,75 +188,48 @@ PAGE_IMAGE = Tool(
 LIST_DOCUMENTS = Tool(
     "list_documents",
     "List the documents",
-    "The documents in the index: id, file name, pages, title, tags. Use it to learn what there is, to find a document's"
-    " id by a part of its name, or when another tool does not know a document.",
+    "The documents there are: id, file name, pages, title, tags.",
     (
-        Parameter("name", "text", "Only those whose file name, title or id has all of these words.", most=_MOST_NAME),
+        Parameter("name", "text", "Words of file name, title or id.", most=_MOST_NAME),
         _TAGS,
         Parameter("limit", "integer", "Documents at most.", default=50, least=1, most=1000),
-        Parameter("offset", "integer", "How many to pass over.", default=0, least=0, most=_MOST_PAGE),
+        _SKIPPED,
         tokens_parameter(2000),
         TEXT_PLACE,
     ),
     listing.list_documents,
     output_of(
-        documents={
-            "type": "array",
-            "items": schema_of({"doc_id": STRING, "filename": STRING, "num_pages": INTEGER}),
-        },
-        total={"type": "integer", "description": "How many fit in all."},
-        truncated=TRUNCATED,
-        next_offset={"type": "integer", "description": "The offset to go on with."},
+        documents=[{"doc_id": str, "filename": str, "num_pages": int}], total=int, truncated=bool, next_offset=int
     ),
 )
 
 OUTLINE = Tool(
     "outline",
     "Outline a document",
-    "A document's table of contents: its headings with their physical pages, or how its pages begin if it has none. Use"
-    " it to find a chapter, then read it with get_page.",
+    "A document's headings with their pages, or how its pages begin: to find a chapter for get_page.",
     (
         _DOCUMENT,
-        Parameter("depth", "integer", "Headings down to this level only; 1 is the highest.", least=1, most=20),
-        Parameter("offset", "integer", "How many entries to pass over.", default=0, least=0, most=_MOST_PAGE),
+        Parameter("depth", "integer", "Down to this level; 1 is the highest.", least=1, most=20),
+        _SKIPPED,
         tokens_parameter(2000),
         TEXT_PLACE,
     ),
     listing.outline,
-    output_of(
-        doc_id=STRING,
-        filename=STRING,
-        num_pages=INTEGER,
-        entries={"type": "integer", "description": "How many there are in all."},
-        truncated=TRUNCATED,
-        next_offset={"type": "integer", "description": "The offset to go on with."},
-    ),
+    output_of(doc_id=str, filename=str, num_pages=int, entries=int, truncated=bool, next_offset=int),
 )
 
 INGEST = Tool(
     "ingest",
     "Add documents",
-    "Reads PDF files, or all PDFs of a folder, into the index. Unchanged files are skipped, changed ones replaced;"
-    " the files themselves are never touched. It may take minutes: about ten pages a second, scans much longer. Use it"
-    " only when the user wants documents added.",
+    "Reads PDFs, or all PDFs of a folder, into the index; the files are not touched. It may take minutes. Use it only"
+    " when the user wants documents added.",
     (
         Parameter(
-            "paths",
-            "texts",
-            "Files or folders, absolute, or relative to an allowed folder.",
-            required=True,
-            most=_MOST_NAME,
+            "paths", "texts", "Files or folders, absolute or in an allowed folder.", required=True, most=_MOST_NAME
         ),
         TEXT_PLACE,
     ),
-    output=output_of(
-        added=INTEGER,
-        replaced=INTEGER,
-        unchanged=INTEGER,
-        failed=INTEGER,
-        pages={"type": "integer", "description": "Pages read in this run."},
-        interrupted=BOOLEAN,
-    ),
+    output=output_of(added=int, replaced=int, unchanged=int, failed=int, pages=int, interrupted=bool),
     read_only=False,
 )
 

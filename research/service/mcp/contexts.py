@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from research.errors import CtxError
+from research.experiences.records import DOMAINS
 from research.parameters import Parameter
 from research.request import AskRequest, parameters_of
 from research.service.mcp.budget import Budget, Reply, TextIn, escaped_counter, filled
-from research.service.mcp.catalogue import TEXT_PLACE, Tool, tokens_parameter
+from research.service.mcp.catalogue import TEXT_PLACE, Tool, output_of, tokens_parameter
 from research.service.mcp.tools import suspicion_notes
 
 if TYPE_CHECKING:
@@ -91,40 +92,14 @@ def _fields(items: Sequence[dict[str, Any]], *, truncated: bool) -> dict[str, An
     return {"items": list(items), "truncated": truncated}
 
 
-_LIMIT = "Items of each kind to look at."
-_OUTPUT = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string"},
-        "note": {"type": "string"},
-        "items": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "ref": {"type": "string", "description": "Its lasting name, such as commit:<sha>."},
-                    "source": {"type": "string"},
-                    "score": {"type": "number", "description": "How likely it is that it answers, 0 to 1."},
-                },
-                "required": ["ref", "source", "score"],
-            },
-        },
-        "truncated": {"type": "boolean", "description": "There is more than the budget held."},
-    },
-    "required": ["items", "truncated"],
-}
+_OUTPUT = output_of(items=[{"ref": str, "source": str, "score": float}], truncated=bool)
 
 ASSEMBLE_CONTEXT = Tool(
     "assemble_context",
     "Gather context",
-    "What memories, code, past experiences, values, commits and documents say to a question, a section each, within one"
-    " budget. Use it before you begin on a task, to learn what is known of it: decisions, similar code, what was tried,"
-    " who changed what. To answer a question from documents alone, ask is better: it has numbered citations.",
-    (
-        *parameters_of("tool context"),
-        tokens_parameter(3000),
-        TEXT_PLACE,
-    ),
+    "What memories, code, past experiences, values, commits and documents say to a question, a section each. Use it"
+    " before you begin on a task. For documents alone, ask is better: it has numbered citations.",
+    (*parameters_of("tool context"), tokens_parameter(3000), TEXT_PLACE),
     assemble_context,
     _OUTPUT,
     is_question=True,
@@ -135,19 +110,12 @@ ASSEMBLE_CONTEXT = Tool(
 PREMORTEM = Tool(
     "premortem",
     "What went wrong before",
-    "Past failures, surprises and root causes of a domain, what a strategy has brought, and values that experiences"
-    " share. Use it when a test or a build fails for the first time, before you begin to debug.",
+    "Past failures, surprises and root causes of a domain, and what a strategy has brought. Use it when a test or build"
+    " fails first.",
     (
-        Parameter(
-            "domain",
-            "text",
-            "debugging, refactoring, feature, testing, configuration, documentation, performance, security, integration"
-            " or other.",
-            required=True,
-            most=100,
-        ),
-        Parameter("strategy", "text", "Also what this strategy has brought, such as read-the-error.", most=100),
-        Parameter("limit", "integer", _LIMIT, default=10, least=1, most=200),
+        Parameter("domain", "text", f"Such as {', '.join(DOMAINS)}.", required=True, most=100),
+        Parameter("strategy", "text", "Such as read-the-error.", most=100),
+        Parameter("limit", "integer", "Items of each kind.", default=10, least=1, most=200),
         tokens_parameter(2000),
         TEXT_PLACE,
     ),
