@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -21,7 +22,9 @@ def show_labels(schema: str, labels: Labels, given: Common, found: Sequence[Labe
 
     files = labels.names()
     if given.as_json:
-        write_document(schema, {"labels": [_document(each, files) for each in found]})
+        write_document(
+            schema, {"labels": [{**asdict(each), "filename": shown_name(each.target, files) or None} for each in found]}
+        )
         return
     for each in found:
         what = each.value if each.name == "classification" else f"{each.name}={each.value}"
@@ -32,15 +35,3 @@ def shown_name(target: str, files: Mapping[str, str]) -> str:
     """The file of a document or page; empty for what is none."""
     kind, _, rest = target.partition(":")
     return files.get(rest.partition("#")[0], "") if kind in ("document", "page") else ""
-
-
-def _document(label: Label, files: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "target": label.target,
-        "filename": shown_name(label.target, files) or None,
-        "tenant": label.tenant,
-        "name": label.name,
-        "value": label.value,
-        "origin": label.origin,
-        "given_at": label.given_at,
-    }

@@ -25,7 +25,7 @@ from research.governance.access import Principal
 from research.observe.log import log_failure, logger_of
 from research.parameters import read_values
 from research.parameters import shown as quoted
-from research.service.mcp import catalogue, code, contexts, experience, memory_catalogue, packages, resources
+from research.service.mcp import catalogue, code, contexts, experience, memory, packages, resources
 from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
 from research.service.mcp.catalogue import Tool
 from research.service.mcp.clients import product_of, text_in_for
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _PROGRESS_SECONDS = 0.3  # between two notifications
 _FOR_ALL = (
-    *catalogue.READING, code.SEARCH_CODE, *contexts.CONTEXTS, *packages.PACKAGES, *memory_catalogue.MEMORY,
+    *catalogue.READING, code.SEARCH_CODE, *contexts.CONTEXTS, *packages.PACKAGES, *memory.MEMORY,
 )  # fmt: skip
 
 log = logger_of("mcp")

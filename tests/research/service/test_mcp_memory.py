@@ -16,7 +16,7 @@ from mcp.client.streamable_http import create_mcp_http_client, streamable_http_c
 
 from research.index import Index
 from research.parameters import Parameter, read_values
-from research.service.mcp import memory_catalogue
+from research.service.mcp import memory
 from research.service.mcp.memory import recall, remember
 from research.service.token_store import make_token
 from research.store.files.paths import IndexPaths
@@ -129,7 +129,7 @@ def test_text_that_was_told_cannot_pass_for_ours(root: Path) -> None:
 
 
 def test_every_tool_takes_what_its_function_takes() -> None:
-    for tool in memory_catalogue.MEMORY:
+    for tool in memory.MEMORY:
         assert tool.run is not None
         signature = {each.name: each for each in list(inspect.signature(tool.run).parameters.values())[1:]}
         assert signature.keys() - {"tenant", "maker"} == {each.name for each in tool.parameters}, tool.name
