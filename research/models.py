@@ -537,7 +537,16 @@ class SearchResults:
     confidence: Confidence | None = None  # None: nothing was asked
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "coverage": self.coverage.to_dict()}
+        return {
+            "query": self.query,
+            "searched": self.searched,
+            "rewrites": [asdict(rewrite) for rewrite in self.rewrites],
+            "answered_by": self.answered_by,
+            "confidence": asdict(self.confidence) if self.confidence else None,
+            "results": [asdict(result) for result in self.results],
+            "coverage": self.coverage.to_dict(),
+            "timings": self.timings,
+        }
 
 
 @dataclass(frozen=True, slots=True)
