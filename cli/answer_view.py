@@ -161,14 +161,15 @@ def said(context: ResearchContext, screen: Screen, room: int, mark: Marker) -> l
         return wrapped(plain(nothing_answers(context), "bold yellow"), screen.width)[:room]
     lines: list[Text] = []
     sources = context.get_citation_map()
-    names = {number: source.filename for number, source in sources.items()}
+    names = {number: source.label for number, source in sources.items()}
     compete = len({names.get(quote.citation) for quote in context.quotes}) > 1
     for left, quote in zip(range(len(context.quotes), 0, -1), context.quotes, strict=True):
         spare = room - len(lines)
         if spare < 1:
             break
         count = spare if left == 1 else max(1, min(_QUOTE, spare - (left - 1)))
-        lines += quote_lines(quote, screen.width, count, mark, names.get(quote.citation, "") if compete else "")
+        name = names.get(quote.citation, "") if compete or not quote.page else ""
+        lines += quote_lines(quote, screen.width, count, mark, name)
     return lines
 
 
@@ -177,7 +178,7 @@ def quote_lines(quote: Quote, width: int, count: int, mark: Marker, name: str = 
     table. Of a long sentence the end is left out; of a long row that ends with a value, what comes before.
     `name`: of its file, where documents compete."""
     citation = f" [{quote.citation}]{f' {shorten_middle(one_line(name), width // 3)}' if name else ''}"
-    found = blocks(quote.text[quote.marked[0] :])
+    found = blocks(quote.text[quote.marked[0] :] if quote.page else quote.in_table)
     is_table = bool(found) and found[0].kind == "table"
     if is_table:
         row = quote.text[slice(*quote.marked)] or quote.text
@@ -223,7 +224,7 @@ def _passage(source: SourceDocument) -> list[Block]:
 
 def footer(context: ResearchContext, width: int) -> list[Text]:
     parts = [
-        *([context.confidence.words] if context.confidence else []),
+        *filter(None, [context.sure]),
         *([documents_note(sum(bool(each.page) for each in context.sources))] * (context.answered_by == "documents")),
         *([f"{context.total_tokens:,} of {context.max_tokens:,} tokens"] if context.truncated else []),
         *(["ctx open 1", "--full"] if context.sources else []),

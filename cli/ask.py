@@ -58,8 +58,8 @@ each sentence beside what it cites: ✓ carried, ? doubtful, ✗ not found there
 the sources, nothing else (--show-prompt); its key is CTX_MODEL_KEY's. If it fails, the quotes are shown all the same.
 
 With --types other sources are cited beside documents, or instead of them: code, commits, memories, experiences, values;
-whatever fits best, each under a number and a header of its kind. Quotes are of pages alone, and --doc and the like
-restrict documents alone.
+whatever fits best, each under a number and a header of its kind. Any of them is quoted, and how sure the answer is
+tells of the first quote. --doc and the like restrict documents alone.
 
 With --session the question is kept in the index, and may lean on those before it in the session ("what are its
 limitations?"): it is then searched with their words, and says so. ctx chat asks one after the other; ctx sessions lists

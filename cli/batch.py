@@ -10,15 +10,15 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from queue import Empty, Queue
+from functools import partial
+from queue import Queue
 from typing import TYPE_CHECKING, Any
 
 from cli.batch_lines import Line, open_lines, read_lines
 from cli.output import complain, say, write
 from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, StoppedError
+from research.parallel import Call, Workers
 
 if TYPE_CHECKING:
     from cli.options import Common
@@ -122,38 +122,35 @@ def _verdict(tally: _Tally, *, quiet: bool) -> int:
 def _side_by_side(lines: Iterator[Line], answer: Answer) -> Iterator[tuple[Line, ResearchContext | CtxError]]:
     """Each line with its outcome, in order. The lines are read in a thread, because reading may wait for ever for the
     next one while the last answer is due."""
-    workers = min(_MOST_WORKERS, _processors())
-    running: Queue[tuple[Line, Future[ResearchContext | CtxError]] | Exception | None] = Queue(workers)
-    with _pool(workers, running) as pool:
+    most, workers, over = min(_MOST_WORKERS, _processors()), Workers("ctx-batch"), threading.Event()
+    free = threading.Semaphore(most)
+    running: Queue[tuple[Line, Call[ResearchContext | CtxError]] | Exception | None] = Queue(most)
 
-        def read() -> None:
-            with suppress(RuntimeError):  # the pool is shut: nobody waits for answers any more
-                try:
-                    for line in lines:
-                        running.put((line, pool.submit(_outcome, line, answer)))
-                    running.put(None)
-                except (OSError, CtxError, MemoryError) as error:
-                    running.put(error)
+    def read() -> None:
+        try:
+            for line in lines:
+                free.acquire()
+                if over.is_set():
+                    free.release()
+                    return
+                call = workers.start(partial(_outcome, line, answer))
+                call.when_done(free.release)
+                running.put((line, call))
+            running.put(None)
+        except (OSError, CtxError, MemoryError) as error:
+            running.put(error)
 
-        threading.Thread(target=read, daemon=True).start()
+    workers.start(read)
+    try:
         while (next_one := running.get()) is not None:
             if isinstance(next_one, Exception):
                 raise next_one
-            line, future = next_one
-            yield line, future.result()
-
-
-@contextmanager
-def _pool(workers: int, running: Queue[Any]) -> Iterator[ThreadPoolExecutor]:
-    """What is being worked on is waited for, also when nobody wants it any more: the index is closed after this."""
-    pool = ThreadPoolExecutor(workers)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
-        with suppress(Empty):  # whoever waits to put one more may go on, and find the pool shut
-            while True:
-                running.get_nowait()
+            line, call = next_one
+            yield line, call.wait().result()
+    finally:  # what is being worked on is waited for, also when nobody wants it: the index is closed after this
+        over.set()
+        for _ in range(most):
+            free.acquire()
 
 
 def _processors() -> int:

@@ -10,8 +10,7 @@ from cli.options import QuestionArgument, common, settings_for
 DETAILS = """
 Each type of source gets a section and a share of the token budget (experiences and documents 3, code and commits 2,
 values and memories 1); what one does not need flows on to the others. No item takes more than a quarter of its source's
-share: what is cut says where the rest is. What two sources say alike is shown once. The budget holds exactly, unless
---soft lets what was chosen exceed it.
+share: what is cut says where the rest is. What two sources say alike is shown once. The budget holds exactly.
 
 A source that fails is named on stderr, and the others answer. If nothing is found, it exits with 3.
 """

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="Items of each source to look at.")]
 BudgetOption = Annotated[int, typer.Option("--max-tokens", metavar="N", help="The token budget.")]
-SoftOption = Annotated[bool, typer.Option("--soft", help="What is chosen by shares may exceed the budget.")]
 
 
 def show(kind: str, asked: dict[str, object], found: FormattedContext, given: Common) -> int:
@@ -40,8 +39,6 @@ def _tell(found: FormattedContext) -> None:
             say(f"ctx: note: {source.name} could not be asked ({one_line(source.reason)}); the others answer")
     for note in found.coverage.notes:
         say(f"ctx: note: {one_line(note)}")
-    if found.limit_exceeded:
-        say(f"ctx: note: {found.token_count} tokens, more than the {found.max_tokens} that were wanted")
 
 
 def _end(kind: str, found: FormattedContext) -> int:

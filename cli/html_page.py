@@ -116,7 +116,7 @@ def _facts(context: ResearchContext) -> str:
     if context.types:
         pages = f"{len(context.sources)} sources"
     known = context.confidence
-    level = f'<span class="level {escape(known.level)}">{known.words}</span>' if known else ""
+    level = f'<span class="level {escape(known.level)}">{context.sure}</span>' if known else ""
     return f'<p class="facts">{level}<span>{pages}</span><span>{context.total_tokens:,} tokens</span></p>'
 
 
@@ -127,7 +127,8 @@ def _quotes(context: ResearchContext, mark: Marker) -> Iterator[str]:
     yield '<section class="quotes">'
     for quote in context.quotes:
         source = sources[quote.citation]
-        where = f"{one_line(source.filename)}, page {page_name(source.page, source.page_label)}"
+        page = f", page {page_name(source.page, source.page_label)}" if source.page else ""
+        where = f"{one_line(source.label)}{page}"
         yield f"<blockquote>{html_blocks(quote.in_table, mark)}"
         yield f'<a class="cite" href="#s{quote.citation}">[{quote.citation}] {html_text(where)}</a></blockquote>'
     yield "</section>"

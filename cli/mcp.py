@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from research.index import Index
     from research.service.mcp.budget import TextIn
-    from research.service.mcp.threads import Threads
     from research.service.mcp.toolbox import Toolbox
+    from research.service.service import Service
 
 DETAILS = """
 An agent's program starts it and talks to it over stdin and stdout (Model Context Protocol). It offers the tools ask,
@@ -78,11 +78,14 @@ def command(
     gc.disable()  # what is loaded now stays: to look for garbage in it again and again is a tenth of the start
     # From here on what any library prints goes to stderr, and nobody else reads what the client sends.
     stdin, stdout = _own(0, os.O_RDONLY), _own(1, os.O_WRONLY)
-    with _warmed(index) as threads:
-        toolbox = _toolbox(threads, roots, placed)
+    service = _warmed(index)
+    try:
+        toolbox = _toolbox(service, roots, placed)
         import anyio
 
         anyio.run(_serve, toolbox, os.fdopen(stdin, "rb"), os.fdopen(stdout, "wb"))
+    finally:
+        index.close(collections=False)
     return 0
 
 
@@ -124,14 +127,16 @@ def _own(number: int, mode: int) -> int:
     return own
 
 
-def _warmed(index: Index) -> Threads:
+def _warmed(index: Index) -> Service:
     """The index is loaded in a thread that begins here, beside the SDK."""
-    from research.service.mcp.threads import Threads
+    from research.service.service import Service
 
-    return Threads(index)
+    service = Service(index)
+    service.warm_up()
+    return service
 
 
-def _toolbox(threads: Threads, roots: tuple[Path, ...], text_in: TextIn | None) -> Toolbox:
+def _toolbox(service: Service, roots: tuple[Path, ...], text_in: TextIn | None) -> Toolbox:
     from research.service.mcp.ingesting import IngestDoor
     from research.service.mcp.toolbox import Toolbox
 
@@ -139,8 +144,8 @@ def _toolbox(threads: Threads, roots: tuple[Path, ...], text_in: TextIn | None) 
     if roots:
         from ingest.job import start_job
 
-        door = IngestDoor(partial(start_job, threads.index.root, threads.index.settings), roots)
-    return Toolbox(threads, door, text_in)
+        door = IngestDoor(partial(start_job, service.index.root, service.index.settings), roots)
+    return Toolbox(service, door, text_in)
 
 
 async def _serve(toolbox: Toolbox, stdin: BinaryIO, stdout: BinaryIO) -> None:

@@ -159,7 +159,7 @@ def request_options(door: str) -> Callable[..., None]:
 
     known = {each.name: each for each in parameters_of(door)}
     typed.__annotations__ = {name: _hint(each) for name, each in known.items()}
-    defaults = {name: "/" in each.option if each.kind == "boolean" else None for name, each in known.items()}
+    defaults = {name: False if each.kind == "boolean" else None for name, each in known.items()}
     signature = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint)
         for name, hint in typed.__annotations__.items()

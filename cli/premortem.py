@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.context_view import BudgetOption, LimitOption, SoftOption, show
+from cli.context_view import BudgetOption, LimitOption, show
 from cli.options import common, settings_for
 
 DETAILS = """
@@ -36,11 +36,10 @@ def command(
     ] = None,
     limit: LimitOption = 10,
     max_tokens: BudgetOption = 1500,
-    soft: SoftOption = False,
 ) -> int:
     from cli.options import opened
 
     given = common(ctx)
     with opened(settings_for(given)) as index:
-        found = index.premortem(domain, strategy, limit=limit, max_tokens=max_tokens, soft=soft)
+        found = index.premortem(domain, strategy, limit=limit, max_tokens=max_tokens)
     return show("premortem", {"domain": domain, "strategy": strategy}, found, given)

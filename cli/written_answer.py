@@ -135,7 +135,7 @@ def write_sources(context: ResearchContext, answer: CheckedAnswer) -> None:
         write("Sources:\n")
     for number, source in context.get_citation_map().items():
         page = f", page {source.page}" if source.page else ""
-        write(f"[{number}] {one_line(source.filename)}{page}\n")
+        write(f"[{number}] {one_line(source.label)}{page}\n")
 
 
 def tell_trouble(answer: CheckedAnswer, *, quiet: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import EncoderUnavailable
 from research.governance.encoders import check_encoder
 from research.observe.log import logger_of
+from research.parallel import Workers
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
@@ -74,20 +74,14 @@ class RunEncoder:
 
         What fails in between waits for the thread, so that none is left behind; a run that is stopped does not.
         """
-        thread = threading.Thread(target=self._load_early, daemon=True)
-        thread.start()
+        call = Workers("ctx-encoder").start(lambda: self.load().embed_query(""))
         try:
             yield
         except Exception:
-            thread.join()
+            call.wait()
             raise
-        thread.join()
-
-    def _load_early(self) -> None:
-        try:
-            self.load().embed_query("")
-        except Exception:
-            log.warning("the text encoder %s could not be loaded ahead of time", self.name, exc_info=True)
+        if error := call.wait().error:
+            log.warning("the text encoder %s could not be loaded ahead of time", self.name, exc_info=error)
 
     def token_counter(self, folder: Path) -> str:
         """What reading processes are to count tokens by; `folder` is where a tokenizer is handed over to them."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from research.context.pipeline import fit
+from research.context.fit import fit
 from research.context.render.cited import CitedPages, item_of, source_of
 from research.context.tokens import TokenCounter
 from research.errors import NothingFoundError, UsageError
@@ -173,8 +173,7 @@ class ContextBuilder:
 
     def format_source_citation(self, source: SourceDocument, citation_num: int) -> str:
         """The header and the text below it."""
-        renderer = CitedPages()
-        return f"{renderer.header(item_of(source), citation_num)}\n{renderer.body(source.markdown_content)}"
+        return CitedPages().entry(item_of(source), citation_num)
 
     def deduplicate_results(self, results: Sequence[R]) -> list[R]:
         """Each (doc_id, page) once, with its best score, best first."""

@@ -81,6 +81,7 @@ class Question:
     tenant: str = ""
     session: str = ""
     rewrites: tuple[Rewrite, ...] = ()  # what made `searched` of the text before any rewriter saw it
+    where: Mapping[str, Any] | None = field(default=None, hash=False)  # what the metadata of items must be
     about: Mapping[str, float] = field(default_factory=dict, hash=False)  # documents a conversation is about → weight
     # Refs → those whose text may be sent to a model elsewhere; None: all.
     sendable: Callable[[Sequence[str]], Collection[str]] | None = field(default=None, compare=False, repr=False)
@@ -168,7 +169,9 @@ class Quote:
 
     @property
     def in_table(self) -> str:
-        """The text under the last line of its table's header, where it begins with a row."""
+        """The text under the last line of its table's header, where it begins with a row; code as a block of code."""
+        if self.ref.startswith("code:"):
+            return f"```\n{self.text}\n```"
         header = self.header.rpartition("\n")[2]
         return f"{header}\n{self.text}" if " | " in header and " | " in self.text.partition("\n")[0] else self.text
 
@@ -214,7 +217,7 @@ class Item:
     legs: Mapping[str, LegScore] = field(default_factory=dict)
     passages: tuple[Passage, ...] = ()
     created_at: str = ""
-    metadata: Mapping[str, str | int | bool] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     signals: tuple[str, ...] = ()  # what makes its text suspicious: words of research.context.injection
     cut: bool = False  # parts of the text are left out, to fit the budget; […] stands where
@@ -232,9 +235,9 @@ class Item:
         """Its text with what is stored of it; found anew, if it is no longer the text it was."""
         if self.structure is not None and self.structure.text == self.text:
             return self.structure
-        from research.units import Structure
+        from research.units import Structure, split_code
 
-        return Structure(self.text)
+        return Structure(self.text, units=split_code(self.text) if self.ref.kind == "code" else None)
 
     @property
     def regions(self) -> list[MatchedRegion]:
@@ -314,6 +317,11 @@ class SourceDocument:
     def name(self) -> str:
         """As its header has it, after the number."""
         return f"{self.filename}, Page {self.page}"
+
+    @property
+    def label(self) -> str:
+        """As it is called beside a quote of it: its file, or what it is."""
+        return self.filename if self.page else f"{self.kind.capitalize()}: {self.filename}"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready copy of all fields; `withheld` only where something is."""
@@ -437,6 +445,16 @@ class ResearchContext:
     def get_citation_map(self) -> dict[int, SourceDocument]:
         """Citation number (1, 2, 3 …) → source."""
         return dict(enumerate(self.sources, start=1))
+
+    @property
+    def sure(self) -> str:
+        """How sure it is, for people: of pages, or of what else is quoted first."""
+        words = self.confidence.words if self.confidence else ""
+        first = self.sources[self.quotes[0].citation - 1] if self.quotes else None
+        if first is None or first.kind == "page":
+            return words
+        day = f" of {first.timestamp[:10]}" if first.kind in ("memory", "commit") and first.timestamp else ""
+        return words.replace("on these pages", f"in this {first.kind}{day}")
 
     @property
     def asked(self) -> str:

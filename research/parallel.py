@@ -11,29 +11,36 @@ the first of several callers do the work for all.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
 
 _MOST_HANGING = 8  # calls of one name; more would only add threads that nobody hears of
+_LOOK_SECONDS = 0.1  # a Ctrl-C that comes just before a wait begins is heard only when it ends
+
+_flying: ContextVar[bool] = ContextVar("flying", default=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """What one task came to: its value, the exception it raised, or that it was not there in time."""
+    """What one task came to: its value, or why there is none. `late`: it was not there in time."""
 
     value: T | None = None
     error: Exception | None = None
     late: bool = False
+
+    def result(self) -> T:
+        """Return the value or raise the error."""
+        if self.error is not None:
+            raise self.error
+        return cast("T", self.value)
 
 
 class Workers:
@@ -48,28 +55,29 @@ class Workers:
     def run_all(self, tasks: Mapping[str, Callable[[], T]], seconds: float | None = None) -> dict[str, Outcome[T]]:
         """Run the tasks side by side, in the order given, and return what each came to within `seconds`.
 
-        A single task without a time limit runs in the caller's own thread.
+        Without a time limit the first of them runs in the caller's own thread.
         """
-        if seconds is None and len(tasks) == 1:
-            return {name: _outcome(task) for name, task in tasks.items()}
-        deadline = None if seconds is None else time.monotonic() + seconds
-        running = {name: self.start(task, name) for name, task in tasks.items()}
-        return {
-            name: call.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
-            for name, call in running.items()
-        }
+        own = next(iter(tasks), None) if seconds is None else None
+        running = {name: self.start(task, name) for name, task in tasks.items() if name != own}
+        outcomes = {} if own is None else {own: _outcome(tasks[own])}
+        return outcomes | {name: call.wait(seconds) for name, call in running.items()}
 
     def start(self, task: Callable[[], T], name: str = "") -> Call[T]:
         """Begin a task; `wait` on what is returned gives its outcome."""
-        call: Call[T] = Call(self, name)
-        with self._lock:
-            hanging = self._hanging.get(name, 0)
+        call: Call[T] = Call(lambda change: self._count(name, change))
+        hanging = self._count(name, 0)
         if hanging >= self._most_hanging:
             call.finish(Outcome(error=TimeoutError(f"{hanging} earlier calls still hang"), late=True))
             return call
         context = copy_context()  # a recorder finds the question's trace in it
-        named = f"{self._name}-{name}" if name else self._name
-        threading.Thread(target=lambda: call.finish(context.run(_outcome, task)), name=named, daemon=True).start()
+
+        def work() -> None:
+            call.finish(context.run(_thread_outcome, task))
+
+        try:
+            threading.Thread(target=work, name=f"{self._name}-{name}" if name else self._name, daemon=True).start()
+        except RuntimeError as error:  # the system has no more, or the program ends
+            call.finish(Outcome(error=error))
         return call
 
     async def call(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -79,75 +87,78 @@ class Workers:
         given = await self.run(function, *args)
         return await given if inspect.isawaitable(given) else given
 
-    async def run(self, function: Callable[..., T], *args: Any) -> T:
+    async def run(self, function: Callable[..., T], *args: Any, name: str = "") -> T:
         """Return what the function gives or raise what it raises. Raise TimeoutError where too many calls hang already;
         a call that is cancelled is left to itself."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Outcome[T]] = loop.create_future()
-        call = self.start(lambda: function(*args))
+        return (await self.start(lambda: function(*args), name).outcome()).result()
 
-        def tell(outcome: Outcome[T]) -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(lambda: None if done.done() else done.set_result(outcome))
-
-        call.when_done(tell)
-        try:
-            outcome = await done
-        except asyncio.CancelledError:
-            call.give_up()
-            raise
-        if outcome.error is not None:
-            raise outcome.error
-        return outcome.value  # type: ignore[return-value]
-
-    def _count(self, name: str, change: int) -> None:
+    def _count(self, name: str, change: int) -> int:
         with self._lock:
-            self._hanging[name] = self._hanging.get(name, 0) + change
+            hanging = self._hanging[name] = self._hanging.get(name, 0) + change
+            return hanging
 
 
 class Call(Generic[T]):
-    """A task that runs."""
+    """A task that runs. `hanging` hears of it (1) if it is given up, and again (-1) when it ends nevertheless."""
 
-    def __init__(self, workers: Workers, name: str) -> None:
-        self._workers = workers
-        self._name = name
+    def __init__(self, hanging: Callable[[int], object] = lambda change: None) -> None:
+        self._hanging = hanging
+        self._began = time.monotonic()
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._outcome: Outcome[T] | None = None
         self._given_up = False
-        self._tell: Callable[[Outcome[T]], None] | None = None
+        self._tells: list[Callable[[], object]] = []
 
     def wait(self, seconds: float | None = None) -> Outcome[T]:
-        """Return its outcome; after `seconds` it is late, is given up, and goes on alone."""
-        if not self._done.wait(seconds):
-            self.give_up()
-        return self._outcome or Outcome(late=True)
+        """Return its outcome; `seconds` after it began it is late, is given up, and goes on alone."""
+        while not self._done.wait(_LOOK_SECONDS if seconds is None else min(_LOOK_SECONDS, self._left(seconds))):
+            if seconds is not None and not self._left(seconds):
+                self._give_up()
+                break
+        return self._outcome or _late(seconds)
 
-    def give_up(self) -> None:
-        """Count the task as hanging until it ends."""
-        with self._lock:
-            if self._outcome is None and not self._given_up:
-                self._given_up = True
-                self._workers._count(self._name, 1)
+    async def outcome(self, seconds: float | None = None) -> Outcome[T]:
+        """`wait` beside an event loop. Whoever is cancelled while waiting has given it up, too."""
+        import asyncio  # a question at a prompt needs none of it
 
-    def when_done(self, tell: Callable[[Outcome[T]], None]) -> None:
-        """Call `tell` with the outcome once there is one."""
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        self.when_done(lambda: loop.call_soon_threadsafe(done.set_result, None))
+        try:
+            await asyncio.wait([done], timeout=None if seconds is None else self._left(seconds))
+        finally:
+            self._give_up()
+        return self._outcome or _late(seconds)
+
+    def when_done(self, tell: Callable[[], object]) -> None:
+        """Call `tell` once there is an outcome."""
         with self._lock:
-            self._tell = tell
-            outcome = self._outcome
-        if outcome is not None:
-            tell(outcome)
+            if self._outcome is None:
+                self._tells.append(tell)
+                return
+        tell()
 
     def finish(self, outcome: Outcome[T]) -> None:
         """Keep the outcome and wake whoever waits for it."""
         with self._lock:
             self._outcome = outcome
-            tell, given_up = self._tell, self._given_up
+        if self._given_up:
+            self._hanging(-1)
         self._done.set()
-        if given_up:
-            self._workers._count(self._name, -1)
-        if tell is not None:
-            tell(outcome)
+        for tell in self._tells:
+            with suppress(RuntimeError):  # an event loop that is closed: nobody waits any more
+                tell()
+
+    def _give_up(self) -> None:
+        """Count it as hanging until it ends."""
+        with self._lock:
+            if self._outcome is None and not self._given_up:
+                self._given_up = True
+                self._hanging(1)
+
+    def _left(self, seconds: float) -> float:
+        return max(0.0, self._began + seconds - time.monotonic())
 
 
 class SingleFlight(Generic[T]):
@@ -155,34 +166,43 @@ class SingleFlight(Generic[T]):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._flights: dict[tuple[str, ...], Future[T]] = {}
+        self._flights: dict[tuple[str, ...], Call[T]] = {}
 
     def once(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
         """Return what `make` gives, or what it gave to whoever asked with the same key a moment before."""
+        if _flying.get():  # whoever does such work waits for none of it: two could wait for each other
+            return make()
         with self._lock:
-            flight = self._flights.get(key)
-            first = flight is None
-            if flight is None:
-                flight = self._flights[key] = Future()
-        if not first:
-            return flight.result()
+            other = self._flights.get(key)
+            if other is None:
+                mine = self._flights[key] = Call()
+        if other is not None:
+            return other.wait().result()
+        outcome: Outcome[T] = Outcome(error=RuntimeError("whoever did this for all was interrupted"))
+        token = _flying.set(True)
         try:
-            flight.set_result(make())
-        except BaseException as error:
-            flight.set_exception(error)
-            raise
+            outcome = _outcome(make)
         finally:
+            _flying.reset(token)
             with self._lock:
                 del self._flights[key]
-        return flight.result()
+            mine.finish(outcome)
+        return outcome.result()
 
 
 def _outcome(task: Callable[[], T]) -> Outcome[T]:
     try:
         return Outcome(task())
-    except StopIteration as error:  # a future takes none
-        return Outcome(error=RuntimeError(f"it ended with {type(error).__name__}"))
     except Exception as error:  # noqa: BLE001  whoever waits gets it
         return Outcome(error=error)
+
+
+def _thread_outcome(task: Callable[[], T]) -> Outcome[T]:
+    try:
+        return _outcome(task)
     except BaseException as error:  # noqa: BLE001  an exit of a thread is none of the program's
         return Outcome(error=RuntimeError(f"it ended with {type(error).__name__}"))
+
+
+def _late(seconds: float | None) -> Outcome[Any]:
+    return Outcome(error=TimeoutError(f"timed out after {seconds:g} s"), late=True)

@@ -115,12 +115,8 @@ class AskRequest:
     before: Sequence[str] = ()  # questions of a conversation that is kept elsewhere, oldest first
     tenant: str = ""  # whose memories and sessions
     same_file: bool = _of(
-        True,
-        "boolean",
-        "Of code and a commit of one file show the better one, or both.",
-        option="--same-file/--both",
+        False, "boolean", "Of code and a commit of one file show the better one, or both.", option="--same-file/--both"
     )
-    soft: bool = _of(False, "boolean", "What is chosen by shares may exceed the budget.")
     write: bool | None = _of(
         None, "boolean", "Whether the configured model writes an answer; by default it does, if there is one."
     )
@@ -137,7 +133,7 @@ DOORS = {
     "ctx ask": f"max_tokens max_sources num_results mode {_FILTERS} {_LEAST} session types",
     "ctx chat": f"session {_FILTERS} mode",
     "ctx search": f"num_results mode {_FILTERS} {_LEAST}",
-    "ctx context": "types limit max_tokens min_score same_file soft",
+    "ctx context": "types limit max_tokens min_score same_file",
     "batch": f"question max_tokens max_sources num_results mode {_LEAST} {_FILTERS}",
     "POST ask": (
         f"query=question max_tokens max_sources num_results mode documents filters extent {_LEAST} types session turn"
@@ -147,7 +143,7 @@ DOORS = {
     "GET search": f"q=question num_results mode {_FILTERS} {_LEAST}",
     "GET ask": "q=question doc=filters.documents tag=filters.tags under=filters.under pages=filters.pages"
     " since=filters.since until=filters.until sources=max_sources",
-    "POST context": "query=question context_types=types limit max_tokens min_score same_file soft",
+    "POST context": "query=question context_types=types limit max_tokens min_score same_file",
     "tool ask": f"question max_sources {_AGENTS} mode extent types",
     "tool search": f"question num_results {_AGENTS} mode",
     "tool context": "question types limit",

@@ -34,6 +34,7 @@ _ALIKE = 0.8  # less, and names of other programs would be taken for mistakes
 
 _SHOWN = 60  # characters of a wrong value
 
+SOURCE_SECONDS = 10.0
 REWRITERS = ("answer-form", "collection", "names", "finance")
 BOOSTERS = ("page-references", "document-parts", "collection")
 _NONE = ["off"]  # the empty list, which a variable cannot say
@@ -69,7 +70,7 @@ class OcrEngine(StrEnum):
 class Rule(NamedTuple):
     """What a setting may be, and who may give it."""
 
-    minimum: int = 0
+    minimum: float = 0
     maximum: int | None = None
     choices: tuple[str, ...] = ()
     share: bool = False  # a number from 0 to 1 may stand in place of a choice
@@ -122,6 +123,8 @@ class Settings:
     )
     # a cross-encoder's folder or hub name, or the URL of one that is served, which orders the first pages found
     reranker: str = _setting("", flag=True, users_own="it names a model to load", address="reranker")
+    # seconds that a source may take, of several that are asked side by side; it is then named, and the others answer
+    source_seconds: float = _setting(SOURCE_SECONDS, minimum=0.1, maximum=_MOST_SECONDS)
     # seconds that a model at an address may take for an answer
     request_timeout: int = _setting(30, minimum=1, maximum=3600)
     # what may change the text that is searched, and the order of what was found; `off` alone is none of them
@@ -266,7 +269,7 @@ def check(name: str, value: Any, where: str) -> Any:
     if isinstance(default, int):
         return read_number(name, value, where, rule)
     if isinstance(default, float):
-        return read_share(name, value, where)
+        return read_share(name, value, where, rule=rule)
     if isinstance(default, str):
         return _text(name, value, where, rule)
     if not isinstance(value, list | tuple) or not all(isinstance(entry, str) and entry for entry in value):
@@ -304,15 +307,16 @@ def read_number(name: str, value: Any, where: str, rule: Rule) -> int:
     return number
 
 
-def read_share(name: str, value: Any, where: str, hint: str = "") -> float:
-    """The value as a number from 0 to 1."""
+def read_share(name: str, value: Any, where: str, hint: str = "", rule: Rule | None = None) -> float:
+    """The value as a number within the rule's bounds, from 0 to 1 where there is none."""
+    least, most = (rule.minimum, rule.maximum or 1) if rule else (0, 1)
     try:
         number = float(str(value))  # of the text, because float() takes true for 1
     except ValueError:
         number = math.nan
-    if not 0 <= number <= 1:
+    if not least <= number <= most:
         raise UsageError(
-            f"{where}: {name} cannot be {_shown(value)}", hint=hint or f"{name} is a number from 0 to 1"
+            f"{where}: {name} cannot be {_shown(value)}", hint=hint or f"{name} is a number from {least:g} to {most:,}"
         ) from None
     return number
 

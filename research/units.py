@@ -72,10 +72,50 @@ _MONTHS = frozenset("Januar Februar März April Mai Juni Juli August September O
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'„“‘«]*\Z")
 _WORD_AFTER = re.compile(r"\w+")
 
+_CODE_FENCE = re.compile(r"(`{3,})[^`\n]*\n")
+_ABOVE_SIGNATURE = re.compile(r"\s*(?:@|#|/|\*|$)")
+_DOCSTRING = re.compile(r"\s*[rRuU]?(?:\"{3}|'{3})")
+# Strings and comments are passed over: brackets in them are none.
+_CODE_SIGN = re.compile(
+    r"(\"{3}|'{3}|[()\[\]\n])|\"(?:\\.|[^\"\\\n])*+\"?|'(?:\\.|[^'\\\n]){0,200}'|(?:#[^\S\n]|(?<![\w)\]] )//).*"
+)
+_LONGEST_STATEMENT = 600  # characters: brackets may never close, and a longer signature is no header
+
 
 def split(markdown: str) -> list[Unit]:
     """The units of a page in order: they do not overlap, and hold all of its text but markup that stands alone."""
     return _with_tables(markdown, list(iter_units(markdown)))
+
+
+def split_code(text: str) -> list[Unit]:
+    """The statements of a piece of code: each is a line with what its brackets and triple quotes hold, the sentences of
+    a docstring are units of their own, and each has its signature as header."""
+    fence = _CODE_FENCE.match(text)
+    start, end = fence.end() if fence else 0, len(text.rstrip())
+    end -= len(fence[1]) + 1 if fence and text.endswith(f"\n{fence[1]}", start - 1, end) else 0
+    units: list[Unit] = []
+    depth, quotes, head, block = 0, "", 0, 0
+    for found in _CODE_SIGN.finditer(f"{text[:end]}\n", start):
+        sign, stop = found[1], found.start()
+        if sign in ('"""', "'''"):
+            quotes = "" if quotes == sign else quotes or sign
+        elif sign == "\n" and (stop == end or (not quotes and (depth <= 0 or stop - start > _LONGEST_STATEMENT))):
+            prose, blank = _DOCSTRING.match(text, start, stop) is not None, not text[start:stop].strip()
+            for first, last in () if blank else (_sentences if prose else _shortened)(text, start, stop):
+                units.append(Unit(first, last, "sentence" if prose else "line", block, 0))
+            head = head or (0 if _ABOVE_SIGNATURE.match(text, start, stop) else stop)
+            block += prose or blank
+            start, depth = stop + 1, 0
+        elif sign and not quotes:
+            depth += {"\n": 0, "(": 1, "[": 1}.get(sign, -1)
+    if not units:
+        return []
+    return under(units, head if 0 < head <= units[0].start + _LONGEST_STATEMENT else units[0].end)
+
+
+def under(units: Sequence[Unit], end: int) -> list[Unit]:
+    """The units, of which those from `end` on have those before it as their header."""
+    return [unit if unit.start < end else unit._replace(header=(units[0].start, end)) for unit in units]
 
 
 def pack_units(units: Sequence[Unit], signals: int = UNKNOWN) -> bytes:
@@ -123,10 +163,10 @@ class Structure:
 
     __slots__ = ("_packed", "_units", "text")
 
-    def __init__(self, text: str, packed: bytes = b"") -> None:
+    def __init__(self, text: str, packed: bytes = b"", units: list[Unit] | None = None) -> None:
         self.text = text
         self._packed = _numbers(packed)
-        self._units: list[Unit] | None = None
+        self._units = units
 
     @property
     def units(self) -> list[Unit]:

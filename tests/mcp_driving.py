@@ -19,8 +19,8 @@ from mcp.types import CallToolResult, TextContent
 from research.context.tokens import TokenCounter
 from research.index import Index
 from research.service.mcp.server import build_server
-from research.service.mcp.threads import Threads
 from research.service.mcp.toolbox import Toolbox
+from research.service.service import Service
 from tests.conftest import MEASURE
 from tests.network_guard import guarded
 
@@ -67,8 +67,11 @@ def driven(server: Any, **options: Any) -> Iterator[Driver]:
 @contextmanager
 def agent_here(root: Path) -> Iterator[Driver]:
     """A client of the server of tools in this process."""
-    with Threads(Index(root)) as threads, driven(build_server(Toolbox(threads))) as driver:
-        yield driver
+    with Index(root) as index:
+        service = Service(index)
+        service.warm_up()
+        with driven(build_server(Toolbox(service))) as driver:
+            yield driver
 
 
 def text_of(result: CallToolResult) -> str:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from research.answer.language import other_languages
 from research.answer.question_words import (
+    NO_NAMES,
     Words,
     finder,
     folded,
@@ -50,7 +51,6 @@ _ALIKE = 0.4  # cosine: one far question in a thousand has it and nothing else
 _LEAST = 0.0001  # of what was found at all
 _DOUBTED = 0.3  # at most, of a question in another language than the pages, or of a year that no passage is of
 _NAMED = 3  # names that are told
-_NO_NAMES = 0.5  # so that one name of one weighs more than one of many
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def _missing(searched: str, pages: Sequence[Item], found: Sequence[Words]) -> tu
     least = min(lacking.values(), key=lambda left: sum(names[name] for name in left))
     nowhere = least - frozenset().union(*_words_on(pages, frozenset(least))) if least else least
     asked = [word.strip(".,;:?!()'’\"") for word in searched.split() if not nowhere.isdisjoint(analyze(word))]
-    return sum(names[name] for name in least) / (sum(names.values()) + _NO_NAMES), tuple(dict.fromkeys(asked))
+    return sum(names[name] for name in least) / (sum(names.values()) + NO_NAMES), tuple(dict.fromkeys(asked))
 
 
 def _still_lacking(names: Set[str], document: str, pages: Sequence[Item]) -> Set[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from research.answer.model.client import Message, Picture
 from research.answer.quotation import plain_question, quoted_context, source_block
-from research.context.pipeline import CUT_MARK, LEAST_BODY_TOKENS
+from research.context.fit import CUT_MARK, LEAST_BODY_TOKENS
 from research.context.tokens import TokenCounter
 from research.errors import ContextTooLongError, NothingFoundError
 from research.models import SourceDocument

@@ -30,6 +30,7 @@ _NO_NAME = re.compile(r"(.)\1+")  # YYYY-MM-DD is a form to fill in
 _TWICE = re.compile(r"((?:[^\W\d_a-z][\w&.’'-]*[ ]){1,6})\(([\w&.-]{2,20})\)")
 _LEAST = 3  # letters or digits: smaller numbers and pieces ("Q2", "5 days") stand on any page
 _ACRONYM = 0.5  # beside a name: the page may have it in full
+NO_NAMES = 0.5  # so that one name of one weighs more than one of many
 # English without small words is a list of key words, and other languages write other words with capitals.
 _SMALL_WORDS = 0.2
 _LEAST_SLIP = 5  # letters of a name that may be misspelt

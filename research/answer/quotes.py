@@ -1,7 +1,10 @@
 """The sentences that most likely answer a question: the best passages of its sources, verbatim, each with its citation.
 
-Nothing is composed. A row of a table or a label with its value is a quote, too. Text that a document has from an
-attacker (orders to a model, forged citations) is never quoted, and what stands in two places is quoted once.
+Nothing is composed. A row of a table or a label with its value is a quote, too. Text that a source has from an attacker
+(orders to a model, forged citations) is never quoted, and what stands in two places is quoted once.
+
+How likely a quote answers orders those of several kinds: of a page it is as documents judge it, less the further it is
+behind the best; of anything else the item's calibrated score, by how much of the question is in the quote.
 """
 
 from __future__ import annotations
@@ -10,8 +13,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
+from research.answer.question_words import NO_NAMES, finder, names_in, words_in
 from research.context.injection.detector import signals_of
-from research.context.injection.headers import neutralize_headers
+from research.context.injection.item_headers import neutralize_all
 from research.models import Item, Passage, Quote
 from research.search.passages import BEST
 from research.store.fulltext.analyzer import analyze
@@ -30,16 +34,23 @@ _AMOUNT = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)\s?(%|[^\W\d_]{3,})")
 _Span = tuple[int, int, int]  # citation, start, end
 
 
-def quotes_from(sources: Sequence[Item], whole: Sequence[Item]) -> list[Quote]:
-    """Of the sources, in the order of their citations. `whole` are items with all of their text, these among them."""
+def quotes_from(sources: Sequence[Item], whole: Sequence[Item], asked: str = "", documents: float = 1.0) -> list[Quote]:
+    """Of the sources, in the order of their citations. `whole` are items with all of their text, these among them;
+    `documents`: how likely pages are to answer what was `asked`. What one of the sources says anew is not quoted."""
     pages = {str(item.ref): item for item in whole}
-    best = max((item.score for item in sources), default=0.0) or 1.0
+    known = {item.ref.key for item in sources}
+    best = max((item.score for item in sources if item.ref.kind == "page"), default=0.0) or 1.0
     found = [
         (BEST * passage.score + _PAGE * item.score / best, citation, passage)
         for citation, item in enumerate(sources, start=1)
         for passage in item.passages
-        if passage.end > passage.start
+        if passage.end > passage.start and item.metadata.get("superseded_by") not in known
     ]
+    most = max((score for score, citation, _ in found if sources[citation - 1].ref.kind == "page"), default=0.0) or 1.0
+    for at, (score, citation, passage) in enumerate(found):
+        page = pages[str(sources[citation - 1].ref)]
+        likely = documents * score / most if page.ref.kind == "page" else _likely(asked, page, passage.text)
+        found[at] = likely, citation, passage
     found.sort(key=lambda entry: -entry[0])
     chosen: dict[str, tuple[int, Passage, tuple[int, int]]] = {}
     for score, citation, passage in found:
@@ -58,9 +69,20 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item]) -> list[Quote]:
             chosen[said] = citation, passage, _grown(page, passage, 0, [])
     taken = [(citation, passage.start, passage.end) for citation, passage, _ in chosen.values()]
     return [
-        _quote(pages[str(sources[citation - 1].ref)], passage, citation, taken)
+        _quote(pages[str(sources[citation - 1].ref)], passage, citation, taken, asked)
         for citation, passage, _ in chosen.values()
     ]
+
+
+def _likely(asked: str, item: Item, said: str) -> float:
+    """How likely a part of an item that is no page answers: as the item does, by how much of what the item says of the
+    question is in that part, and less for names that the item has nowhere."""
+    names, words, called = names_in(asked), words_in(asked), f"{item.title}\n{item.ref}\n"
+    find = finder(words | names.keys())
+    known = find(called + item.text)
+    share = len(find(called + said) & words) / len(known & words) if known & words else 1.0
+    lacking = sum(weight for name, weight in names.items() if name not in known)
+    return item.score * share * (1.0 - lacking / (sum(names.values()) + NO_NAMES))
 
 
 def differing_figures(question: str, quotes: Sequence[Quote], names: Mapping[int, str]) -> str:
@@ -94,18 +116,19 @@ def _marked(quote: Quote) -> str:
     return quote.text[slice(*quote.marked)]
 
 
-def _quote(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> Quote:
+def _quote(page: Item, passage: Passage, citation: int, taken: list[_Span], asked: str) -> Quote:
     start, end = _grown(page, passage, citation, taken)
+    header, is_page = table_above(page, passage), page.ref.kind == "page"
     return Quote(
         text=page.text[start:end],
         citation=citation,
         ref=str(page.ref),
-        page=int(page.ref.part),
-        score=passage.score,
+        page=int(page.ref.part) if is_page else 0,
+        score=passage.score if is_page else round(_likely(asked, page, f"{header}\n{page.text[start:end]}"), 4),
         start=start,
         end=end,
         box=passage.box,
-        header=table_above(page, passage),
+        header=header,
         marked=(passage.start - start, passage.end - start),
     )
 
@@ -126,7 +149,7 @@ def _unit_at(units: Sequence[Unit], place: int) -> Unit | None:
 
 def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> tuple[int, int]:
     """The passage with the units after and before it, as far as there is room, no heading parts them, and none is part
-    of another quote. `taken` is added to."""
+    of another quote; of what is no page, those of its paragraph. `taken` is added to."""
     units, start, end = page.units, passage.start, passage.end
     row = _unit_at(units, start)
     above = [span[1] for span in (row.title, row.header) if span is not None and span[1] <= start] if row else []
@@ -139,7 +162,8 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
     def may_join(unit: Unit) -> bool:
         free = all(unit.end <= first or last <= unit.start for first, last in others)
         sound = not page.signals or _is_sound(page.text[unit.start : unit.end])
-        return unit.kind != "heading" and unit.start >= top and free and sound
+        near = page.ref.kind == "page" or row is None or unit.block == row.block
+        return unit.kind != "heading" and unit.start >= top and free and sound and near
 
     after = bisect_right(units, end - 1, key=lambda unit: unit.start)
     before = bisect_right(units, start, key=lambda unit: unit.start) - 2
@@ -156,4 +180,4 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
 
 
 def _is_sound(text: str) -> bool:
-    return any(map(str.isalnum, text)) and neutralize_headers(text) == text and not signals_of(text)
+    return any(map(str.isalnum, text)) and neutralize_all(text) == text and not signals_of(text)

@@ -33,12 +33,12 @@ class EmbeddedMemory:
 
     async def context_evaluate(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """{"candidates": [{"id", "score", "text", "metadata"}]} for {"tenant_id", "session_id", "query", "top_k"}."""
-        return await asyncio.to_thread(self.evaluate, payload)
+        return await self._index.workers.run(self.evaluate, payload, name="memories")
 
     async def recall(self, query: str | Mapping[str, Any], top_k: int = TOP_K, **more: Any) -> dict[str, Any]:
         """The same, called with a payload (seed 001) or with a question (seed 000)."""
         payload = dict(query) if isinstance(query, Mapping) else {"query": query, "top_k": top_k}
-        return await asyncio.to_thread(self.evaluate, payload | more)
+        return await self._index.workers.run(self.evaluate, payload | more, name="memories")
 
     async def remember(self, payload: Mapping[str, Any] | str, **more: Any) -> dict[str, Any]:
         """Tell one memory: its text, or its fields beside `tenant_id`."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from research.conversation.disarm import disarmed, label
 from research.conversation.messages import Snippet
 from research.conversation.salience import Scored, time_shown
-from research.conversation.workers import Workers
+from research.parallel import Workers
 
 if TYPE_CHECKING:
     from research.governance.fail_closed import SafeRedactor

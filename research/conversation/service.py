@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 from research.conversation.breaker import CircuitBreaker
 from research.conversation.candidates import Candidates, read_candidates
-from research.conversation.workers import Workers
 from research.errors import SomaClientError, UsageError
+from research.parallel import Workers
 
 T = TypeVar("T")
 

@@ -21,8 +21,8 @@ from research.conversation.summary import (
     summary_key,
     summary_payload,
 )
-from research.conversation.workers import Workers
 from research.errors import SomaClientError
+from research.parallel import Workers
 
 _SAID_TO_MODEL = 50  # messages that a model is given to sum up
 

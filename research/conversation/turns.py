@@ -17,6 +17,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from research.conversation.builder import ContextBuilder
@@ -63,7 +64,7 @@ class BuiltTurn:
 class _Block:
     """Documents as a message, and what it costs; without one, why there is none."""
 
-    status: str  # "ok", "nothing found", "no room", "not redacted" or "failed"
+    status: str  # "ok", "nothing found", "no room", "not redacted", "failed", or that it timed out
     message: dict[str, Any] | None = None
     tokens: int = 0
     overhead: int = 0
@@ -111,10 +112,12 @@ class TurnMaker:
         documents: bool = False,
     ) -> BuiltTurn:
         """Raises as `ContextBuilder.build_for_turn` does; what goes wrong with documents is told in `debug`."""
-        turn, builder = Turn.of(envelope), await asyncio.to_thread(self._opened)
+        turn, builder = Turn.of(envelope), await self._index.workers.run(self._opened, name="turns")
         if not documents:
             return BuiltTurn(await builder.build_for_turn(turn, max_prompt_tokens))
-        block = await asyncio.to_thread(self._documents, turn, max_prompt_tokens)
+        asked = self._index.workers.start(partial(self._documents, turn, max_prompt_tokens), "documents")
+        outcome = await asked.outcome(self._index.settings.source_seconds)
+        block = _Block(str(outcome.error)) if outcome.late else outcome.result()
         built = await builder.build_for_turn(turn, max_prompt_tokens - block.tokens - block.overhead)
         return BuiltTurn(_joined(built, block, max_prompt_tokens), block.documents)
 
@@ -139,7 +142,7 @@ class TurnMaker:
 
     async def warm_up(self) -> None:
         """Load what the first turn would wait for."""
-        await (await asyncio.to_thread(self._opened)).warm_up()
+        await (await self._index.workers.run(self._opened, name="turns")).warm_up()
 
     def _opened(self) -> ContextBuilder:
         with self._opening:
@@ -154,6 +157,7 @@ class TurnMaker:
                     metrics=self.metrics,
                     token_counter=self._counter.count,
                     redactor=redactor,
+                    retrieval_timeout=self._index.settings.source_seconds,
                 )
             return self._builder
 

@@ -17,6 +17,7 @@ from research.errors import CtxError, RedactionError, UsageError
 from research.governance.placeholders import Placeholders
 from research.governance.redaction import NumberingRedactor, RedactorProtocol
 from research.observe.recorder import NullRecorder, Recorder
+from research.parallel import Workers
 
 ERROR, TIMEOUT, UNAVAILABLE = "error", "timeout", "unavailable"
 SECONDS = 5.0
@@ -64,8 +65,7 @@ class SafeRedactor:
         self._recorder = recorder or NullRecorder()
         self.why = ""  # it cannot be opened, in words that may be shown
         self._opening = threading.Lock()
-        self._counting = threading.Lock()
-        self._stuck: list[threading.Thread] = []
+        self._workers = Workers("ctx-redaction", _MOST_STUCK)
 
     def redact(self, text: str) -> str:
         """One text. Raises `RedactionError`, which holds nothing of it."""
@@ -84,7 +84,8 @@ class SafeRedactor:
         job = _Job(given, self._open, placeholders or Placeholders())
         if not given:
             return Redacted((), {})
-        result = self._run(job)
+        self._workers.start(job.run).wait(self._seconds)
+        result = job.result()
         for reason, count in result.reasons.items():
             self._recorder.count("redaction_dropped", count, reason=reason)
         if result.dropped:
@@ -118,19 +119,6 @@ class SafeRedactor:
             self.why = ""
             self._opened = opened
             return opened
-
-    def _run(self, job: _Job) -> Redacted:
-        with self._counting:
-            self._stuck = [thread for thread in self._stuck if thread.is_alive()]
-            refused = len(self._stuck) >= _MOST_STUCK
-        if not refused:
-            thread = threading.Thread(target=job.run, name="ctx-redaction", daemon=True)
-            thread.start()
-            thread.join(self._seconds)
-            with self._counting:
-                if thread.is_alive():
-                    self._stuck.append(thread)
-        return job.result()
 
 
 def redact_texts(

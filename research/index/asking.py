@@ -64,17 +64,17 @@ class Asking(IndexBase):
 
         `types` names the sources: documents, code, commits, memories (of the tenant), experiences, values. Without it
         documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
-        Restrictions to documents restrict nothing else, and quotes are of pages alone.
+        Restrictions to documents restrict nothing else. Confidence is about the first quote, whatever that is of.
         """
         from research.answer.confidence import confidence_of
         from research.answer.quotes import differing_figures, quotes_from
-        from research.context.pipeline import Budget, build
+        from research.context.pipeline import Sieve, find
         from research.context.render.cited import CitedPages, research_context
         from research.search.boosters.part_passages import part_note
 
         wish = _wish(question, fields)
         sources = self.settings.max_sources if wish.max_sources is None else wish.max_sources
-        budget = Budget(self.settings.max_tokens if wish.max_tokens is None else wish.max_tokens, sources)
+        most = self.settings.max_tokens if wish.max_tokens is None else wish.max_tokens
         mix = None if wish.types is None else self._mix(wish.types)
         follows, tenant, ways = "", self._tenant(wish.tenant), self.ways_out(wish.tenant)
         with self._timed("ask"):
@@ -86,42 +86,47 @@ class Asking(IndexBase):
                     )
                 asked = self.sending(reader, asked, ways)
                 wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
-                passages = partial(self.with_passages, reader, ways, look=wish.highlights)
-                context = build(
+                limit = max(self.settings.num_results, sources) if wish.num_results is None else wish.num_results
+                found = find(
                     reader,
                     asked if mix is None else replace(asked, tenant=tenant),
                     wanted if ways is None else [ways.source(source, "ask") for source in wanted],
-                    limit=max(self.settings.num_results, sources) if wish.num_results is None else wish.num_results,
-                    budget=budget,
-                    renderer=CitedPages() if mix is None else mix.renderer,
-                    counter=counter or self._rooms.counter(),
+                    limit=limit,
+                    sieve=Sieve(
+                        stages=() if mix is None else mix.stages,
+                        passages=partial(self.with_passages, reader, ways, look=wish.highlights),
+                        judge=confidence_of if mix is None else mix.judge,
+                        least=self._least(wish.min_score, wish.min_confidence),
+                        most=sources,
+                    ),
                     recorder=self.recorder,
-                    stages=() if mix is None else mix.stages,
-                    passages=passages if mix is None else mix.passages(passages),
-                    judge=confidence_of if mix is None else mix.judge,
-                    least=self._least(wish.min_score, wish.min_confidence),
-                    extent=wish.extent,
+                    workers=self.workers,
+                    source_seconds=None if mix is None else self.settings.source_seconds,
                 )
+            renderer = CitedPages() if mix is None else mix.renderer
+            context = found.within(most, renderer, counter or self._rooms.counter(), extent=wish.extent)
             with self._timed("render"):
-                rendered = (research_context if mix is None else mix.rendered)(context, budget.max_tokens)
+                rendered = (research_context if mix is None else mix.rendered)(context, most)
             with self._timed("answer"):
-                quotes = quotes_from(context.fitted.items, context.found)
+                shown, doubts = context.fitted.items, list[str]()
+                if mix is None:
+                    quotes, sure = quotes_from(shown, found.items), found.confidence
+                else:
+                    quotes, sure, doubts = mix.quoted(shown, found.items)
                 names = {number: source.filename for number, source in rendered.get_citation_map().items()}
-                differ = differing_figures(wish.question, quotes, names)
-                told = [note for note in (part_note(context.fitted.items), differ) if note]
+                differ = differing_figures(wish.question, [quote for quote in quotes if quote.page], names)
+                told = [note for note in (*doubts, part_note(shown), differ) if note]
                 coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
-                answered = replace(rendered, quotes=quotes, coverage=coverage, follows=follows)
+                answered = replace(rendered, quotes=quotes, confidence=sure, coverage=coverage, follows=follows)
                 if ways is not None:
                     searched, rewrites = ways.told(wish.question, answered.searched, answered.rewrites)
                     answered = replace(answered, searched=searched, rewrites=rewrites)
             if mix is not None:
-                self._keep_vectors(context.fresh, tenant)
+                self.keep_vectors(found.fresh, tenant)
             answered = replace(answered, session=asked.session, turn=wish.turn)
-            return (
-                answered
-                if wish.session is None or wish.turn
-                else self._sessions().keep(answered, asked.session, tenant)
-            )
+            if wish.session is None or wish.turn:
+                return answered
+            return self._sessions().keep(answered, asked.session, tenant)
 
     def search(self, question: str | AskRequest, **fields: Any) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
@@ -163,9 +168,8 @@ class Asking(IndexBase):
     ) -> FormattedContext:
         """Context for a question from several sources, as markdown within the token budget: memories (of a tenant),
         code, experiences, values, commits, documents. `fields` are those of an `AskRequest`: `limit` items of each are
-        looked at; those below `min_score` are left out. `soft`: what is chosen by shares may exceed the budget.
-        `same_file`: of code and a commit of one file, the better one is shown. Not to be called where an event loop
-        runs: await `assembler().assemble_context` there.
+        looked at; those below `min_score` are left out. `same_file`: of code and a commit of one file the better one is
+        shown. Not to be called where an event loop runs: await `assembler().assemble_context` there.
         """
         import asyncio
 
@@ -173,7 +177,7 @@ class Asking(IndexBase):
 
         wish = _wish(query, fields if types is None else fields | {"types": types})
         score = self.settings.min_score if wish.min_score is None else wish.min_score
-        options = Options(soft=wish.soft, same_file=wish.same_file, min_score=check("min_score", score, "min_score"))
+        options = Options(same_file=wish.same_file, min_score=check("min_score", score, "min_score"))
         made = self.assembler(tenant=wish.tenant, options=options, counter=counter)
         wanted = SOURCE_TYPES if wish.types is None else wish.types
         limit = _CONTEXT_ITEMS if wish.limit is None else wish.limit
@@ -188,17 +192,14 @@ class Asking(IndexBase):
         *,
         limit: int = 10,
         max_tokens: int = 1500,
-        soft: bool = False,
         counter: TokenCounter | None = None,
     ) -> FormattedContext:
         """What went wrong before in a domain, and with a strategy. A domain or strategy that there is not raises
         UsageError with those there are."""
         import asyncio
 
-        from research.sources.assembler import Options
-
-        made = self.assembler(options=Options(soft=soft), counter=counter)
         with self._timed("context"):
+            made = self.assembler(counter=counter)
             return asyncio.run(made.get_premortem_context(domain, strategy, limit, max_tokens))
 
     def assembler(
@@ -210,9 +211,13 @@ class Asking(IndexBase):
 
         if self.exists:
             self.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
-        searcher = IndexSearcher(cast("Index", self), tenant=self._tenant(tenant), workers=self._workers)
+        searcher = IndexSearcher(cast("Index", self), tenant=self._tenant(tenant), workers=self.workers)
         return ContextAssembler(
-            searcher, options=options, counter=counter or self._rooms.counter(), recorder=self.recorder
+            searcher,
+            options=options,
+            counter=counter or self._rooms.counter(),
+            recorder=self.recorder,
+            source_seconds=self.settings.source_seconds,
         )
 
     def search_code(self, query: str, *, limit: int = 10, language: str | None = None) -> Results[CodeResult]:
@@ -255,12 +260,20 @@ class Asking(IndexBase):
 
     def _mix(self, types: Sequence[str]) -> Mix:
         """What a question to several sources is asked with."""
-        from research.sources.mix import Mix, sources_of, types_of
+        from research.sources.mix import Mix, types_of
 
         wanted = types_of(types)
-        return Mix(wanted, sources_of(wanted, lambda: self.source, self._rooms.memory_source, self.item_source))
+        return Mix(wanted, [self.source_of(name) for name in wanted])
 
-    def _keep_vectors(self, made: Sequence[object], tenant: str) -> None:
+    def source_of(self, type_of_context: str) -> Source:
+        """The source of this type; nothing of another one is loaded."""
+        from research.sources.mix import item_source
+
+        if type_of_context == "documents":
+            return self.source
+        return self.memory_source if type_of_context == "memories" else self.item_source(item_source(type_of_context))
+
+    def keep_vectors(self, made: Sequence[object], tenant: str) -> None:
         """What a question to several sources has embedded: the next one need not."""
         from research.search.items import EmbeddedItems, FoundItems
         from research.sources.memories import Embedded

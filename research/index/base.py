@@ -17,6 +17,7 @@ from research.models import (
     Item,
     Question,
 )
+from research.parallel import Workers
 from research.request import AskRequest
 from research.settings import Settings, check, confidence_value
 from research.store.catalog.catalog import Catalog
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
     from research.conversation.sessions import Sessions
-    from research.conversation.workers import Workers
     from research.encoders.base import TextEncoder
     from research.experiences.experiences import Experiences
     from research.experiences.values import Values
@@ -66,7 +66,7 @@ class IndexBase:
         self.principal: Principal | None = None
         self._relative_to = str(relative_to)
         self._rooms = Rooms(self.paths, self.settings, encoder, None if recorder is None else _harmless(recorder))
-        self._workers: dict[str, Workers] = {}
+        self.workers = Workers("ctx-source")  # of all that ask its sources, for whomever
         self._renewing = threading.Lock()
 
     @classmethod
@@ -177,9 +177,14 @@ class IndexBase:
     def with_passages(
         self, reader: Reader, ways: WaysOut | None, question: Question, items: Sequence[Item], *, look: bool = False
     ) -> list[Item]:
-        """Pages with the passages that fit a question; of those that may not be read as they are nothing is read."""
+        """Items with the passages that fit a question: pages as documents find them, and of those that may not be read
+        as they are nothing; of others, by the words of what is shown of them."""
+        from research.search.passages import with_passages
+
         find = partial(self.source.with_passages, reader, question, look=look)
-        return find(items) if ways is None else ways.with_passages(find, reader, items)
+        pages = [item for item in items if item.ref.kind == "page"]
+        found = iter(find(pages) if ways is None else ways.with_passages(find, reader, pages))
+        return [next(found) if each.ref.kind == "page" else with_passages(question.wording, each) for each in items]
 
     def scoped_question(
         self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None

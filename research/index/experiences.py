@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from research.index.base import IndexBase
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         ValueResults,
     )
     from research.experiences.records import Removed as RemovedExperiences
+    from research.search.items import Where
+    from research.store.catalog.reader import Reader
 
 
 class ExperienceMethods(IndexBase):
@@ -130,18 +132,24 @@ class ExperienceMethods(IndexBase):
         from research.experiences.records import ExperienceResults
         from research.sources.experiences import ExperiencesSource
 
-        choices, source = self._experience().choices, self.item_source(ExperiencesSource)
+        source = self.item_source(ExperiencesSource)
+        asked = partial(self.experiences_where, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
         if not self.exists:
-            where = source.restriction(None, choices, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
-            return ExperienceResults(query, str(where["axis"]))
+            return ExperienceResults(query, str(asked(None)["axis"]))
         with self.catalog.snapshot() as reader:
-            where = source.restriction(reader, choices, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
+            where = asked(reader)
             found = source.find(reader, query, limit, where=where)
             results, ways = source.experiences(reader, found), self.ways_out()
             if ways is not None:
                 results = ways.found_experiences(reader, results)
         self.store_item_vectors(found)
         return ExperienceResults(query, str(where["axis"]), results, found.searched, found.without_vectors, found.notes)
+
+    def experiences_where(self, reader: Reader | None, **restricted: str | None) -> Where:
+        """What the metadata of experiences must be, for a search of an axis, domain, strategy or outcome."""
+        from research.sources.experiences import ExperiencesSource
+
+        return self.item_source(ExperiencesSource).restriction(reader, self._experience().choices, **restricted)
 
     def values(self, *, axis: str | None = None) -> list[Value]:
         """What experiences have in common, of an axis or of all; the largest clusters first."""
@@ -195,7 +203,7 @@ class ExperienceMethods(IndexBase):
                 self._renewing.release()
 
         if self._renewing.acquire(blocking=False):  # one at a time
-            threading.Thread(target=renew, name="ctx-values", daemon=True).start()
+            self.workers.start(renew, "renewing values")
 
     def search_values(self, query: str, *, axis: str | None = None, limit: int = 10) -> ValueResults:
         """Values that fit, of one axis or of all."""

@@ -5,7 +5,6 @@ Governance stands before the budget: what may not be seen costs no tokens and le
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,15 +13,14 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from research.context.fit import Fitted, fit
 from research.context.render.mixed import CitedItems
 from research.filters import read_time
 from research.governance.access import MemoryAccessDecision, Principal
-from research.models import Item
+from research.models import REDACTED, REFERENCE_ONLY, Item
 from research.packages import candidates, metadata, near, ranking, retrieval
 from research.packages.candidates import Candidate
-from research.packages.extracts import words_of
-from research.packages.fitting import FittedPackage, Governed, fit_package
-from research.packages.governor import Decided, Governor
+from research.packages.governor import Decided, Governed, Governor
 from research.packages.links import link_of
 from research.packages.package import (
     ContextPackage,
@@ -30,10 +28,12 @@ from research.packages.package import (
     Excluded,
     PackageCoverage,
     PinnedOut,
+    Projection,
 )
 from research.packages.ranking import Ranked
 from research.packages.request import ContextBuildRequest
-from research.packages.retrieval import Answer, Retrievals
+from research.packages.retrieval import Answer, Retrieve, answer_of
+from research.parallel import Call
 from research.store.catalog.packages import uses_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 MOST_CANDIDATES = 200
 """That one decision is made about, besides those that are pinned."""
+
+_OF_A_PINNED_DOCUMENT = 0.5  # what its pages that fit the intent count at least
+_SUMMARY = 0.1  # of a text; less of it is a summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Ids:
 
 
 class PackageBuilder:
-    """Builds packages of one index, for one principal. Cheap to make; what hangs is remembered in `retrievals`."""
+    """Builds packages of one index, for one principal. Cheap to make."""
 
     def __init__(
         self,
@@ -73,13 +76,11 @@ class PackageBuilder:
         principal: Principal,
         governor: Governor,
         *,
-        retrievals: Retrievals | None = None,
         now: Callable[[], datetime] | None = None,
     ) -> None:
         self.index = index
         self.principal = principal
         self.governor = governor
-        self.retrievals = retrievals or Retrievals()
         self._now = now or (lambda: datetime.now(UTC))
 
     def build(self, request: ContextBuildRequest, ids: Ids) -> Built:
@@ -95,22 +96,18 @@ class PackageBuilder:
                 decided = self.governor.govern(reader, ranked)
             pins = sum(each.ranked.candidate.pinned for each in decided.allowed)
             allowed = decided.allowed[: max(request.retrieval.limits.sources, pins)]
+            items = self._with_passages(reader, request, allowed)
             with self._timed("package_fit"):
-                fitted = fit_package(
-                    allowed,
-                    request.token_budget,
-                    CitedItems(),
-                    self.index.counter,
-                    words_of(request.intent),
-                    passages=lambda: self._with_passages(reader, request, allowed),
-                )
+                fitted = fit(items, request.token_budget, PackageItems(), self.index.counter)
+        shown = {str(item.ref): each for each, item in zip(allowed, items, strict=True)}
         with self._timed("package_audit"):
             self.governor.settle()
-        package = self._assembled(request, ids, answers, fitted, decided)
-        left = len(decided.allowed) - len(fitted.placed)
+        placed = [shown[str(item.ref)] for item in fitted.items]
+        package = self._assembled(request, ids, answers, fitted, placed, decided)
+        left = len(decided.allowed) - len(placed)
         package = package.model_copy(
             update={
-                "pinned_out": _pinned_out(pinned, decided.denied, fitted),
+                "pinned_out": _pinned_out(pinned, decided.denied, {each.ranked.candidate.ref for each in placed}),
                 "excluded": Excluded(denied=len(decided.denied), budget=left, outside=outside),
             }
         )
@@ -119,76 +116,73 @@ class PackageBuilder:
 
     def _retrieve(self, request: ContextBuildRequest, ids: Ids) -> dict[str, Answer]:
         """All side by side; the graph after what it begins with."""
-        run, wanted, tenant = self.retrievals, request.retrieval.sources, self.principal.tenant
-        deadline = time.monotonic() + run.seconds
-        tasks = retrieval.vector_retrievals(self.index, request, self.principal)
-        running = {name: run.start(name, task) for name, task in tasks.items()}
+        wanted, tenant = request.retrieval.sources, self.principal.tenant
+        tasks = retrieval.vector_retrievals(self.index, request, self.principal, self.governor.resources)
+        running = {name: self._start(name, task) for name, task in tasks.items()}
         if "metadata" in wanted:
             by_metadata = partial(metadata.retrieve, self.index, request, tenant, self.governor.resources)
-            running["metadata"] = run.start("metadata", by_metadata)
-        answers = {name: run.wait(each, deadline) for name, each in running.items() if name != "metadata"}
+            running["metadata"] = self._start("metadata", by_metadata)
+        answers = {name: self._answer(name, call) for name, call in running.items() if name != "metadata"}
         if "graph" in wanted:
             found = [each for answer in answers.values() for each in answer.candidates]
             nearby = partial(near.retrieve, self.index, request, tenant, request.pinned, found, name=ids.projection)
-            running["graph"] = run.start("graph", nearby)
-            answers["graph"] = run.wait(running["graph"], time.monotonic() + run.seconds)
+            answers["graph"] = self._answer("graph", self._start("graph", nearby))
         if "metadata" in wanted:
-            answers["metadata"] = run.wait(running["metadata"], deadline)
+            answers["metadata"] = self._answer("metadata", running["metadata"])
         return answers
 
+    def _start(self, name: str, retrieve: Retrieve) -> Call[Answer]:
+        return self.index.workers.start(retrieve, name)
+
+    def _answer(self, name: str, call: Call[Answer]) -> Answer:
+        return answer_of(name, call.wait(self.index.settings.source_seconds))
+
     def _pinned(self, reader: Reader, request: ContextBuildRequest) -> tuple[dict[str, list[str]], list[Candidate]]:
-        """Each pinned ref with the refs of today that it stands for, none if it names nothing; and all of them."""
-        meant = candidates.pinned_refs(reader, request.pinned)
+        """Each pinned ref with the refs of today that it stands for, none if it names nothing; and what they name. Of a
+        document the page that fits the intent best has to be there; its others are as good as any that is found."""
+        meant = candidates.pinned_refs(self.index, reader, request.pinned, request.intent)
         refs = list(dict.fromkeys(ref for several in meant.values() for ref in several))
         loaded = candidates.load(self.index, reader, refs, self.principal.tenant)
-        for each in loaded.values():
-            each.pinned = True
         known = {text: [loaded[ref].ref for ref in several if ref in loaded] for text, several in meant.items()}
+        first = {several[0] for several in known.values() if several}
+        for each in loaded.values():
+            each.pinned = each.ref in first
+            each.semantic = max(each.semantic, _OF_A_PINNED_DOCUMENT)
         return known, list(loaded.values())
 
     def _ranked(
         self, reader: Reader, request: ContextBuildRequest, found: Sequence[Candidate]
     ) -> tuple[list[Ranked], int]:
-        """Best first, and how many lie outside of the scope's project and module."""
+        """Best first, and how many were found that the graph or the metadata brought from outside of the scope."""
         uses = uses_of(reader, self.principal.tenant, [each.ref for each in found])
         ranked = ranking.rank(found, request.retrieval.weights.over(self.index.settings), uses, self._now())
         pinned = [each for each in ranked if each.candidate.pinned]
         rest = [each for each in ranked if not each.candidate.pinned]
-        inside = rest
-        if request.scope.project is not None or request.scope.module is not None:
-            resources = self.governor.resources(reader, [each.candidate.ref for each in rest])
-            fitting = {each.ref for each in resources if metadata.fits(each, request.scope)}
-            inside = [each for each in rest if each.candidate.ref in fitting]
+        refs = [each.candidate.ref for each in rest]
+        within = metadata.within_scope(reader, request.scope, refs, self.governor.resources)
+        inside = [each for each in rest if each.candidate.ref in within]
         return [*pinned, *inside[:MOST_CANDIDATES]], len(rest) - len(inside)
 
-    def _with_passages(
-        self, reader: Reader, request: ContextBuildRequest, allowed: Sequence[Governed]
-    ) -> list[Governed]:
-        """Pages with the passages that fit the intent; masked ones have none that could be pointed at."""
-        places = [
-            at
-            for at, each in enumerate(allowed)
-            if each.text and not each.redacted and each.ranked.candidate.item.ref.kind == "page"
-        ]
-        if not places:
-            return list(allowed)
+    def _with_passages(self, reader: Reader, request: ContextBuildRequest, allowed: Sequence[Governed]) -> list[Item]:
+        """What may be shown, with the passages that fit the intent; what is masked has none that could be pointed
+        at."""
+        items = [each.ranked.candidate.item for each in allowed]
+        open_ones = [item for each, item in zip(allowed, items, strict=True) if each.text and not each.redacted]
         question = self.index.scoped_question(reader, request.intent)
-        items = [allowed[at].ranked.candidate.item for at in places]
         with self._timed("package_passages"):
-            looked_at = self.index.source.with_passages(reader, question, items)
-        found = list(allowed)
-        for at, item in zip(places, looked_at, strict=True):
-            # Where a sentence runs on to the next page, that page was not decided about.
-            own = item if self.governor.sees_everything else _on_its_own_page(item)
-            found[at] = replace(found[at], ranked=_showing(found[at].ranked, own))
-        return found
+            found = self.index.with_passages(reader, None, question, open_ones)
+        if not self.governor.sees_everything:  # where a sentence runs on to the next page, that was not decided about
+            found = [_on_its_own_page(item) if item.ref.kind == "page" else item for item in found]
+        looked_at = {str(item.ref): item for item in found}
+        return [looked_at.get(str(item.ref), item) for item in items]
 
-    def _assembled(
+    def _assembled(  # noqa: PLR0917  what was asked, found, fitted and decided
         self,
         request: ContextBuildRequest,
         ids: Ids,
         answers: Mapping[str, Answer],
-        fitted: FittedPackage,
+        fitted: Fitted,
+        placed: Sequence[Governed],
         decided: Decided,
     ) -> ContextPackage:
         now = self._now()
@@ -201,38 +195,59 @@ class PackageBuilder:
             graph_projection_id=answers["graph"].projection if "graph" in answers else "",
             intent=request.intent,
             sources=[
-                ContextSource(
-                    citation=number,
-                    ref=placed.governed.ranked.candidate.ref,
-                    kind=placed.governed.ranked.candidate.item.ref.kind,
-                    title=placed.governed.ranked.candidate.item.title,
-                    origins=sorted(placed.governed.ranked.candidate.origins),
-                    pinned=placed.governed.ranked.candidate.pinned,
-                    score=placed.governed.ranked.score,
-                    parts=placed.governed.ranked.parts,
-                    tokens=placed.tokens,
-                    projection=placed.projection,
-                    classification=placed.governed.classification,
-                    link="" if placed.governed.redacted else link_of(placed.governed.ranked.candidate.item),
-                    suspicious=list(placed.governed.ranked.candidate.item.signals),
-                )
-                for number, placed in enumerate(fitted.placed, start=1)
+                _source(number, each, item, cost)
+                for number, (each, item, cost) in enumerate(zip(placed, fitted.items, fitted.costs, strict=True), 1)
             ],
             token_budget=request.token_budget,
             tokens_used=fitted.tokens,
             coverage=_coverage(request, answers, fitted, decided),
             denied=bool(decided.denied) and not decided.allowed,
             created_at=now.isoformat(),
-            expires_at=_expiry(now, request.ttl_seconds, fitted).isoformat(),
-            content=fitted.content,
+            expires_at=_expiry(now, request.ttl_seconds, placed).isoformat(),
+            content=fitted.text,
         )
 
     def _timed(self, stage: str) -> AbstractContextManager[None]:
         return self.index.recorder.time(stage) if self.index.recorder else nullcontext()
 
 
-def _showing(ranked: Ranked, item: Item) -> Ranked:
-    return replace(ranked, candidate=replace(ranked.candidate, item=item))
+class PackageItems(CitedItems):
+    """The renderer of a package: numbered citations, and where the whole is of what was cut."""
+
+    def entry(self, item: Item, number: int) -> str:
+        if REFERENCE_ONLY in item.labels:
+            return self.header(item, number)
+        shown = super().entry(item, number)
+        return f"{shown}\n(the whole is {item.ref})" if item.cut and REDACTED not in item.labels else shown
+
+
+def _source(number: int, governed: Governed, item: Item, tokens: int) -> ContextSource:
+    ranked = governed.ranked
+    return ContextSource(
+        citation=number,
+        ref=ranked.candidate.ref,
+        kind=item.ref.kind,
+        title=item.title,
+        origins=sorted(ranked.candidate.origins),
+        pinned=ranked.candidate.pinned,
+        score=ranked.score,
+        parts=ranked.parts,
+        tokens=tokens,
+        projection=_projection(governed, item, ranked.candidate.item),
+        classification=governed.classification,
+        link="" if governed.redacted else link_of(item),
+        suspicious=list(item.signals),
+    )
+
+
+def _projection(governed: Governed, shown: Item, whole: Item) -> Projection:
+    if not governed.text:
+        return "reference"
+    if governed.redacted:
+        return "redacted"
+    if not shown.cut:
+        return "full"
+    return "passages" if len(shown.text) >= len(whole.text) * _SUMMARY else "summary"
 
 
 def _on_its_own_page(item: Item) -> Item:
@@ -245,12 +260,15 @@ def _on_its_own_page(item: Item) -> Item:
 
 
 def _coverage(
-    request: ContextBuildRequest, answers: Mapping[str, Answer], fitted: FittedPackage, decided: Decided
+    request: ContextBuildRequest, answers: Mapping[str, Answer], fitted: Fitted, decided: Decided
 ) -> PackageCoverage:
     notes = list(dict.fromkeys(note for answer in answers.values() for note in answer.notes))
     if decided.decision.problem:
         notes.append("the policy cannot be used, and so everything is denied; see: ctx policy check")
-    if fitted.dropped and not fitted.placed:
+    scope = request.scope
+    if not decided.allowed and not decided.denied and (scope.project is not None or scope.module is not None):
+        notes.append("nothing of this project and module was found")
+    if fitted.dropped and not fitted.items:
         notes.append(f"nothing that was found fits into {request.token_budget} tokens")
     return PackageCoverage(
         reduced=any(answer.status in ("down", "degraded") for answer in answers.values()),
@@ -259,18 +277,17 @@ def _coverage(
     )
 
 
-def _expiry(now: datetime, seconds: int, fitted: FittedPackage) -> datetime:
+def _expiry(now: datetime, seconds: int, placed: Sequence[Governed]) -> datetime:
     """When its time is over, or that of a memory in it, whichever is first."""
     ends = [now + timedelta(seconds=seconds)]
-    for placed in fitted.placed:
-        end = read_time(placed.governed.ranked.candidate.expires_at or "")
+    for each in placed:
+        end = read_time(each.ranked.candidate.expires_at or "")
         ends += [] if end is None else [end]
     return min(ends)
 
 
-def _pinned_out(pinned: Mapping[str, Sequence[str]], denied: set[str], fitted: FittedPackage) -> list[PinnedOut]:
+def _pinned_out(pinned: Mapping[str, Sequence[str]], denied: set[str], shown: set[str]) -> list[PinnedOut]:
     """Why a pinned ref is not there. Of a document one page is enough."""
-    shown = {placed.governed.ranked.candidate.ref for placed in fitted.placed}
     out = []
     for ref, several in pinned.items():
         if not several:

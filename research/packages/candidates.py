@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from research.models import Item, Ref
+from research.models import Item, Question, Ref
 from research.packages.request import Origin
 from research.search.items import FoundItem
 from research.sources.documents import page_item
@@ -38,8 +38,8 @@ TYPE_OF_KIND: Mapping[str, str] = {
 
 _MOST_VERSIONS = 1_000
 _NUMBER = re.compile("[1-9][0-9]{0,8}")  # of a page: 007 and ٣ are no numbers of ours
-MOST_PAGES = 1_000
-"""Pages that pinned documents may stand for."""
+PAGES = 4
+"""Pages that a pinned document may stand for."""
 
 
 @dataclass(slots=True)
@@ -70,15 +70,12 @@ def item_sources(index: Index) -> dict[str, ItemsSource]:
     return {kind.kind: index.item_source(kind) for kind in kinds}
 
 
-def pinned_refs(reader: Reader, refs: Iterable[str]) -> dict[str, list[str]]:
-    """Each pinned ref with the refs it stands for: of a document, its pages."""
+def pinned_refs(index: Index, reader: Reader, refs: Iterable[str], intent: str) -> dict[str, list[str]]:
+    """Each pinned ref with the refs it stands for: of a document, the pages that fit the intent best, or its first."""
     found: dict[str, list[str]] = {}
-    left = MOST_PAGES
     for text in dict.fromkeys(refs):
         ref = Ref.parse(text)
-        pages = _pages_of(reader, ref)[:left] if ref.kind == "document" else [text]
-        left -= len(pages) if ref.kind == "document" else 0
-        found[text] = pages
+        found[text] = _pages_of(index, reader, ref, intent) if ref.kind == "document" else [text]
     return found
 
 
@@ -143,11 +140,13 @@ def _pages(reader: Reader, refs: Mapping[str, Ref]) -> dict[str, Candidate]:
     return {text: Candidate(stored[place]) for text, place in wanted.items() if place in stored}
 
 
-def _pages_of(reader: Reader, ref: Ref) -> list[str]:
-    from research.store.catalog.documents import get_documents
-
-    documents = get_documents(reader, current_ids(reader, [ref.key])) if not ref.part else []
-    return [str(Ref("page", each.doc_id, str(page))) for each in documents for page in range(1, each.num_pages + 1)]
+def _pages_of(index: Index, reader: Reader, ref: Ref, intent: str) -> list[str]:
+    ids = current_ids(reader, [ref.key])[:1] if not ref.part else []
+    if not ids:
+        return []
+    question = Question(intent, mode=index.settings.mode, documents=tuple(ids))
+    fitting = [str(item.ref) for item in index.source.retrieve(reader, question, PAGES).items]
+    return fitting or [str(Ref("page", ids[0], "1"))]
 
 
 def _memories(reader: Reader, refs: Mapping[str, Ref], tenant: str) -> dict[str, Candidate]:

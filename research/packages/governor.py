@@ -17,9 +17,8 @@ from research.governance.access import MemoryAccessDecision, Principal, Resource
 from research.governance.gate import is_withheld
 from research.governance.resources import resources_of
 from research.models import REFERENCE_ONLY
-from research.packages.beside import Beside
-from research.packages.fitting import Governed
 from research.packages.ranking import Ranked
+from research.parallel import Call, Workers
 
 if TYPE_CHECKING:
     from research.governance.gate import Gate
@@ -29,6 +28,16 @@ PURPOSE = "package"
 OWNER_RULE = "owner"
 
 Audit = Callable[[MemoryAccessDecision, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Governed:
+    """A source as it may be shown. `redacted`: what its text is, is what a redactor left; `text`: there is any."""
+
+    ranked: Ranked
+    redacted: bool = False
+    text: bool = True
+    classification: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,8 @@ class Governor:
         self._gate = gate(self.recorded)
         self._audit = audit
         self._default = default
-        self._recording: list[Beside] = []
+        self._workers = Workers("ctx-package-audit")
+        self._recording: list[Call[None]] = []
 
     @property
     def revision(self) -> str:
@@ -70,13 +80,13 @@ class Governor:
 
     def recorded(self, decision: MemoryAccessDecision, purpose: str) -> None:
         """Into the audit, while the package is built; `settle` waits for it."""
-        self._recording.append(Beside(lambda: self._audit(decision, purpose), "ctx-package-audit"))
+        self._recording.append(self._workers.start(lambda: self._audit(decision, purpose)))
 
     def settle(self) -> None:
         """Nothing may be released before this. Raises if a decision could not be recorded."""
         try:
             for each in self._recording:
-                each.settle()
+                each.wait().result()
         except Exception as error:  # noqa: BLE001  what is not recorded is not given out, whatever the reason
             from research.observe.log import log_failure
 

@@ -15,7 +15,7 @@ from research.filters import Filters, read_time
 from research.memories import Within
 from research.models import Question
 from research.packages.candidates import Candidate, item_sources, load
-from research.packages.request import ContextBuildRequest, MetadataFilters
+from research.packages.request import ContextBuildRequest, MetadataFilters, Scope
 from research.packages.retrieval import Answer
 from research.search.items import FoundItem
 from research.sources.memories import memory_item
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Resources = Callable[["Reader", Sequence[str]], Sequence["Resource"]]
 """What things are to a policy: their status, module and project are labels of theirs."""
 
+_EXACTLY, _MATCHES = 0.9, 0.5  # what a match counts at least: somebody has named it, whatever words it has
 _LOOKED_AT = 5_000  # things of a kind whose labels are looked at, the newest first
 _OF_MEMORIES = ("type", "category", "namespace", "session", "persona", "speaker")
 
@@ -52,6 +53,7 @@ def retrieve(index: Index, request: ContextBuildRequest, tenant: str, resources:
                 found += _labelled(reader, loaded, filters, limit, resources)
     for candidate in found:
         candidate.origins.add("metadata")
+        candidate.semantic = max(candidate.semantic, _EXACTLY if filters.exact is not None else _MATCHES)
     found.sort(key=lambda each: each.item.created_at, reverse=True)
     return Answer(found[:limit])
 
@@ -171,6 +173,23 @@ def fits(resource: Resource, filters: Any) -> bool:
         if wanted is not None and getattr(resource, name).casefold() != wanted.casefold():
             return False
     return True
+
+
+def within_scope(reader: Reader, scope: Scope, refs: Sequence[str], resources: Resources) -> set[str]:
+    """Those of these refs that are of the scope's project and module."""
+    if scope.project is None and scope.module is None:
+        return set(refs)
+    return {each.ref for each in resources(reader, refs) if fits(each, scope)}
+
+
+def documents_within(reader: Reader, scope: Scope, resources: Resources) -> list[str] | None:
+    """The documents of the scope's project and module; None: all."""
+    if scope.project is None and scope.module is None:
+        return None
+    from research.store.catalog.documents import all_documents
+
+    first = {f"page:{each.doc_id}#1": each.doc_id for each in all_documents(reader)}
+    return [first[ref] for ref in within_scope(reader, scope, list(first), resources)]
 
 
 def _in_time(text: str, filters: MetadataFilters) -> bool:

@@ -15,6 +15,7 @@ from research.graph.boost import neighbour_scores, references_said, seeds_of
 from research.graph.neighbourhood import MOST_NODES, WEIGHTS, Neighbourhood, neighbourhood
 from research.packages.candidates import TYPE_OF_KIND, Candidate, load
 from research.packages.retrieval import Answer
+from research.store.fulltext.analyzer import analyze, analyze_name
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _SEEDS = 10  # of what the search found
 _PINNED = 0.5  # what a pinned thing counts to begin with: somebody wants it, whether it fits or not
 _NODES = 10  # that are looked at for each that may be brought
+_SAID = 0.4  # of the words of an intent, that a neighbour has to have
 _UPDATE_SECONDS = 1.0  # for what the graph lacks
 # What is left by edges that say little of an intent: that a page stands in the same document, or refers to something.
 _QUIET = {"contains": 0.1, "refers": 0.3}
@@ -61,7 +63,10 @@ def retrieve(
     candidates = [
         Candidate(known[ref].item, {"graph"}, known[ref].semantic, nearness[ref]) for ref in wanted if ref in known
     ]
+    words = analyze_name(request.intent)
     for ref, each in loaded.items():
+        if not _speaks_of(words, f"{each.item.title}\n{each.item.text}"):
+            continue
         each.origins.add("graph")
         each.graph = nearness[ref]
         candidates.append(each)
@@ -69,6 +74,11 @@ def retrieve(
     if not complete:
         answer.status, answer.reason = "degraded", "the graph does not hold all of the index yet"
     return answer
+
+
+def _speaks_of(words: Sequence[str], text: str) -> bool:
+    """Whether enough of an intent's words stand in a text: what is only near to something says nothing of it."""
+    return len({*words} & {*analyze(text)}) >= _SAID * len({*words})
 
 
 def spread(near: Neighbourhood, seeds: Mapping[str, float]) -> dict[str, float]:

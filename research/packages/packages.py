@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from research.errors import BusyError, NothingFoundError, PackageRequestError
 from research.governance.access import Principal
 from research.observe.trace import current_trace, telling, traced
-from research.packages.beside import Beside
 from research.packages.builder import Built, Ids, PackageBuilder, new_id
 from research.packages.cache import Cached, PackageCache
 from research.packages.events import (
@@ -24,11 +23,10 @@ from research.packages.events import (
     ContextPackageExpired,
     Events,
 )
-from research.packages.flights import Flights
 from research.packages.governor import PURPOSE, Governor
 from research.packages.package import ContextPackage
 from research.packages.request import ContextBuildRequest, read_request
-from research.packages.retrieval import Retrievals
+from research.parallel import Call, SingleFlight
 from research.store.catalog import packages as store
 from research.store.catalog.content import content_revision
 from research.store.catalog.packages import StoredPackage, StoredRequest, Whose
@@ -52,15 +50,13 @@ class Packages:
         cache: PackageCache,
         events: Events,
         now: Callable[[], datetime] | None = None,
-        retrievals: Retrievals | None = None,
     ) -> None:
         self._index = index
         self._governor = governor
         self._cache = cache
         self._events = events
         self._now = now or (lambda: datetime.now(UTC))
-        self._retrievals = retrievals or Retrievals()
-        self._flights: Flights[ContextPackage] = Flights()
+        self._flights: SingleFlight[ContextPackage] = SingleFlight()
 
     def build(
         self, given: ContextBuildRequest | Mapping[str, Any] | str | bytes, principal: Principal
@@ -136,7 +132,7 @@ class Packages:
                     return self._again(built.package_id, principal, trace)
         ids = Ids(new_id(), request.id or new_id(), trace, new_id())
         request = request.model_copy(update={"id": ids.request, "trace_id": trace})
-        captured = Beside(lambda: self._capture(whose, request, ids), "ctx-package-request")
+        captured = index.workers.start(lambda: self._capture(whose, request, ids), "package request")
         return self._built(request, ids, principal, captured=captured)
 
     def _again(self, package_id: str, principal: Principal, trace: str, *, anew: bool = False) -> ContextPackage:
@@ -193,17 +189,17 @@ class Packages:
         )
 
     def _built(
-        self, request: ContextBuildRequest, ids: Ids, principal: Principal, *, captured: Beside | None = None
+        self, request: ContextBuildRequest, ids: Ids, principal: Principal, *, captured: Call[None] | None = None
     ) -> ContextPackage:
         """`captured`: the request is being written; without it, that was done before."""
         governor = self._governor(principal, ids.trace)
         policy = governor.revision  # as they are before anything is read: what changes meanwhile makes it outdated
         with self._index.catalog.snapshot() as reader:
             revision = content_revision(reader, principal.tenant)
-        builder = PackageBuilder(self._index, principal, governor, retrievals=self._retrievals, now=self._now)
+        builder = PackageBuilder(self._index, principal, governor, now=self._now)
         built = builder.build(request, ids)
         if captured is not None:
-            captured.settle()
+            captured.wait().result()
         with self._timed("package_store"):
             self._keep(built, ids, principal, policy, revision)
         self._tell(built, ids, principal, rebuilt=captured is None)

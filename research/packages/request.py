@@ -96,7 +96,7 @@ class Limits(Model):
     metadata: Limit = 12
     graph: Limit = 12
     hops: Annotated[int, Field(ge=1, le=3, strict=True)] = 2
-    sources: Annotated[int, Field(ge=1, le=MOST_ITEMS, strict=True)] = 12
+    sources: Annotated[int, Field(ge=1, le=MOST_ITEMS, strict=True)] = 100
 
 
 class MetadataFilters(Model):

@@ -10,7 +10,6 @@ behind its better leg; scores that do not depend on the other results can simply
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from research.errors import CtxError, UsageError
 from research.models import AnsweredBy, Coverage, FoundPart, LegCoverage, LegScore, Question, Rewrite
+from research.parallel import Workers
 from research.search.legs import (
     DEFAULT_WEIGHTS,
     Boosted,
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from research.observe.recorder import Recorder
 
 _T = TypeVar("_T")
+
+_LEGS = Workers("ctx-leg")
 
 # Inside so many pages all are scored, which is exact and quick; beyond that the legs find, and what is outside goes.
 _MOST_SCORED = 5000
@@ -226,7 +228,13 @@ class Engine:
         if among is None and scope is not None and scope.count(reader) <= _MOST_SCORED:
             among = scope.page_ids(reader)
         if among is None:
-            _side_by_side(runs, lambda run: run.find(reader, question, limit, scope))
+
+            def find(chain: Sequence[_LegRun]) -> None:
+                for run in chain:
+                    run.find(reader, question, limit, scope)
+
+            for outcome in _LEGS.run_all({name: partial(find, each) for name, each in _chains(runs).items()}).values():
+                outcome.result()
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
             # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
             for run in runs:
@@ -299,27 +307,16 @@ def focused(ranked: Sequence[Ranked], about: Mapping[str, float]) -> list[Ranked
     return [page._replace(score=place.score) for page, place in zip(order, ranked, strict=True)]
 
 
-def _side_by_side(runs: Sequence[_LegRun], step: Callable[[_LegRun], None]) -> None:
-    """Each leg in a thread of its own, the first in this one; but one that follows another after it in the same."""
-    chains: list[list[_LegRun]] = []
+def _chains(runs: Sequence[_LegRun]) -> dict[str, list[_LegRun]]:
+    """The legs that may work beside each other; one that follows another stands behind it."""
+    chains: dict[str, list[_LegRun]] = {}
     for run in runs:
-        before = next((chain for chain in chains if chain[-1].leg.name == run.leg.follows), None)
+        before = next((chain for chain in chains.values() if chain[-1].leg.name == run.leg.follows), None)
         if before is None:
-            chains.append([run])
+            chains[run.leg.name] = [run]
         else:
             before.append(run)
-
-    def work(chain: Sequence[_LegRun]) -> None:
-        for run in chain:
-            step(run)
-
-    threads = [threading.Thread(target=work, args=(chain,), daemon=True) for chain in chains[1:]]
-    for thread in threads:
-        thread.start()
-    for chain in chains[:1]:
-        work(chain)
-    for thread in threads:
-        thread.join()
+    return chains
 
 
 def _with_pages(

@@ -18,15 +18,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from research.boxes import Box, rounded, union
 from research.context.sections import section_path
-from research.models import Passage
+from research.models import Item, Passage
 from research.search.numbers_asked import YEAR, asks_for_number, years_asked
-from research.store.fulltext.analyzer import analyze
+from research.store.fulltext.analyzer import analyze, analyze_name
 from research.units import Unit, is_caption, values_of
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class PageEvidence:
         for rows in called.values():
             for index in rows:  # of rows that are all called so, the label alone does not tell which is meant
                 self._labels[index] /= len(rows) ** 0.5
-        headers = {unit.header for unit in units if unit.header is not None}
+        headers = {unit.header for unit in units if unit.kind == "row" and unit.header is not None}
         self._naming = {index for start, end in headers for index in self._between(start, end)}
 
     def refine(self, cosines: Sequence[float]) -> None:
@@ -336,6 +336,21 @@ class PageEvidence:
             if boxes:
                 return rounded(union(boxes), _DIGITS)
         return None
+
+
+def with_passages(question: str, item: Item) -> Item:
+    """An item of any kind with the passages of its text, by words alone, each counting the same. Where it has none of
+    the question's words, its beginning stands for it, below the header of its rows if they have one."""
+    text, wanted = item.stored, WantedWords(question, dict.fromkeys(analyze_name(question), 1.0))
+    spaced = item.text.replace("_", " ")  # the words of an identifier are words
+    found = PageEvidence(spaced, text.units, wanted).passages()
+    if not found and text.units:
+        rows = [unit for unit in text.units if unit.kind == "row" and unit.header is not None] or text.units
+        first = [unit for unit in rows if unit.block == rows[0].block]
+        end = max(unit.end for unit in first if unit is first[0] or unit.end - first[0].start <= _LONGEST)
+        found = (Passage("", 0.0, start=first[0].start, end=end),)
+    passages = tuple(replace(each, text=item.text[each.start : each.end]) for each in found)
+    return replace(item, passages=passages, structure=text)
 
 
 def _label(text: str, row: Unit) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from research.answer.answering import CheckedAnswer
-    from research.models import Item, PageResult, PageView, Quote, ResearchContext, SearchResults, SourceDocument
+    from research.models import Item, PageResult, PageView, ResearchContext, SearchResults, SourceDocument
     from research.records import DocumentInfo
 
 DOCUMENTS = "/api/documents"
@@ -64,7 +64,7 @@ def ask_document(context: ResearchContext, answer: CheckedAnswer | None = None) 
         "searched": context.searched,
         "rewrites": context.rewrites,
         "answered_by": context.answered_by,
-        "answer": written.text if composed and written is not None else quoted(context.quotes),
+        "answer": written.text if composed and written is not None else quoted(context),
         "answer_kind": kind,
         "confidence": context.confidence,
         "quotes": context.quotes,
@@ -85,9 +85,12 @@ def ask_document(context: ResearchContext, answer: CheckedAnswer | None = None) 
     }
 
 
-def quoted(quotes: Sequence[Quote]) -> str:
-    """The quotes as an answer: a line each, with its citation."""
-    return "\n".join(f"{' '.join(quote.text.split())} [{quote.citation}]" for quote in quotes)
+def quoted(context: ResearchContext) -> str:
+    """The quotes as an answer: a line each, with its citation, and what it is of, if that is no page."""
+    sources = context.get_citation_map()
+    names = {number: "" if source.page else f" ({source.label})" for number, source in sources.items()}
+    lines = (f"{' '.join(each.text.split())} [{each.citation}]{names[each.citation]}" for each in context.quotes)
+    return "\n".join(lines)
 
 
 def search_document(found: SearchResults) -> dict[str, Any]:

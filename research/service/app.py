@@ -5,7 +5,6 @@ From outside in: the guard (who may ask, what reaches us at all), the measuring 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -130,11 +129,10 @@ def _lifespan(service: Service) -> Callable[[FastAPI], Any]:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         for start in service.when_started:
             start()
-        warming = asyncio.get_running_loop().run_in_executor(None, service.warm_up)
+        service.warm_up()
         try:
             yield
         finally:
-            warming.cancel()
             await service.close()
 
     return lifespan

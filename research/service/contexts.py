@@ -37,7 +37,6 @@ class PremortemBody(schemas.Body):
     strategy: _Name | None = Field(default=None, examples=["systematic-elimination"])
     limit: _Limit = 10
     max_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS, description="The token budget.")] = 1500
-    soft: bool = False
 
 
 ContextDocument = schemas.answer(
@@ -68,9 +67,7 @@ def contexts_router(service: Service) -> APIRouter:
     )
     async def premortem(body: PremortemBody, request: Request) -> Response:
         def work(index: Index) -> FormattedContext:
-            return index.premortem(
-                body.domain, body.strategy, limit=body.limit, max_tokens=body.max_tokens, soft=body.soft
-            )
+            return index.premortem(body.domain, body.strategy, limit=body.limit, max_tokens=body.max_tokens)
 
         found = answered(await service.acting_as(request.state.caller).asked(work))
         told = {"schema": "ctx.research.premortem/1", "domain": body.domain, "strategy": body.strategy}

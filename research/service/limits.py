@@ -8,13 +8,12 @@ that a hundred hopeless questions never run at once.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from math import ceil
 from typing import TypeVar
 
 from research.errors import ProblemError
+from research.parallel import Workers
 from research.service.options import Limits
 from research.service.problems import Problem, refused
 
@@ -27,7 +26,8 @@ class Turnstile:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._places = asyncio.Semaphore(limits.questions)
-        self._threads = ThreadPoolExecutor(limits.questions, thread_name_prefix="ctx-question")
+        self._workers = Workers("ctx-question", limits.questions)  # what hangs keeps its place
+        self._closed = False
         self.waiting = 0
         self.working = 0
 
@@ -47,26 +47,18 @@ class Turnstile:
 
     def close(self) -> None:
         """Nothing more begins. What runs is not waited for: a thread cannot be stopped."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._closed = True
 
     async def _in_thread(self, work: Callable[[], T], seconds: float) -> T:
         self.working += 1
-        loop = asyncio.get_running_loop()
-        context = contextvars.copy_context()  # traces follow a question by it
-
-        def ended(_: Future[T]) -> None:
-            loop.call_soon_threadsafe(self._leave)
-
-        try:
-            begun = self._threads.submit(context.run, work)
-        except RuntimeError:  # it is closed
+        if self._closed:
             self._leave()
-            raise refused(Problem(503, "The server is stopping")) from None
-        begun.add_done_callback(ended)
-        answer = asyncio.wrap_future(begun)
-        done, _ = await asyncio.wait([answer], timeout=seconds)
-        if not done:
-            answer.add_done_callback(_look)
+            raise refused(Problem(503, "The server is stopping"))
+        loop = asyncio.get_running_loop()
+        call = self._workers.start(work)
+        call.when_done(lambda: loop.call_soon_threadsafe(self._leave))
+        outcome = await call.outcome(seconds)
+        if outcome.late:
             raise refused(
                 Problem(
                     504,
@@ -75,7 +67,7 @@ class Turnstile:
                     "ask for fewer results, or restrict it to some documents",
                 )
             )
-        return answer.result()
+        return outcome.result()
 
     def _leave(self) -> None:
         self.working -= 1
@@ -87,9 +79,3 @@ class Turnstile:
         return refused(
             Problem(429, "Too many questions at once", why, f"try again in {seconds} seconds", headers=headers)
         )
-
-
-def _look(answer: asyncio.Future[T]) -> None:
-    """Nobody waits for it any more; its exception is looked at, so that Python does not complain of one nobody saw."""
-    if not answer.cancelled():
-        answer.exception()

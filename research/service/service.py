@@ -14,7 +14,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from research.errors import CtxError
+from research.parallel import Call, Workers
 from research.service.limits import Turnstile
 from research.service.options import Limits, ServeOptions
 
@@ -49,6 +49,7 @@ class Service:
         self._writing = Turnstile(Limits(questions=_WRITING, waiting=limits.waiting, wait_seconds=limits.wait_seconds))
         self._writers: list[AnswerWriter] = []  # one at most, for all views of this service
         self._opening = threading.Lock()
+        self._warming: Call[None] | None = None
 
     def acting_as(self, principal: Principal) -> Service:
         """The same service, whose index is seen as this principal may see it. All else is shared."""
@@ -62,17 +63,9 @@ class Service:
         return self.index.settings.model
 
     def warm_up(self) -> None:
-        """Load what the first question would wait for. What goes wrong here is told by the request that meets it."""
-        from research.observe.log import log_failure
-
-        try:
-            if self.index.exists:
-                self.index.prepare()
-                self.index.search("warm up", num_results=1)
-        except CtxError as error:
-            log_failure("service", "warming up", error)
-        except Exception as error:  # noqa: BLE001  a damaged index is told to whoever asks it
-            log_failure("service", "warming up", error)
+        """Begin to load what the first question would wait for. Questions wait until that is done: they would only load
+        the same once more. What goes wrong here is told by the request that meets it."""
+        self._warming = Workers("ctx-warm-up").start(self._warm_up)
 
     async def ask(self, request: AskRequest) -> ResearchContext:
         """`Index.ask` with the places on the pages, in its turn."""
@@ -96,12 +89,12 @@ class Service:
 
     async def asked(self, work: Callable[[Index], T]) -> T:
         """Something that is a question to the index, though not `ask` or `search`."""
-        return await self.turns.run(partial(self._present, partial(work, self.index)))
+        return await self.turns.run(partial(self._question, partial(work, self.index)))
 
     async def anyway(self, work: Callable[[Index], T], *, question: bool) -> T:
         """Also where there is no index yet: something may be told before any document is added."""
-        turns = self.turns if question else self.looking
-        return await turns.run(partial(work, self.index))
+        asked = partial(work, self.index)
+        return await (self.turns.run(partial(self._warmed, asked)) if question else self.looking.run(asked))
 
     def begin_stop(self) -> None:
         if not self.stopping.is_set():
@@ -119,6 +112,24 @@ class Service:
             for writer in self._writers:
                 writer.close()
         self.index.close(collections=False)
+
+    def _warm_up(self) -> None:
+        try:
+            if self.index.exists and self.index.totals()[1]:
+                self.index.prepare()
+                self.index.search("warm up", num_results=1)
+        except Exception as error:  # noqa: BLE001  a damaged index is told to whoever asks it
+            from research.observe.log import log_failure
+
+            log_failure("service", "warming up", error)
+
+    def _question(self, work: Callable[[], T]) -> T:
+        return self._warmed(partial(self._present, work))
+
+    def _warmed(self, work: Callable[[], T]) -> T:
+        if self._warming is not None:
+            self._warming.wait()
+        return work()
 
     def _present(self, work: Callable[[], T]) -> T:
         """An index that was removed is gone, though its open file would go on answering."""

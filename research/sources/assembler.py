@@ -1,13 +1,9 @@
-"""ContextAssembler: context from several sources, each within its share of a token budget, as markdown (seed 002).
-
-    question → sources, side by side → adjust → without duplicates → govern → shares of the budget → render
+"""ContextAssembler: context from whatever a searcher finds, each source within its share of a token budget (seed 002).
 
     assembler = ContextAssembler(IndexSearcher(index))
     context = await assembler.assemble_context("retry of failed uploads", ["memories", "code", "commits"])
 
-It goes beside the pipeline of `research.context`, not through it: here a searcher is asked and not a `Source`, each
-within a time of its own, and sections share the budget. What both need is taken from there: exact counts, passages that
-grow, coverage, stages that govern.
+A searcher is asked here, each source within a time of its own; the rest is the pipeline's.
 """
 
 from __future__ import annotations
@@ -15,56 +11,39 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from research.context.pipeline import Found, Least, Sieve, Stage, sifted
+from research.context.render.sections import WEIGHTS, Sections, context_in_sections, told_of
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
-from research.models import Coverage, SourceCoverage
+from research.models import Question, SourceCoverage
 from research.request import MOST_ITEMS
-from research.sources.adjustments import relevance
-from research.sources.duplicates import without_duplicates
-from research.sources.formats import TITLES, candidate_of
-from research.sources.records import CONTEXT_TYPES, Candidate, ContextItem, FormattedContext, Result
-from research.sources.sections import Fitted, Groups, Plan, Section, fitted
-from research.sources.shares import WEIGHTS
+from research.settings import SOURCE_SECONDS
+from research.sources.base import Retrieved
+from research.sources.records import CONTEXT_TYPES, FormattedContext, Result, item_of
 
 if TYPE_CHECKING:
+    from research.models import Item
     from research.observe.recorder import Recorder
     from research.sources.searcher import Searcher
 
-SOURCE_SECONDS = 10.0
-"""How long one source may take; what comes later is left out."""
-
 """Items that one source may be asked for."""
 
-Govern = Callable[[list[Candidate]], list[Candidate]]
-"""Leaves out what may not be shown, or changes what is shown of it. It stands before the budget and costs no tokens."""
-
-Search = Callable[[], Awaitable[Sequence[Result]]]
+Search = Callable[[], Awaitable["Sequence[Result | Item]"]]
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How contexts are assembled. `soft`: the seed's soft limit, which what is chosen by shares may exceed.
-    `same_file`: code and a commit of one file are duplicates. `min_score`: what fits less is left out."""
+    """How contexts are assembled. `same_file`: code and a commit of one file are duplicates. What fits less than
+    `min_score` is left out."""
 
-    soft: bool = False
-    same_file: bool = True
+    same_file: bool = False
     min_score: float = 0.0
-    source_seconds: float = SOURCE_SECONDS
-    stages: tuple[Govern, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """What the searches gave, by name, and how it went."""
-
-    found: Mapping[str, Sequence[Result]] = field(default_factory=dict)
-    coverage: Coverage = field(default_factory=Coverage)
-    seconds: float = 0.0
+    stages: tuple[Stage, ...] = ()
 
 
 class ContextAssembler:
@@ -78,12 +57,15 @@ class ContextAssembler:
         counter: TokenCounter | None = None,
         recorder: Recorder | None = None,
         now: Callable[[], datetime] | None = None,
+        source_seconds: float = SOURCE_SECONDS,
     ) -> None:
+        """`source_seconds`: how long one source may take; what comes later is left out."""
         self.searcher = searcher
+        self.source_seconds = source_seconds
         self.options = options or Options()
         self.counter = counter or TokenCounter()
         self.recorder = recorder
-        self._now = now or (lambda: datetime.now(UTC))
+        self.now = now or (lambda: datetime.now(UTC))
 
     async def assemble_context(
         self, query: str, context_types: Sequence[str], limit: int = 20, max_tokens: int = 2000
@@ -95,13 +77,10 @@ class ContextAssembler:
         check_bounds(limit, max_tokens)
         if not query.strip():
             return FormattedContext(max_tokens=max_tokens)
-        gathered = await self.gather({name: self._search(name, query, limit) for name in types})
-        sections = [Section(name, TITLES[name], WEIGHTS[name], name) for name in types]
-        candidates = {
-            name: [self.candidate(name, each, candidate_of(each)) for each in found]
-            for name, found in gathered.found.items()
-        }
-        return self.assemble(gathered, candidates, Plan("Context", sections, _footer), max_tokens)
+        started = time.perf_counter()
+        retrieved = await self.gather({name: self._search(name, query, limit) for name in types})
+        found = self.sifted(Question(query), retrieved, time.perf_counter() - started)
+        return context_in_sections(found, sections_of(types), WEIGHTS, max_tokens, self.counter, self.now())
 
     async def get_premortem_context(
         self, domain: str, strategy: str | None = None, limit: int = 10, max_tokens: int = 1500
@@ -113,43 +92,18 @@ class ContextAssembler:
         check_bounds(limit, max_tokens)
         return await premortem(self, domain, strategy, limit, max_tokens)
 
-    async def gather(self, searches: Mapping[str, Search]) -> Gathered:
+    async def gather(self, searches: Mapping[str, Search]) -> list[Retrieved]:
         """All searches side by side, each within its time. One that fails or is slow is down, and the rest answers."""
-        started = time.perf_counter()
-        with self._timed("retrieve"):
-            answers = await asyncio.gather(*(self._ask(name, search) for name, search in searches.items()))
-        notes = [note for _, found in answers for note in getattr(found, "notes", ())]
-        coverage = Coverage(sources=[status for status, _ in answers], notes=list(dict.fromkeys(notes)))
-        return Gathered({status.name: found for status, found in answers}, coverage, time.perf_counter() - started)
+        with self.recorder.time("retrieve") if self.recorder else nullcontext():
+            return list(await asyncio.gather(*(self._ask(name, search) for name, search in searches.items())))
 
-    def candidate(self, section: str, found: Result, formatted: Candidate) -> Candidate:
-        """What was found as it is ranked and shown in a section."""
-        item = replace(formatted.item, relevance=relevance(found, self._now()))
-        return replace(formatted, item=item, section=section)
-
-    def assemble(self, gathered: Gathered, candidates: Groups, plan: Plan, max_tokens: int) -> FormattedContext:
-        """A context from what was gathered."""
-        started = time.perf_counter()
-        found = [each for section in plan.sections for each in candidates.get(section.name, ())]
-        found = [each for each in found if each.item.score >= self.options.min_score]
-        kept = without_duplicates(found, same_file=self.options.same_file) if plan.unique else found
-        duplicates = len(found) - len(kept)
-        with self._timed("govern"):
-            for stage in self.options.stages:
-                kept = stage(kept)
-        kept.sort(key=lambda each: -each.item.relevance)
-        groups: Groups = {s.name: [each for each in kept if each.section == s.name] for s in plan.sections}
-        with self._timed("fit"):
-            fitting = fitted(plan, groups, max_tokens, self.counter, soft=self.options.soft)
-            if plan.again is not None:
-                groups = plan.again(groups, fitting.shown)
-                fitting = fitted(plan, groups, max_tokens, self.counter, soft=self.options.soft)
-        context = _formatted(plan, groups, fitting, max_tokens)
-        if context.limit_exceeded:
-            _warn_of_limit(context)
-        timings = {"retrieve": gathered.seconds, "assemble": time.perf_counter() - started}
-        timings["total"] = sum(timings.values())
-        return replace(context, coverage=gathered.coverage, duplicates=duplicates, timings=timings)
+    def sifted(
+        self, question: Question, retrieved: Sequence[Retrieved], seconds: float, *, unique: bool = True
+    ) -> Found:
+        """What remains of what was found."""
+        options, least = self.options, Least(self.options.min_score)
+        sieve = Sieve(options.stages, least=least, unique=unique, same_file=options.same_file)
+        return sifted(question, retrieved, sieve, recorder=self.recorder, seconds=seconds)
 
     def _search(self, name: str, query: str, limit: int) -> Search:
         searcher = self.searcher
@@ -163,22 +117,24 @@ class ContextAssembler:
         }
         return searches[name]
 
-    async def _ask(self, name: str, search: Search) -> tuple[SourceCoverage, Sequence[Result]]:
+    async def _ask(self, name: str, search: Search) -> Retrieved:
         try:
-            found = await asyncio.wait_for(search(), self.options.source_seconds)
+            found = await asyncio.wait_for(search(), self.source_seconds)
+            items = [item_of(each) for each in found]
         except UsageError:
             raise  # what was asked for is not there to be searched: a domain, an axis
         except TimeoutError as error:
-            reason = str(error) or f"it took longer than {self.options.source_seconds:g} s"
-            return _down(name, reason, error), ()
+            return _down(name, str(error) or f"timed out after {self.source_seconds:g} s", error)
         except Exception as error:  # noqa: BLE001  whatever happens in a source, the others answer and coverage tells
-            return _down(name, f"{type(error).__name__}: {error}", error), ()
-        off, notes = getattr(found, "off", ""), getattr(found, "notes", ())
+            return _down(name, f"{type(error).__name__}: {error}", error)
+        off, notes = getattr(found, "off", ""), tuple(getattr(found, "notes", ()))
         status = "off" if off else "degraded" if notes else "ok"
-        return SourceCoverage(name, status, off or "; ".join(notes)), found
+        return Retrieved(items, SourceCoverage(name, status, off or "; ".join(notes)), notes=notes)
 
-    def _timed(self, stage: str) -> AbstractContextManager[None]:
-        return self.recorder.time(stage) if self.recorder else nullcontext()
+
+def sections_of(types: Sequence[str]) -> Sections:
+    """A context of these types, a section each."""
+    return Sections("Context", {name: name.capitalize() for name in types}, told_of)
 
 
 def checked_types(context_types: Sequence[str]) -> list[str]:
@@ -202,42 +158,8 @@ def check_bounds(limit: int, max_tokens: int) -> None:
         raise ContextAssemblyError(f"max_tokens is {max_tokens}", hint="it is the most tokens, 1 or more")
 
 
-def _down(name: str, reason: str, error: Exception) -> SourceCoverage:
+def _down(name: str, reason: str, error: Exception) -> Retrieved:
     from research.observe.log import log_failure
 
     log_failure("context", f"the source {name} failed", error)
-    return SourceCoverage(name, "down", reason)
-
-
-def _footer(shown: Groups) -> str:
-    used = [items for items in shown.values() if items]
-    return f"{sum(map(len, used))} items from {len(used)} sources"
-
-
-def _formatted(plan: Plan, groups: Groups, fitting: Fitted, max_tokens: int) -> FormattedContext:
-    items: list[ContextItem] = []
-    used: dict[str, int] = {}
-    left: dict[str, int] = {}
-    for section in plan.sections:
-        shown = fitting.shown.get(section.name, ())
-        items += [_with_signals(each) for each in shown]
-        for counts, count in ((used, len(shown)), (left, len(groups[section.name]) - len(shown))):
-            if count:
-                counts[section.type] = counts.get(section.type, 0) + count
-    items.sort(key=lambda item: -item.relevance)
-    return FormattedContext(
-        fitting.text, items, fitting.tokens, used, fitting.tokens > max_tokens, max_tokens, left_out=left
-    )
-
-
-def _with_signals(candidate: Candidate) -> ContextItem:
-    from research.context.injection.detector import signals_of
-
-    item = candidate.item
-    return item if item.suspicious else replace(item, suspicious=list(signals_of(candidate.text)))
-
-
-def _warn_of_limit(context: FormattedContext) -> None:
-    from research.observe.log import logger_of
-
-    logger_of("context").warning("the context has %d tokens; %d were wanted", context.token_count, context.max_tokens)
+    return Retrieved([], SourceCoverage(name, "down", reason))

@@ -21,6 +21,7 @@ class Retrieved:
     searched: str = ""
     rewrites: list[Rewrite] = field(default_factory=list)
     answered_by: AnsweredBy = "pages"
+    notes: tuple[str, ...] = ()  # what went another way than usual, a sentence each
     fresh: object = None  # vectors that were made for the question, for whoever keeps them
 
 

@@ -29,7 +29,6 @@ class CommitsSource(ItemsSource):
     ranking = Ranking(vectors=0.3, hybrid=(5.3, 1.8, -3.0), lexical=(5.25, 1.85, -2.45))
 
     def item(self, found: FoundItem) -> Item:
-        """With its files, a line each."""
-        item, files = super().item(found), found.item.metadata.get("files_changed")
-        named = "\n".join(str(name) for name in files) if isinstance(files, list) else ""
-        return replace(item, metadata={**item.metadata, "files": named})
+        """With the folder that its files are named from."""
+        item = super().item(found)
+        return replace(item, metadata={**item.metadata, "repository": found.item.parent})

@@ -16,7 +16,7 @@ import re
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 
-from research.sources.records import Candidate
+from research.models import Item
 
 ALIKE = 90.0
 """The least ratio, of a hundred, of two texts that say the same."""
@@ -88,26 +88,24 @@ class _Kept:
         self._experiences: set[tuple[str, str]] = set()
         self._files: dict[str, _Files] = {"code": _Files(), "commit": _Files()}
 
-    def says(self, candidate: Candidate, text: _Text) -> bool:
-        source = candidate.item.source
-        other = {"experience": "value", "value": "experience"}.get(source, "")
-        if candidate.experience and (other, candidate.experience) in self._experiences:
+    def says(self, item: Item, text: _Text) -> bool:
+        kind, experience = item.ref.kind, _experience(item)
+        other = {"experience": "value", "value": "experience"}.get(kind, "")
+        if experience and (other, experience) in self._experiences:
             return True
-        counterpart = {"code": "commit", "commit": "code"}.get(source, "")
-        if self._same_file and counterpart and self._files[counterpart].has_any(candidate.files):
+        counterpart = {"code": "commit", "commit": "code"}.get(kind, "")
+        if self._same_file and counterpart and self._files[counterpart].has_any(_files(item)):
             return True
         if not text.plain:
             return False
         return text.plain in self._whole or any(say_the_same(text, kept) for kept in self._near(text))
 
-    def add(self, candidate: Candidate, text: _Text) -> None:
-        source = candidate.item.source
+    def add(self, item: Item, text: _Text) -> None:
         insort(self._texts, text, key=_length)
         self._whole.add(text.plain)
-        if candidate.experience:
-            self._experiences.add((source, candidate.experience))
-        if source in self._files:
-            self._files[source].add(candidate.files)
+        self._experiences.add((item.ref.kind, _experience(item)))
+        if self._same_file and item.ref.kind in self._files:
+            self._files[item.ref.kind].add(_files(item))
 
     def _near(self, text: _Text) -> Iterator[_Text]:
         """Of other sources, and of a length and with words that let them be alike."""
@@ -116,6 +114,23 @@ class _Kept:
         for kept in self._texts[bisect_left(self._texts, text.length * _SHORTER, key=_length) : last]:
             if (marks & kept.marks).bit_count() >= _SHARED * min(marked, kept.marked) and kept.source != source:
                 yield kept
+
+
+def _experience(item: Item) -> str:
+    """The id that an experience and a value of its words share."""
+    return item.ref.key if item.ref.kind == "experience" else str(item.metadata.get("experience") or "")
+
+
+def _files(item: Item) -> frozenset[str]:
+    """That it is about: of code its own, by the path it is told by and from the root; of a commit those it touched."""
+    facts = item.metadata
+    if item.ref.kind == "code":
+        own = {str(facts.get(name) or "") for name in ("file_path", "path")} | {item.ref.key}
+        return frozenset(own - {""})
+    files = {str(name) for name in facts.get("files_changed") or ()}
+    if repository := str(facts.get("repository") or "").rstrip("/"):
+        files |= {f"{repository}/{name}" for name in files}
+    return frozenset(files)
 
 
 def _length(text: _Text) -> int:
@@ -151,16 +166,16 @@ def _ends(path: str) -> set[str]:
     return {"/".join(parts[start:]) for start in range(1, len(parts) - 1)}
 
 
-def without_duplicates(candidates: Sequence[Candidate], *, same_file: bool = True) -> list[Candidate]:
+def without_duplicates(items: Sequence[Item], *, same_file: bool = False) -> list[Item]:
     """In the order they came, without those that one of a higher score says already. Of equal ones the first stays."""
-    texts = [_Text(candidate.text, candidate.item.source) for candidate in candidates]
+    texts = [_Text(item.text, item.ref.kind) for item in items]
     kept = _Kept(same_file=same_file)
     stays: set[int] = set()
-    for at in sorted(range(len(candidates)), key=lambda at: -candidates[at].item.score):
-        if not kept.says(candidates[at], texts[at]):
-            kept.add(candidates[at], texts[at])
+    for at in sorted(range(len(items)), key=lambda at: -items[at].score):
+        if not kept.says(items[at], texts[at]):
+            kept.add(items[at], texts[at])
             stays.add(at)
-    return [candidate for at, candidate in enumerate(candidates) if at in stays]
+    return [item for at, item in enumerate(items) if at in stays]
 
 
 def are_alike(one: str, other: str) -> bool:

@@ -12,7 +12,9 @@ from research.models import Item, Question, Ref
 from research.search.items import FoundItem, FoundItems, Ranking, Where
 from research.sources.base import Retrieved
 from research.sources.items import ItemsSource
+from research.sources.records import in_words
 from research.store.catalog.items import get_parent, item_metadata
+from research.units import Structure, split, under
 
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
@@ -36,14 +38,14 @@ class ExperiencesSource(ItemsSource):
         reader: Reader | None,
         choices: Choices,
         *,
-        axis: str = "full",
+        axis: str | None = "full",
         domain: str | None = None,
         strategy: str | None = None,
         outcome: str | None = None,
     ) -> Where:
         """What `find` takes. An axis, domain, strategy or outcome that there is not raises UsageError with those there
         are; what is in use is one, though the settings no longer name it. Without a reader nothing is."""
-        where = {"axis": axis_of(axis)}
+        where = {"axis": axis_of(axis or "full")}
         if outcome is not None:
             where["outcome_status"] = outcome_of(outcome)
         for name, given, known in (
@@ -71,8 +73,9 @@ class ExperiencesSource(ItemsSource):
         """With its parts named: a hypothesis that turned out to be wrong must not read as if it were so."""
         found = super().retrieve(reader, question, limit)
         parents = {item.ref.key: get_parent(reader, KIND, item.ref.key) for item in found.items}
-        told = {key: _parts(Experience.of_stored(key, each.metadata)) for key, each in parents.items() if each}
-        return replace(found, items=[replace(item, text=told.get(item.ref.key, item.text)) for item in found.items])
+        told = {key: Experience.of_stored(key, each.metadata) for key, each in parents.items() if each}
+        words = {key: in_words(each, each.outcome) for key, each in told.items()}
+        return replace(found, items=[told_experience(item, words.get(item.ref.key, item.text)) for item in found.items])
 
     def ref(self, found: FoundItem) -> Ref:
         return Ref(self.kind, found.item.parent)
@@ -82,16 +85,8 @@ class ExperiencesSource(ItemsSource):
         return replace(item, metadata={name: value for name, value in item.metadata.items() if name != "axis"})
 
 
-def _parts(told: Experience) -> str:
-    outcome = " - ".join(filter(None, (told.outcome, told.outcome_result)))
-    parts = {
-        "Goal": told.goal,
-        "Hypothesis": told.hypothesis,
-        "Action": told.action,
-        "Prediction": told.prediction,
-        "Outcome": outcome,
-        "Surprise": told.surprise,
-        "Root cause": told.root_cause,
-        "Lesson": told.lesson,
-    }
-    return "\n".join(f"{name}: {text}" for name, text in parts.items() if text)
+def told_experience(item: Item, text: str) -> Item:
+    """With what came of it under what was wanted and believed, as rows stand under a header: that is what answers."""
+    end = max(0, text.find("\nOutcome: "))
+    units = [unit._replace(kind="row", block=int(unit.start >= end)) for unit in split(text)]
+    return replace(item, text=text, structure=Structure(text, units=under(units, end) if end else units))

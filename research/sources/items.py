@@ -25,10 +25,10 @@ class ItemsSource:
         self.search = ItemSearch(self.kind, encoder, self.ranking)
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
-        found = self.find(reader, question.wording, limit)
+        found = self.find(reader, question.wording, limit, where=question.where)
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
-        return Retrieved([self.item(each) for each in found.items], status, fresh=found.fresh)
+        return Retrieved([self.item(each) for each in found.items], status, notes=tuple(found.notes), fresh=found.fresh)
 
     def find(self, reader: Reader, text: str, limit: int, *, where: Where | None = None) -> FoundItems:
         """The same with the rows themselves, and restricted to metadata."""
@@ -38,11 +38,11 @@ class ItemsSource:
         return Ref(self.kind, found.item.key)
 
     def item(self, found: FoundItem) -> Item:
-        """As the pipeline has it. Metadata that is no plain value stays in the catalog."""
+        """As the pipeline has it."""
         from research.context.injection.detector import signals_of  # not needed to search
 
         stored = found.item
-        plain = {name: value for name, value in stored.metadata.items() if isinstance(value, (str, int, bool))}
+        plain = {name: value for name, value in stored.metadata.items() if isinstance(value, (str, int, float, list))}
         return Item(
             ref=self.ref(found),
             title=stored.title,

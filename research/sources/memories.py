@@ -66,7 +66,8 @@ class MemoriesSource:
         found = self.find(reader, question.tenant, question.text, limit, session=question.session)
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
-        return Retrieved([memory_item(memory, ranked) for _, memory, ranked in found.ranked], status, fresh=found.fresh)
+        items = [memory_item(memory, ranked) for _, memory, ranked in found.ranked]
+        return Retrieved(items, status, notes=found.notes, fresh=found.fresh)
 
     def find(
         self,
@@ -194,11 +195,13 @@ def memory_item(memory: Memory, ranked: Ranked | None = None) -> Item:
         metadata={
             "type": memory.type,
             "category": memory.category,
+            "importance": memory.importance,
             "session": memory.session,
             "namespace": memory.namespace,
             "persona": memory.persona,
             "speaker": memory.speaker,
             "superseded_by": memory.superseded_by,
+            "expires_at": memory.expires_at,
         },
         labels=(SUPERSEDED,) if memory.superseded_by else (),
         signals=tuple(signals_of(memory.text, title=memory.speaker)),

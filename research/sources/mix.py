@@ -2,26 +2,26 @@
 
     rank → each thing once, and what two sources say alike once → pages get their passages → fit → numbered citations
 
-Confidence is the likelier of two: that a page answers, judged as always, and the calibrated score of the best item that
-is no page. Quotes come from pages alone: only they have passages with a place.
+Confidence is about the first quote: of a page it is as documents judge them, of anything else the calibrated score of
+what is quoted, by how much of what that has of the question stands in the quote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from research.answer.confidence import confidence_of
+from research.answer.quotes import quotes_from
 from research.context.injection.item_headers import forges_item_header
-from research.context.pipeline import Context, PassageFinder, Stage
+from research.context.pipeline import Context, Stage
 from research.context.render.mixed import CitedItems, mixed_context
-from research.models import Confidence, Coverage, Item, Question, ResearchContext
+from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
 from research.sources.assembler import checked_types
 from research.sources.disarm import code_block, code_lines
-from research.sources.duplicates import without_duplicates
 from research.sources.items import ItemsSource
-from research.sources.records import Candidate, ContextItem
+from research.units import Structure, Unit
 
 if TYPE_CHECKING:
     from research.sources.base import Source
@@ -30,12 +30,15 @@ _FORGED = "forged_header"  # as the detector calls it
 _FILES = 8  # of a commit that are named
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Mix:
-    """What the pipeline takes for several sources."""
+    """What the pipeline takes for one question to several sources."""
 
     types: tuple[str, ...]
     sources: list[Source]
+    asked: Question = field(default_factory=lambda: Question(""))  # as it was judged; its notes are doubts about pages
+    documents: Confidence = field(default_factory=lambda: Confidence.of(0.0))  # of the pages alone
+    sure: Confidence = field(default_factory=lambda: Confidence.of(0.0))  # of all that was found
 
     @property
     def renderer(self) -> CitedItems:
@@ -43,22 +46,23 @@ class Mix:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        return unique, dressed
-
-    def passages(self, find: PassageFinder) -> PassageFinder:
-        """The finder of passages on pages, for pages among other things."""
-
-        def passages(question: Question, items: list[Item]) -> list[Item]:
-            pages = [item for item in items if item.ref.kind == "page"]
-            found = {str(item.ref): item for item in find(question, pages)} if pages else {}
-            return [found.get(str(item.ref), item) for item in items]
-
-        return passages
+        return (dressed,)
 
     def judge(self, question: Question, items: Sequence[Item], coverage: Coverage) -> Confidence:
-        of_pages = confidence_of(question, [item for item in items if item.ref.kind == "page"], coverage)
-        best = max((item.score for item in items if item.ref.kind != "page"), default=0.0)
-        return max(of_pages, Confidence.of(best), key=lambda each: each.value)
+        """How sure the best quote is; where there is none, the best that nobody has forged."""
+        self.asked = replace(question, notes=[])
+        self.documents = confidence_of(self.asked, [item for item in items if item.ref.kind == "page"], coverage)
+        others = (item.score for item in items if item.ref.kind != "page" and not item.signals)
+        self.sure = Confidence.of(max(self.documents.value, *others, 0.0))
+        self.sure = self.quoted(items, items)[1]
+        return self.sure
+
+    def quoted(self, shown: Sequence[Item], whole: Sequence[Item]) -> tuple[list[Quote], Confidence, list[str]]:
+        """The quotes, how sure the first of them is, and doubts, if that is of a page."""
+        quotes = quotes_from(shown, whole, self.asked.wording, self.documents.value)
+        other = bool(quotes) and not quotes[0].page
+        sure = Confidence.of(quotes[0].score) if other else self.documents if quotes else self.sure
+        return quotes, sure, [] if other and sure.level != "none" else self.asked.notes
 
     def rendered(self, context: Context, max_tokens: int) -> ResearchContext:
         return mixed_context(context, max_tokens, self.types)
@@ -70,30 +74,12 @@ def types_of(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(checked_types(given), key=lambda name: name != "documents"))
 
 
-def sources_of(
-    types: Sequence[str],
-    documents: Callable[[], Source],
-    memories: Callable[[], Source],
-    items: Callable[[type[Any]], Source],
-) -> list[Source]:
-    """The sources of these types; nothing of another one is loaded."""
-    found = {"documents": documents, "memories": memories}
-    return [found[name]() if name in found else items(_item_source(name)) for name in types]
-
-
-def _item_source(name: str) -> type[ItemsSource]:
+def item_source(name: str) -> type[ItemsSource]:
+    """The class of the items of a type, loaded with the first question to it."""
     from importlib import import_module
 
     made: type[ItemsSource] = getattr(import_module(f"research.sources.{name}"), f"{name.capitalize()}Source")
     return made
-
-
-def unique(items: list[Item]) -> list[Item]:
-    """Without what another source says alike with a higher score. Code and a commit of one file are two things here:
-    who asks for both wants the thing and its history."""
-    candidates = [_candidate(item) for item in items]
-    kept = {id(each.item) for each in without_duplicates(candidates, same_file=False)}
-    return [item for item, each in zip(items, candidates, strict=True) if id(each.item) in kept]
 
 
 def dressed(items: list[Item]) -> list[Item]:
@@ -107,10 +93,13 @@ def _dressed(item: Item) -> Item:
     if item.ref.kind == "code":
         return replace(item, text=code_block(code_lines(item.text), str(facts.get("language", ""))))
     if item.ref.kind == "commit":
-        files = str(facts.get("files", "")).split("\n")
+        files = [str(name) for name in facts.get("files_changed") or ()]
         named = ", ".join(files[:_FILES]) + (", …" if len(files) > _FILES else "")
         about = [f"{name}: {told}" for name, told in (("Author", facts.get("author")), ("Files", named)) if told]
-        return replace(item, text="\n\n".join(filter(None, (item.text, "\n".join(about)))))
+        units, text = item.units, "\n\n".join(filter(None, (item.text, "\n".join(about))))
+        if units and len(text) > len(item.text):  # what stands below the message is of it, and no answer
+            units = [*units, Unit(len(item.text) + 2, len(text), "heading", units[-1].block + 1, units[-1].section)]
+        return replace(item, text=text, structure=Structure(text, units=units))
     return item
 
 
@@ -118,10 +107,3 @@ def _marked(item: Item) -> Item:
     if _FORGED in item.signals or not forges_item_header(f"{item.text}\n\n{item.title}"):
         return item
     return replace(item, signals=(_FORGED, *item.signals))
-
-
-def _candidate(item: Item) -> Candidate:
-    source = "document" if item.ref.kind == "page" else item.ref.kind
-    shown = ContextItem(source, "", item.score, {}, score=item.score, ref=str(item.ref))
-    told = {"experience": item.ref.key, "value": str(item.metadata.get("experience", ""))}
-    return Candidate(shown, item.text, experience=told.get(source, ""))

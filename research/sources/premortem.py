@@ -1,21 +1,22 @@
 """Premortem: what went wrong before in a domain, told before risky work (seed 002).
 
-Five questions to experiences and values, one for each section. The sections share the budget evenly. An experience that
-one section shows stands behind others in the next, so that few sections tell the same twice; where there are few
-experiences, they do, because each section asks something else of them.
+Five questions to experiences and values, one for each section. The sections share the budget evenly, and each
+experience is told once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from research.context.render.sections import Sections, context_in_sections
 from research.errors import ContextAssemblyError
+from research.models import Item, Question
+from research.sources.base import Retrieved
 from research.sources.disarm import in_line
-from research.sources.formats import candidate_of, experience
-from research.sources.records import Candidate, ExperienceResult, FormattedContext, Result
-from research.sources.sections import Groups, Plan, Section
+from research.sources.records import FormattedContext
 
 if TYPE_CHECKING:
     from research.sources.assembler import ContextAssembler, Search
@@ -24,13 +25,13 @@ FAILURES, STRATEGY, SURPRISES, CAUSES, VALUES = (
     "experiences/full", "experiences/strategy", "experiences/surprise", "experiences/root_cause", "values",
 )  # fmt: skip
 
-SECTIONS = (
-    Section(FAILURES, "Common Failures", 1, "experiences"),
-    Section(STRATEGY, "Strategy Performance", 1, "experiences"),
-    Section(SURPRISES, "Unexpected Outcomes", 1, "experiences"),
-    Section(CAUSES, "Root Causes to Watch", 1, "experiences"),
-    Section(VALUES, "Relevant Principles", 1, "values"),
-)
+HEADINGS = {
+    FAILURES: "Common Failures",
+    STRATEGY: "Strategy Performance",
+    SURPRISES: "Unexpected Outcomes",
+    CAUSES: "Root Causes to Watch",
+    VALUES: "Relevant Principles",
+}
 _VALUES = 5  # that are looked at
 _FAILED = 4.0  # factor on the odds of what failed, where a strategy's experiences are told
 _LONGEST_NAME = 100
@@ -40,17 +41,33 @@ async def premortem(
     assembler: ContextAssembler, domain: str, strategy: str | None, limit: int, max_tokens: int
 ) -> FormattedContext:
     domain, strategy = _named("domain", domain), _named("strategy", strategy) if strategy else None
-    gathered = await assembler.gather(_searches(assembler, domain, strategy, limit))
+    started = time.perf_counter()
+    searches = _searches(assembler, domain, strategy, limit)
+    in_order = {name: searches[name] for name in HEADINGS if name in searches}
+    retrieved, sections = _once(list(in_order), await assembler.gather(in_order))
     title = f"Premortem: {in_line(domain)}" + (f" with {in_line(strategy)}" if strategy else "")
-    sections = [section for section in SECTIONS if section.name in gathered.found]
-    plan = Plan(title, sections, _footer, unique=False, again=_new_ones_first)
-    candidates = {
-        name: [assembler.candidate(name, each, _written(name, each)) for each in found]
-        for name, found in gathered.found.items()
-    }
-    if strategy:
-        candidates[STRATEGY] = [_failures_count_more(each) for each in candidates[STRATEGY]]
-    return assembler.assemble(gathered, candidates, plan, max_tokens)
+    renderer = Sections(title, HEADINGS, _footer, lambda item: sections[str(item.ref)], CAUSES)
+    found = assembler.sifted(Question(domain), retrieved, time.perf_counter() - started, unique=False)
+    return context_in_sections(
+        found, renderer, dict.fromkeys(HEADINGS, 1), max_tokens, assembler.counter, assembler.now()
+    )
+
+
+def _once(names: Sequence[str], retrieved: Sequence[Retrieved]) -> tuple[list[Retrieved], dict[str, str]]:
+    """Each thing once: the sections take turns, each its best that none has yet; and ref → its section."""
+    section: dict[str, str] = {}
+    kept: dict[str, list[Item]] = {name: [] for name in names}
+    waiting = {name: list(found.items) for name, found in zip(names, retrieved, strict=True)}
+    if STRATEGY in waiting:
+        waiting[STRATEGY] = sorted(map(_failures_count_more, waiting[STRATEGY]), key=lambda item: -item.score)
+    while any(waiting.values()):
+        for name, items in waiting.items():
+            while items and str(items[0].ref) in section:
+                items.pop(0)
+            if items:
+                section[str(items[0].ref)] = name
+                kept[name].append(items.pop(0))
+    return [replace(found, items=kept[name]) for name, found in zip(names, retrieved, strict=True)], section
 
 
 def _searches(assembler: ContextAssembler, domain: str, strategy: str | None, limit: int) -> dict[str, Search]:
@@ -86,32 +103,12 @@ def _named(what: str, name: str) -> str:
     return name
 
 
-def _written(section: str, found: Result) -> Candidate:
-    """Root causes are what their section is about, and are told only there."""
-    if isinstance(found, ExperienceResult):
-        return experience(found, with_cause=section == CAUSES)
-    return candidate_of(found)
-
-
-def _failures_count_more(candidate: Candidate) -> Candidate:
-    item = candidate.item
+def _failures_count_more(item: Item) -> Item:
     if item.metadata.get("outcome_status") == "confirmed":
-        return candidate
-    odds = _FAILED * item.relevance
-    return replace(candidate, item=replace(item, relevance=odds / (1.0 - item.relevance + odds)))
+        return item
+    odds = _FAILED * item.score
+    return replace(item, score=odds / (1.0 - item.score + odds))
 
 
-def _new_ones_first(groups: Groups, shown: Groups) -> Groups:
-    """Each section's candidates, those behind that a section above is going to show."""
-    told: set[str] = set()
-    ordered: dict[str, Sequence[Candidate]] = {}
-    for name, group in groups.items():
-        ordered[name] = sorted(group, key=lambda each: bool(each.experience) and each.experience in told)
-        count = len(shown.get(name, ()))
-        told |= {each.experience for each in ordered[name][:count] if each.experience}
-    return ordered
-
-
-def _footer(shown: Mapping[str, Sequence[Candidate]]) -> str:
-    told = {each.item.metadata["id"] for items in shown.values() for each in items if each.item.source == "experience"}
-    return f"Based on {len(told)} past experiences"
+def _footer(items: Sequence[Item]) -> str:
+    return f"Based on {sum(item.ref.kind == 'experience' for item in items)} past experiences"

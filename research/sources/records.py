@@ -7,10 +7,13 @@ the question, 0 to 1, and means the same for every kind. Times are ISO 8601.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Generic, TypeVar
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from research.models import Coverage, Item
+from research.models import Coverage, Item, Ref
+
+if TYPE_CHECKING:
+    from research.experiences.records import Experience
 
 T = TypeVar("T")
 
@@ -147,7 +150,7 @@ class FormattedContext:
     items: list[ContextItem] = field(default_factory=list)  # the most relevant first
     token_count: int = 0  # of the markdown, exactly
     sources_used: dict[str, int] = field(default_factory=dict)  # type of context → items
-    limit_exceeded: bool = False  # only where the limit is soft
+    limit_exceeded: bool = False  # never: the limit is hard
     max_tokens: int = 0
     left_out: dict[str, int] = field(default_factory=dict)  # type of context → items found that did not fit
     duplicates: int = 0  # items that another one of a higher score says already
@@ -175,15 +178,57 @@ class FormattedContext:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """Something found, before the budget: what is shown of it, and what tells that another one says the same."""
+def item_of(found: Result | Item) -> Item:  # noqa: PLR0911  one for each kind
+    """What a searcher found as the pipeline has it."""
+    match found:
+        case Item():
+            return found
+        case DocumentResult():
+            return found.item
+        case MemoryResult():
+            facts = {"category": found.category, "importance": found.importance}
+            return _item("memory", found.id, found.content, found.score, facts, found.created_at)
+        case CodeResult():
+            body = "\n".join(part for part in (found.signature, found.docstring) if part.strip())
+            ref = (found.ref or f"code:{found.file_path}#{found.qualified_name}").removeprefix("code:")
+            return _item("code", ref, body, found.score, _facts(found, "signature", "docstring"))
+        case ExperienceResult():
+            text = in_words(found, found.outcome_status)
+            return _item("experience", found.id, text, found.score, _facts(found), found.created_at)
+        case ValueResult():
+            return _item("value", found.id, found.text, found.score, _facts(found, "text"))
+        case CommitResult():
+            facts = _facts(found, "message") | {"files_changed": list(found.files_changed)}
+            return _item("commit", found.sha, found.message, found.score, facts, found.timestamp)
 
-    item: ContextItem
-    text: str  # its own words alone
-    section: str = ""
-    head: int = 0  # characters of the content that say nothing yet
-    note: str = "\n\n*(truncated)*"  # what stands below, if it is cut
-    page: Item | None = None  # of a document: it is cut around its passages
-    experience: str = ""  # the id that an experience and a value of its words share
-    files: frozenset[str] = frozenset()  # that it is about
+
+def in_words(experience: ExperienceResult | Experience, outcome: str) -> str:
+    """An experience with its parts named: a hypothesis that turned out to be wrong must not read as if it were so.
+    Further lines of a part are indented."""
+    outcome = " - ".join(filter(None, (outcome, experience.outcome_result)))
+    parts = {
+        "Goal": experience.goal,
+        "Hypothesis": experience.hypothesis,
+        "Action": experience.action,
+        "Prediction": experience.prediction,
+        "Outcome": outcome,
+        "Surprise": experience.surprise,
+        "Lesson": experience.lesson,
+        "Root cause": experience.root_cause,
+    }
+    shown = {name: "\n".join(text.splitlines()).strip() for name, text in parts.items() if text}
+    return "\n".join(f"{name}: {text}".replace("\n", "\n  ") for name, text in shown.items() if text)
+
+
+def _item(  # noqa: PLR0917  as an item has them
+    kind: str, key: str, text: str, score: float, facts: dict[str, Any], created_at: str = ""
+) -> Item:
+    from research.context.injection.detector import signals_of
+
+    # A key of another's may hold anything: it is a name and nothing that is looked up.
+    return Item(Ref(kind, key), "", text, score, created_at=created_at, metadata=facts, signals=tuple(signals_of(text)))
+
+
+def _facts(found: Result, *without: str) -> dict[str, Any]:
+    left_out = {"id", "score", "ref", *without}
+    return {each.name: getattr(found, each.name) for each in fields(found) if each.name not in left_out}

@@ -1,18 +1,17 @@
 """Searcher: what ContextAssembler asks (seed 002), and the one that asks an open index.
 
 Each method answers for itself and alone, in a thread of its own, from a snapshot of the catalog of its own: one that
-hangs keeps nobody waiting. An index without things of a kind has none of them, which is no error; a kind that this ctx
-cannot search is off.
+hangs keeps nobody waiting. An index without things of a kind has none of them, which is no error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from research.conversation.workers import Workers
 from research.errors import CtxError
+from research.models import Item, Question
+from research.parallel import Workers
 from research.sources.records import (
     CodeResult,
     CommitResult,
@@ -22,25 +21,19 @@ from research.sources.records import (
     Results,
     ValueResult,
 )
+from research.store.catalog.pages import totals
 
 if TYPE_CHECKING:
-    from research.experiences.records import FoundExperience, FoundValue
     from research.index import Index
-    from research.memories import Recalled
     from research.search.items import FoundItem
-    from research.sources.items import ItemsSource
-
-R = TypeVar("R")
-
-_CLASSES = {"code": "CodeSource", "commits": "CommitsSource"}
 
 
 class Searcher(Protocol):
     """Whatever can be searched for context, best first. What cannot be searched raises; the others answer."""
 
-    async def search_memories(self, query: str, limit: int = 20) -> Sequence[MemoryResult]: ...
+    async def search_memories(self, query: str, limit: int = 20) -> Sequence[MemoryResult | Item]: ...
 
-    async def search_code(self, query: str, limit: int = 20) -> Sequence[CodeResult]: ...
+    async def search_code(self, query: str, limit: int = 20) -> Sequence[CodeResult | Item]: ...
 
     async def search_experiences(  # noqa: PLR0917  as the seed calls it
         self,
@@ -50,30 +43,30 @@ class Searcher(Protocol):
         strategy: str | None = None,
         outcome: str | None = None,
         limit: int = 20,
-    ) -> Sequence[ExperienceResult]: ...
+    ) -> Sequence[ExperienceResult | Item]: ...
 
-    async def search_values(self, query: str, limit: int = 20) -> Sequence[ValueResult]: ...
+    async def search_values(self, query: str, limit: int = 20) -> Sequence[ValueResult | Item]: ...
 
-    async def search_commits(self, query: str, limit: int = 20) -> Sequence[CommitResult]: ...
+    async def search_commits(self, query: str, limit: int = 20) -> Sequence[CommitResult | Item]: ...
 
-    async def search_documents(self, query: str, limit: int = 20) -> Sequence[DocumentResult]: ...
+    async def search_documents(self, query: str, limit: int = 20) -> Sequence[DocumentResult | Item]: ...
 
 
 class IndexSearcher:
     """Searches an open index, for one tenant: memories are theirs, and nobody else's. May be used by many at once."""
 
-    def __init__(self, index: Index, *, tenant: str = "", workers: dict[str, Workers] | None = None) -> None:
-        """`workers`: the threads of each source, which the searchers of one index share: after some that hang, nobody
-        else is sent there."""
+    def __init__(self, index: Index, *, tenant: str = "", workers: Workers | None = None) -> None:
+        """`workers`: those of the index, for all that ask its sources: after some that hang, nobody else is sent
+        there."""
         self.index = index
         self.tenant = tenant
-        self._workers = {} if workers is None else workers
+        self._workers = workers or Workers("ctx-source")
 
-    async def search_memories(self, query: str, limit: int = 20) -> Results[MemoryResult]:
-        return await self._run("memories", self._memories, query, limit)
+    async def search_memories(self, query: str, limit: int = 20) -> Results[Item]:
+        return await self._run("memories", query, limit)
 
-    async def search_code(self, query: str, limit: int = 20) -> Results[CodeResult]:
-        return await self._run("code", self._items, "code", query, limit, code_result)
+    async def search_code(self, query: str, limit: int = 20) -> Results[Item]:
+        return await self._run("code", query, limit)
 
     async def search_experiences(  # noqa: PLR0917  as the seed calls it
         self,
@@ -83,87 +76,45 @@ class IndexSearcher:
         strategy: str | None = None,
         outcome: str | None = None,
         limit: int = 20,
-    ) -> Results[ExperienceResult]:
-        def search() -> Results[ExperienceResult]:
-            found = self.index.search_experiences(
-                query, axis=axis, domain=domain, strategy=strategy, outcome=outcome, limit=limit
-            )
-            return Results(map(_experience, found.results), found.notes)
+    ) -> Results[Item]:
+        restricted = {"axis": axis, "domain": domain, "strategy": strategy, "outcome": outcome}
+        return await self._run("experiences", query, limit, restricted)
 
-        return await self._run("experiences", search)
+    async def search_values(self, query: str, limit: int = 20) -> Results[Item]:
+        return await self._run("values", query, limit)
 
-    async def search_values(self, query: str, limit: int = 20) -> Results[ValueResult]:
-        return await self._run("values", self._values, query, limit)
+    async def search_commits(self, query: str, limit: int = 20) -> Results[Item]:
+        return await self._run("commits", query, limit)
 
-    async def search_commits(self, query: str, limit: int = 20) -> Results[CommitResult]:
-        return await self._run("commits", self._items, "commits", query, limit, _commit)
+    async def search_documents(self, query: str, limit: int = 20) -> Results[Item]:
+        return await self._run("documents", query, limit)
 
-    async def search_documents(self, query: str, limit: int = 20) -> Results[DocumentResult]:
-        return await self._run("documents", self._documents, query, limit)
+    async def _run(
+        self, name: str, query: str, limit: int, restricted: Mapping[str, str | None] | None = None
+    ) -> Results[Item]:
+        return await self._workers.run(self._search, name, query, limit, restricted or {}, name=name)
 
-    async def _run(self, source: str, search: Callable[..., R], *args: Any) -> R:
-        workers = self._workers.setdefault(source, Workers(f"ctx-{source}"))
-        return await workers.run(search, *args)
-
-    def _memories(self, query: str, limit: int) -> Results[MemoryResult]:
-        found = self.index.recall(query, tenant=self.tenant, top_k=limit)
-        return Results(map(_memory, found.memories), found.notes)
-
-    def _values(self, query: str, limit: int) -> Results[ValueResult]:
-        found = self.index.search_values(query, limit=limit)
-        return Results(map(_value, found.results), found.notes)
-
-    def _items(self, name: str, query: str, limit: int, result: Callable[[FoundItem, str], R]) -> Results[R]:
-        kind = _source_class(name)
-        if kind is None:
-            return Results(off=f"this ctx does not search {name}")
-        if not self.index.exists:
+    def _search(self, name: str, query: str, limit: int, restricted: Mapping[str, str | None]) -> Results[Item]:
+        index = self.index
+        if not index.exists:
+            if restricted:
+                index.experiences_where(None, **restricted)
             return Results()
-        source = self.index.item_source(kind)
-        with self.index.catalog.snapshot() as reader:
-            found, ways = source.find(reader, query, limit), self.index.ways_out(self.tenant)
-            shown = list(found.items) if ways is None else ways.found_items(reader, source, found.items)
-        self.index.store_item_vectors(found)
-        return Results((result(each, str(source.ref(each))) for each in shown), found.notes)
-
-    def _documents(self, query: str, limit: int) -> Results[DocumentResult]:
-        from research.models import Question
-        from research.store.catalog.pages import totals
-
-        if not self.index.exists:
-            return Results()
-        with self.index.catalog.snapshot() as reader:
-            if totals(reader).pages == 0:
+        with index.catalog.snapshot() as reader:
+            where = index.experiences_where(reader, **restricted) if restricted else None
+            question = Question(query, mode=index.settings.mode, tenant=self.tenant, where=where)
+            if name == "documents" and totals(reader).pages == 0:
                 return Results()
-            ways, asked = self.index.ways_out(), Question(query, mode=self.index.settings.mode, tenant=self.tenant)
-            question = self.index.sending(reader, asked, ways)
-            source = self.index.source if ways is None else ways.source(self.index.source, "context")
-            found = source.retrieve(reader, question, limit)
+            ways = index.ways_out(self.tenant)
+            question = index.sending(reader, question, ways)
+            source = index.source_of(name)
+            found = (source if ways is None else ways.source(source, "context")).retrieve(reader, question, limit)
             if found.status.status == "down":
                 raise CtxError(found.status.reason)
-            asked = question.searching(found.searched)
-            items = self.index.with_passages(reader, ways, asked, found.items)
+            items = index.with_passages(reader, ways, question.searching(found.searched), found.items)
+        index.keep_vectors([found.fresh], self.tenant)
         notes = [found.status.reason] if found.status.status == "degraded" else []
-        return Results(map(DocumentResult, items), [*notes, *asked.notes])
-
-
-def _source_class(name: str) -> type[ItemsSource] | None:
-    """The source of this name, loaded with the first question to it; None where there is no such module."""
-    module = f"research.sources.{name}"
-    try:
-        found: type[ItemsSource] = getattr(import_module(module), _CLASSES[name])
-    except ModuleNotFoundError as error:
-        if error.name == module:
-            return None
-        raise
-    return found
-
-
-def _memory(found: Recalled) -> MemoryResult:
-    memory = found.memory
-    return MemoryResult(
-        memory.id, memory.text, found.score, memory.category or memory.type, memory.importance, memory.created_at
-    )
+        return Results(items, dict.fromkeys([*notes, *found.notes, *question.notes]))
 
 
 def code_result(found: FoundItem, ref: str) -> CodeResult:
@@ -181,59 +132,6 @@ def code_result(found: FoundItem, ref: str) -> CodeResult:
         docstring=_text(facts, "docstring"),
         path=stored.parent,
         ref=ref,
-    )
-
-
-def _commit(found: FoundItem, ref: str) -> CommitResult:
-    stored, facts = found.item, found.item.metadata
-    files = facts.get("files_changed")
-    return CommitResult(
-        sha=_text(facts, "sha") or stored.key,
-        message=stored.text,
-        score=found.score,
-        author=_text(facts, "author"),
-        timestamp=_text(facts, "timestamp") or stored.created_at,
-        files_changed=tuple(str(name) for name in files) if isinstance(files, list) else (),
-        insertions=_number(facts, "insertions"),
-        deletions=_number(facts, "deletions"),
-        repository=stored.parent,
-    )
-
-
-def _experience(found: FoundExperience) -> ExperienceResult:
-    told = found.experience
-    return ExperienceResult(
-        id=told.id,
-        domain=told.domain,
-        strategy=told.strategy,
-        goal=told.goal,
-        hypothesis=told.hypothesis,
-        action=told.action,
-        prediction=told.prediction,
-        outcome_status=told.outcome,
-        score=found.score,
-        outcome_result=told.outcome_result,
-        surprise=told.surprise,
-        root_cause=told.root_cause,
-        lesson=told.lesson,
-        confidence_tier=told.confidence_tier,
-        iteration_count=told.iteration_count,
-        created_at=told.closed_at or told.started_at,
-        axis=found.axis,
-    )
-
-
-def _value(found: FoundValue) -> ValueResult:
-    told = found.value
-    return ValueResult(
-        told.id,
-        told.text,
-        found.score,
-        told.axis,
-        told.cluster_id,
-        told.cluster_size,
-        told.similarity_to_centroid,
-        told.experience,
     )
 
 

@@ -2,9 +2,10 @@
 
 python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
                       [quotes] [confidence] [check] [half] [parts] [memories] [locomo] [followups] [turn] [redaction]
-                      [batch] [serve] [context] [packages] [code] [commits] [experiences] [policy] [graph] [beside]
+                      [batch] [serve] [context] [packages] [code] [commits] [experiences] [policy] [graph]
+                      [together] [beside]
                       [--eval FOLDER]
-                      [--beside CHECKOUT]
+                      [--beside CHECKOUT] [--verbose FILE]
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from tests.bench import (
     serve,
     side,
     speed,
+    together,
     turn,
     way,
 )
@@ -63,6 +65,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep indexes there for the next run")
     parser.add_argument("--questions", type=int, default=60, metavar="N", help="of the batch bench; 300 is its goal's")
     parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="another checkout to measure beside this one")
+    parser.add_argument("--verbose", type=Path, metavar="FILE", help="what the together bench says of each question")
     chosen = parser.parse_args()
     sizes = chosen.pages or (EVERY_SIZE if "growth" in chosen.sections else FEWER_SIZES)
     sections: dict[str, Callable[[], None]] = {
@@ -96,6 +99,7 @@ def main() -> int:
         "code": code.run,
         "commits": commits.run,
         "experiences": experiences.run,
+        "together": lambda: together.run(chosen.keep, chosen.verbose),
         "beside": lambda: beside.run(chosen.beside),
     }
     if unknown := set(chosen.sections) - sections.keys():

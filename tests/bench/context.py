@@ -27,9 +27,9 @@ import numpy as np
 
 from research.encoders.minilm.encoder import MiniLMEncoder
 from research.index import Index
-from research.sources import formats
+from research.models import Item
 from research.sources.duplicates import are_alike, without_duplicates
-from research.sources.records import CONTEXT_TYPES, Candidate, CommitResult, MemoryResult, ValueResult
+from research.sources.records import CONTEXT_TYPES, CommitResult, MemoryResult, ValueResult, item_of
 from research.store.catalog import memory_writes
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_writes import add_items, write_item_vectors
@@ -222,13 +222,13 @@ def _duplicates() -> None:
         line(f"200 items of {size} sentences", f"{min(times) * 1e3:.0f} ms CPU", "aim: < 50")
 
 
-def _candidate(number: int, text: str) -> Candidate:
-    makers: list[Callable[[], Candidate]] = [
-        lambda: formats.memory(MemoryResult(str(number), text, 0.5)),
-        lambda: formats.commit(CommitResult(str(number), text, 0.5)),
-        lambda: formats.value(ValueResult(str(number), text, 0.5)),
-    ]
-    return makers[number % 3]()
+def _candidate(number: int, text: str) -> Item:
+    found = (
+        MemoryResult(str(number), text, 0.5),
+        CommitResult(str(number), text, 0.5),
+        ValueResult(str(number), text, 0.5),
+    )
+    return item_of(found[number % 3])
 
 
 def _sentences() -> list[str]:

@@ -93,6 +93,7 @@ def test_batch_explain_html_and_session(ask: Call, call: Call, of_everything: Pa
     html = ask("--types", "code,documents", "--html", "-").out
     assert "<span>code</span>" in html
     assert "<span>page 1</span>" in html
+    assert ">[1] Code: src/uploads.py:3, send_part</a></blockquote>" in ask("--types", "code", "--html", "-").out
     assert "page 0" not in html
 
 
@@ -101,6 +102,10 @@ def test_on_a_terminal(on_terminal: Callable[..., Ran], of_everything: Path) -> 
     text = without_escapes(shown.out)
     assert re.search(r"\[\d\] manual\.pdf p\. 1", text)
     assert re.search(r"\[\d\] src/uploads\.py:3, send_part · code", text)
+    alone = on_terminal(["ask", ASKED, "--types", "code", "--index", str(of_everything)])
+    text = without_escapes(alone.out)
+    assert "[1] Code: src/uploads.py:3, send_part\n" in text, "what a quote is of"
+    assert re.search(r"The answer is [a-z ]+ in this code", text)
     assert "p. 0" not in text
 
 
@@ -125,7 +130,7 @@ def test_a_model_answers_from_the_mix_and_is_checked(ask: Call, serving: Serving
     server = serving(lambda call: call.reply(said, more))
     ran = ask("--types", "code,commits", "--answer", "--model", "m", "--model-url", server.url)
     assert ran.code == 0
-    assert f"[{code}] src/uploads.py:3, send_part\n" in ran.out
+    assert f"[{code}] Code: src/uploads.py:3, send_part\n" in ran.out
     assert "✓ 2 carried" in ran.err
     assert "Tomatoes" in ran.err
     prompt = server.calls[0].body["messages"][1]["content"]
@@ -138,6 +143,8 @@ def test_over_http(of_everything: Path, tmp_path: Path) -> None:
         found = (await client.post("/api/research/ask", json=body)).json()
         TypeAdapter(AskDocument).validate_python(found)
         assert {each["kind"] for each in found["sources"]} == {"page", "code", "memory"}
+        code = (await client.post("/api/research/ask", json=body | {"types": ["code"]})).json()
+        assert "[1] (Code: src/uploads.py:3, send_part)" in code["answer"]
         page = next(each for each in found["sources"] if each["kind"] == "page")
         assert page["page_url"].endswith("/pages/1") or page["page_url"].endswith("/pages/2")
         plain = (await client.post("/api/research/ask", json={"query": ASKED})).json()

@@ -58,7 +58,7 @@ def test_each_bomb_costs_itself_at_most(ran: tuple[Bounded, Path]) -> None:
 
 @pytest.mark.slow
 def test_memory_stays_small(ran: tuple[Bounded, Path]) -> None:
-    assert ran[0].megabytes < 800
+    assert ran[0].megabytes < 1000  # two readers at once, each within its bound, and what measures coverage in them
 
 
 def test_a_few_bombs_cost_themselves_at_most(tmp_path: Path) -> None:

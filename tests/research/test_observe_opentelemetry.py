@@ -24,9 +24,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from research import Index
-from research.context.pipeline import Budget, build
-from research.context.render.cited import CitedPages
-from research.context.tokens import TokenCounter
+from research.context.pipeline import Sieve, find
 from research.errors import CtxError, UsageError
 from research.models import Question, SourceCoverage
 from research.observe.opentelemetry import OpenTelemetryRecorder
@@ -183,14 +181,12 @@ def test_sources_in_threads_of_their_own_belong_to_their_question(sample_index: 
                 return Retrieved([], SourceCoverage(self.name, "ok"))
 
     with Index(sample_index) as index, index.catalog.snapshot() as reader:
-        build(
+        find(
             reader,
             Question("leave"),
             [Other("memories"), Other("code")],
             limit=1,
-            budget=Budget(100, 1),
-            renderer=CitedPages(),
-            counter=TokenCounter(),
+            sieve=Sieve(),
             recorder=spans.recorder,
         )
     assert {("", "retrieve"), ("retrieve", "memories"), ("retrieve", "code")} <= spans.tree()

@@ -30,6 +30,7 @@ MAY_IMPORT = {
         "research.index",
         "research.models",
         "research.observe",
+        "research.parallel",
         "research.process",
         "research.records",
         "research.settings",
@@ -64,6 +65,7 @@ MAY_IMPORT = {
         "research.models",
         "research.observe",
         "research.packages",
+        "research.parallel",
         "research.parameters",
         "research.pictures",
         "research.records",
@@ -152,6 +154,21 @@ def test_sql_stands_in_the_store_only() -> None:
                 ran = [call for call in _calls(path) if call.endswith((".execute", ".executemany", ".executescript"))]
                 # Doctor asks a database in memory whether this SQLite has full text.
                 assert not ran or path == ROOT / "research" / "installation.py", path.relative_to(ROOT)
+
+
+def test_one_module_starts_threads_for_whoever_needs_one() -> None:
+    own = {
+        "research/answer/model/background.py",  # a stream that is read ahead
+        "research/encoders/minilm/encoder.py",  # pools that compute
+        "research/parallel.py",
+        "research/process.py",  # a watcher
+        "research/search/cross_encoder.py",
+        "research/service/jobs.py",  # a server's own queue, and its spool
+        "research/service/uploads.py",
+    }
+    paths = [path for package in ("cli", "ingest", "research") for path in (ROOT / package).rglob("*.py")]
+    starts = {path for path in paths if {"threading.Thread", "ThreadPoolExecutor"} & set(_calls(path))}
+    assert {path.relative_to(ROOT).as_posix() for path in starts} == own
 
 
 def test_research_changes_nothing_that_the_whole_process_shares() -> None:

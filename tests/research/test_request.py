@@ -96,8 +96,8 @@ def test_what_is_wrong_is_told_alike_at_every_door(field: str, value: Any, messa
         ("POST ask", {"query": "a", "filters": {}}, AskRequest("a")),
         ("tool ask", {"question": "a", "documents": [], "types": "code, values"},
          AskRequest("a", types=("code", "values"))),
-        ("ctx context", {"types": "code,", "soft": True, "limit": "3"},
-         AskRequest("a", types=("code",), soft=True, limit=3)),
+        ("ctx context", {"types": "code,", "same_file": True, "limit": "3"},
+         AskRequest("a", types=("code",), same_file=True, limit=3)),
     ],
 )  # fmt: skip
 def test_what_can_only_mean_one_thing_is_taken_for_it(door: str, given: Mapping[str, Any], wanted: AskRequest) -> None:

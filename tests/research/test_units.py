@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.units import Structure, pack_units, split, values_of
+from research.units import Structure, pack_units, split, split_code, values_of
 from tests.pace import draws
 
 
@@ -219,3 +221,58 @@ def test_what_is_stored_is_what_was_found(page: str) -> None:
 def test_what_does_not_fit_its_text_is_found_anew(packed: bytes) -> None:
     """A catalog may come from anywhere: spans beyond a page, and rules of another version, cost a look at the page."""
     assert Structure(STATEMENT, packed).units == split(STATEMENT)
+
+
+CODE = """```python
+@cache
+def is_end(
+    text: str,
+) -> bool:
+    \"\"\"Whether a sentence ends. Or
+    an abbreviation does.\"\"\"
+    if text[-1] in ("(", "."):  # )
+        return f(1,
+                 2)
+
+    x = '''
+    a
+    '''
+```"""
+
+
+def test_code_is_taken_apart_at_statements_under_its_signature() -> None:
+    units = split_code(CODE)
+    assert [CODE[unit.start : unit.end].strip() for unit in units] == [
+        "@cache",
+        "def is_end(\n    text: str,\n) -> bool:",
+        '"""Whether a sentence ends.',
+        'Or\n    an abbreviation does."""',
+        'if text[-1] in ("(", "."):  # )',
+        "return f(1,\n                 2)",
+        "x = '''\n    a\n    '''",
+    ]
+    assert {unit.header for unit in units[2:]} == {(units[0].start, units[1].end)}
+    assert [unit.kind for unit in units[1:4]] == ["line", "sentence", "sentence"]
+    assert split_code(CODE.removeprefix("```python\n").removesuffix("\n```")) == [
+        unit._replace(
+            start=unit.start - 10, end=unit.end - 10, header=unit.header and (unit.header[0] - 10, unit.header[1] - 10)
+        )
+        for unit in units
+    ]
+
+
+@given(st.lists(st.sampled_from(["a", "\n", " ", "(", ")", "'", '"', '"""', "# ", "//", "[", "]", "```", "\\", ". A"])))
+def test_statements_hold_all_of_the_code_and_do_not_overlap(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    units, last = split_code(text), 0
+    fence = len(re.match(r"(`{3,}[^`\n]*\n)?", text).group())  # type: ignore[union-attr]
+    for unit in units:
+        assert fence <= unit.start and last <= unit.start < unit.end <= len(text)
+        assert not text[max(last, fence) : unit.start].strip()
+        last = unit.end
+    assert units == [] or text[last:].strip() in ("", "```")
+
+
+def test_hostile_code_takes_no_time() -> None:
+    for bad in ('"' * 20_000, "'a" * 10_000, "(" * 20_000, '\\"' * 10_000, "x('\n" * 5_000, '"""\n' * 5_000):
+        assert all(unit.end - unit.start <= 1_500 for unit in split_code(bad))

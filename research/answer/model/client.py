@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
 from base64 import b64encode
 from collections.abc import Generator, Iterator, Sequence
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
 from research.answer.model.guard import Guard
+from research.parallel import Call, Workers
 from research.secret import Secret
 
 Role = Literal["system", "user"]
@@ -133,11 +133,9 @@ class ModelClient(Protocol):
         """What takes time and can be done before there is a prompt: modules, certificates, a process of our own. It
         contacts nobody. What goes wrong is told by the reply that needs it."""
 
-    def prepare(self) -> threading.Thread:
+    def prepare(self) -> Call[None]:
         """`warm_up` beside what the caller does next, which is to search."""
-        thread = threading.Thread(target=self.warm_up, name="ctx-model-warm-up", daemon=True)
-        thread.start()
-        return thread
+        return Workers("ctx-model-warm-up").start(self.warm_up)
 
     def reply(self, messages: Sequence[Message], max_tokens: int = 0) -> Reply:
         """The reply, safe to pass on. `max_tokens` is the client's own where it is not given."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from research.context.injection.headers import neutralize_headers, neutralize_name
@@ -27,7 +28,14 @@ _JOINERS = "\u200c\u200d"  # Persian names and emoji are spelt with them
 class CitedPages:
     """`[Document 1: crisis.pdf, Page 3]` above each page's text."""
 
-    separator = "\n\n"
+    def joint(self, before: Item | None, item: Item) -> str:
+        return "\n\n" if before else ""
+
+    def entry(self, item: Item, number: int) -> str:
+        return f"{self.header(item, number)}\n{self.body(item.text)}"
+
+    def end(self, items: Sequence[Item]) -> str:
+        return ""
 
     def header(self, item: Item, number: int) -> str:
         return f"[Document {number}: {one_line(str(item.metadata['filename']))}, Page {item.ref.part}]"
@@ -39,21 +47,21 @@ class CitedPages:
 
 def research_context(context: Context, max_tokens: int) -> ResearchContext:
     """What the contract's callers get."""
-    fitted = context.fitted
+    fitted, found = context.fitted, context.found
     return ResearchContext(
         formatted_text=fitted.text,
         sources=[source_of(item) for item in fitted.items],
         total_tokens=fitted.tokens,
         truncated=fitted.truncated,
-        query=context.question.text,
+        query=found.question.text,
         max_tokens=max_tokens,
         dropped=[dropped_of(item) for item in fitted.dropped],
-        coverage=context.coverage,
-        timings=context.timings,
-        searched=context.searched,
-        rewrites=context.rewrites,
-        answered_by=context.answered_by,
-        confidence=context.confidence,
+        coverage=found.coverage,
+        timings=found.timings,
+        searched=found.searched,
+        rewrites=found.rewrites,
+        answered_by=found.answered_by,
+        confidence=found.confidence,
     )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 200  # characters
 _FACTS: Mapping[str, tuple[str, ...]] = {
     "code": ("file_path", "start_line", "end_line", "language", "qualified_name", "unit_type"),
-    "commit": ("sha", "author", "timestamp", "files", "insertions", "deletions"),
+    "commit": ("sha", "author", "timestamp", "files_changed", "insertions", "deletions"),
     "memory": ("type", "category", "session", "namespace", "persona", "speaker"),
     "experience": ("domain", "strategy", "outcome_status", "confidence_tier", "iteration_count"),
     "value": ("axis", "cluster_id", "cluster_size"),
@@ -36,10 +36,8 @@ _FACTS: Mapping[str, tuple[str, ...]] = {
 """What is told of an item beside its text."""
 
 
-class CitedItems:
+class CitedItems(cited.CitedPages):
     """The renderer of a context of several sources."""
-
-    separator = "\n\n"
 
     def header(self, item: Item, number: int) -> str:
         return header(item.ref.kind, name_of(item), number)
@@ -101,8 +99,8 @@ def _source(item: Item) -> SourceDocument:
     if item.ref.kind == "page":
         return cited.source_of(item)
     facts: dict[str, Any] = {name: item.metadata[name] for name in _FACTS[item.ref.kind] if name in item.metadata}
-    if "files" in facts:
-        facts["files"] = str(facts["files"]).split("\n") if facts["files"] else []
+    if "files_changed" in facts:
+        facts["files"] = list(facts.pop("files_changed"))
     return SourceItem(
         doc_id="",
         filename=name_of(item),
@@ -113,6 +111,7 @@ def _source(item: Item) -> SourceDocument:
         relevance_score=item.score,
         title=item.title,
         cut=item.cut,
+        passages=[] if item.ref.kind == "code" else list(item.passages),  # code stands in its block
         legs=dict(item.legs),
         suspicious=list(item.signals),
         ref=str(item.ref),

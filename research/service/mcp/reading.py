@@ -125,22 +125,20 @@ class _Reading:
 
     def reply(self, tokens: int) -> Reply:
         """With so many tokens of text."""
-        from research.context.pipeline import fit
+        from research.context.fit import fit
         from research.context.render.cited import CitedPages
 
         renderer = CitedPages()
         fitted = fit(self._items, tokens, renderer, escaped_counter(), extent="pages")
         kept = sorted(fitted.items, key=lambda item: int(item.ref.part))
-        parts = [
-            f"{renderer.header(item, number)}\n{renderer.body(item.text)}" for number, item in enumerate(kept, start=1)
-        ]
+        parts = [renderer.entry(item, number) for number, item in enumerate(kept, start=1)]
         next_start = self._next_start(kept)
-        text = "\n".join(self._notes(kept, next_start)) + "\n\n" + renderer.separator.join(parts)
+        text = "\n".join(self._notes(kept, next_start)) + "\n\n" + "\n\n".join(parts)
         return Reply(text, self._fields(kept, next_start))
 
     def _next_start(self, kept: Sequence[Item]) -> int | None:
         """Where the page that was asked for goes on, if it was cut."""
-        from research.context.pipeline import CUT_MARK
+        from research.context.fit import CUT_MARK
 
         for item in kept:
             if int(item.ref.part) == self._number and item.cut:

@@ -1,6 +1,6 @@
 """The tools and resources as a server of the SDK, which only this file, `pipes` and `mount` import.
 
-Blocking work runs elsewhere (`Runner`), so that calls go on side by side and one that is cancelled is let go of.
+Blocking work runs elsewhere (`Service`), so that calls go on side by side and one that is cancelled is let go of.
 Nothing that happens in a call ends the connection: an agent is told what to do instead.
 """
 
@@ -31,7 +31,8 @@ from research.service.mcp.catalogue import Tool
 from research.service.mcp.clients import product_of, text_in_for
 from research.service.mcp.faults import Words
 from research.service.mcp.ingesting import Ingest, allowed_paths, ingest_reply
-from research.service.mcp.toolbox import Runner, Toolbox
+from research.service.mcp.toolbox import Toolbox
+from research.service.service import Service
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -106,7 +107,7 @@ class _Handlers:
     ) -> types.ListResourcesResult:
         cursor = (params.cursor if params else None) or ""
         try:
-            entries, following = await self._runner(ctx).look(partial(resources.document_entries, cursor=cursor))
+            entries, following = await self._service(ctx).look(partial(resources.document_entries, cursor=cursor))
         except NothingFoundError:  # there is no index yet
             entries, following = [], ""
         except CtxError as error:
@@ -140,7 +141,7 @@ class _Handlers:
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri, words = str(params.uri), Words(can_ingest=catalogue.INGEST.name in self._tools_for(ctx))
         try:
-            text = await self._runner(ctx).look(partial(resources.resource_text, uri=uri))
+            text = await self._service(ctx).look(partial(resources.resource_text, uri=uri))
         except CtxError as error:
             said = words.told(self._of_empty(error, words))
             raise MCPError(types.INVALID_PARAMS, said, {"uri": uri}) from None
@@ -150,10 +151,10 @@ class _Handlers:
         contents = types.TextResourceContents(uri=uri, mime_type=resources.MIME_TYPE, text=text)
         return types.ReadResourceResult(contents=[contents])
 
-    def _runner(self, ctx: Context) -> Runner:
+    def _service(self, ctx: Context) -> Service:
         """What works on the index as whoever asks may see it."""
         caller = _caller(ctx)
-        return self._toolbox.runner if caller is None else self._toolbox.runner.acting_as(caller)
+        return self._toolbox.service if caller is None else self._toolbox.service.acting_as(caller)
 
     def _tools_for(self, ctx: Context) -> dict[str, Tool]:
         """Only the owner may add documents and experiences, whatever was allowed at the start."""
@@ -181,16 +182,16 @@ class _Handlers:
     async def _run(self, tool: Tool, values: dict[str, Any], words: Words, ctx: Context) -> Reply:
         if tool.run is None:
             return await self._ingest(values["paths"], values["text_in"], ctx)
-        runner, caller = self._runner(ctx), _caller(ctx)
+        service, caller = self._service(ctx), _caller(ctx)
         request = values.get("request")
         if tool.needs != "documents" or (request and request.types):  # ask with types has other things to cite, too
             more: dict[str, Any] = {"tenant": caller.tenant if caller else ""}
             if tool.needs == "turns":
                 more["maker"] = self._toolbox.turns.acting_as(caller) if caller else self._toolbox.turns
-            return await runner.anyway(partial(_told, tool.run, values | more), question=tool.is_question)
+            return await service.anyway(partial(_told, tool.run, values | more), question=tool.is_question)
         # A picture without a question is only looked up.
         asks = tool.is_question and (request or values.get("question")) is not None
-        return await (runner.asked if asks else runner.look)(partial(_on_index, tool.run, values, words))
+        return await (service.asked if asks else service.look)(partial(_on_index, tool.run, values, words))
 
     async def _ingest(self, paths: tuple[str, ...], text_in: TextIn, ctx: Context) -> Reply:
         """In a thread of its own; what it says of its progress is passed on now and then."""
@@ -214,7 +215,7 @@ class _Handlers:
         """The same, unless it tells that the index is empty or missing, and where it would be."""
         if not isinstance(error, NothingFoundError):
             return error
-        return words.empty() if error.message == self._toolbox.runner.index.nothing_found().message else error
+        return words.empty() if error.message == self._toolbox.service.index.nothing_found().message else error
 
 
 def _on_index(run: Callable[..., Reply], values: dict[str, Any], words: Words, index: Index) -> Reply:

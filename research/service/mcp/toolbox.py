@@ -3,47 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from research.service.mcp.budget import TextIn
 from research.service.mcp.ingesting import Ingest, IngestDoor
 
 if TYPE_CHECKING:
     from research.conversation.turns import TurnMaker
-    from research.governance.access import Principal
-    from research.index import Index
-
-T = TypeVar("T")
+    from research.service.service import Service
 
 _STOP_SECONDS = 4.0  # for an ingest to end in good order
-
-
-class Runner(Protocol):
-    """Where the work on the index is done: `Service` of the HTTP server, or `Threads`."""
-
-    @property
-    def index(self) -> Index: ...
-
-    def acting_as(self, principal: Principal) -> Runner:
-        """The same, on the index as this principal may see it."""
-        ...
-
-    async def asked(self, work: Callable[[Index], T]) -> T: ...
-
-    async def look(self, work: Callable[[Index], T]) -> T: ...
-
-    async def anyway(self, work: Callable[[Index], T], *, question: bool) -> T:
-        """Also where there is no index yet."""
-        ...
 
 
 @dataclass(eq=False)
 class Toolbox:
     """What a server was started with. `text_in`: where all clients get the text, if somebody said so."""
 
-    runner: Runner
+    service: Service
     ingest: IngestDoor | None = None
     text_in: TextIn | None = None
     ingests: set[Ingest] = field(default_factory=set)  # that run
@@ -55,7 +32,7 @@ class Toolbox:
         if self.maker is None:
             from research.conversation.turns import TurnMaker
 
-            self.maker = TurnMaker(self.runner.index)
+            self.maker = TurnMaker(self.service.index)
         return self.maker
 
     def remember(self, ingest: Ingest) -> None:

@@ -19,6 +19,7 @@ from research.store.files.paths import CATALOG, IndexPaths, touch_private
 SCHEMA_VERSION = 13  # that of `schema.VERSION`, which a question on a current index need not load
 _BUSY_SECONDS = 30.0
 _SHORT_BUSY_SECONDS = 1.0
+_BREAK_OFF_SECONDS = 0.05  # that a statement may take on, which nobody waits for
 _KEPT = 8  # idle connections, each with its own cache of the file
 _MOST_COUNTS = 100_000  # remembered; a word of a question is one
 
@@ -96,7 +97,11 @@ class Catalog:
                 connection.refresh()  # the first read fixes what all later ones see
             except sqlite3.Error as error:
                 raise self._explain(error) from error
-            yield Snapshot(self.paths, connection)
+            snapshot = Snapshot(self.paths, connection)
+            try:
+                yield snapshot
+            finally:
+                snapshot.end()
         finally:
             self._give_back(connection)
 
@@ -298,7 +303,9 @@ class Snapshot:
 
     def __init__(self, paths: IndexPaths, connection: _Connection) -> None:
         self.paths = paths
-        self.connection: Connection = _SharedConnection(connection)
+        shared = _SharedConnection(connection)
+        self.connection: Connection = shared
+        self.end = shared.end
         self._meta = connection.meta
         self._counts = connection.counts
 
@@ -319,10 +326,20 @@ class _SharedConnection:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._turn = threading.Lock()
+        self._over = False
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Rows:
         with self._turn:
+            if self._over:
+                raise sqlite3.ProgrammingError("the question is over")
             return _Fetched(self._connection.execute(sql, parameters).fetchall())
+
+    def end(self) -> None:
+        """Nobody reads from now on: a thread that was given up finds an error here, and not another question's rows."""
+        while not self._turn.acquire(timeout=_BREAK_OFF_SECONDS):
+            self._connection.interrupt()
+        self._over = True
+        self._turn.release()
 
 
 class _Fetched:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.context.pipeline import CUT_MARK, fit
+from research.context.fit import CUT_MARK, fit
 from research.context.render.cited import CitedPages, item_of, one_line
 from research.context.tokens import TokenCounter
 from research.models import Item, SourceDocument
@@ -113,4 +113,4 @@ def test_file_names_are_one_harmless_line(name: str, shown: str) -> None:
 def test_a_cut_ends_with_a_sentence(sentence: str, end: str) -> None:
     text = (sentence * 10).strip()
     cut = fit([source(text)], COUNTER.count(text) * 3 // 4, CITED, COUNTER).items[0]
-    assert cut.cut and cut.text.removesuffix(f"\n{CUT_MARK}").endswith(end)
+    assert cut.cut and cut.text.removesuffix(f" {CUT_MARK}").endswith(end)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from research.context.pipeline import Budget, Context, build
+from research.context.pipeline import Context, Sieve, find
 from research.context.render.cited import CitedPages
 from research.context.tokens import TokenCounter
 from research.contract import ContextBuilder, SearchEngine
@@ -39,16 +39,14 @@ class Removing:
 
 def ask(root: Path, removed: Sequence[str]) -> Context:
     with Index.open(root) as index, index.catalog.snapshot() as reader:
-        return build(
+        found = find(
             reader,
             Question("boats", mode="lexical"),
             [index.source],
             limit=10,
-            budget=Budget(10_000, 10),
-            renderer=CitedPages(),
-            counter=TokenCounter(),
-            stages=[Removing(root, removed)],
+            sieve=Sieve(stages=[Removing(root, removed)], most=10),
         )
+        return found.within(10_000, CitedPages(), TokenCounter())
 
 
 @pytest.fixture

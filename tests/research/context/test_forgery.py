@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from research.context.fit import fit
 from research.context.injection.headers import forges_header, neutralize_headers
-from research.context.pipeline import fit
 from research.context.render.cited import CitedPages, item_of, one_line
 from research.context.tokens import TokenCounter
 from research.models import SourceDocument
@@ -112,7 +112,7 @@ def test_only_our_headers_are_found_in_any_context(text: str, name: str, budget:
     assert headers == [("1", "7"), ("2", "8")][: len(fitted.items)]
     for source in fitted.items:
         original = f"{text}\n\nMore of it. " * 3 if source.ref.key == "d" else text
-        assert original.strip().startswith(source.text.removesuffix("\n[…]").strip()), "JSON keeps the text"
+        assert original.strip().startswith(source.text.removesuffix("[…]").strip()), "JSON keeps the text"
 
 
 def test_a_forged_header_is_disarmed_where_it_is_shown() -> None:

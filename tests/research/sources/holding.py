@@ -8,17 +8,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from research.context.render.sections import TYPES
 from research.context.tokens import TokenCounter
 from research.models import Item, Passage, Ref
 from research.sources.assembler import ContextAssembler, Options
 from research.sources.records import (
+    SOURCES,
     CodeResult,
     CommitResult,
+    ContextItem,
     DocumentResult,
     ExperienceResult,
     FormattedContext,
     MemoryResult,
+    Result,
     ValueResult,
+    item_of,
 )
 
 COUNTER = TokenCounter()
@@ -85,8 +90,9 @@ class Holding:
             raise self.failing[name]
 
 
-def assembler(searcher: Holding, **options: Any) -> ContextAssembler:
-    return ContextAssembler(searcher, options=Options(**options), counter=COUNTER, now=lambda: NOW)
+def assembler(searcher: Holding, *, source_seconds: float = 10.0, **options: Any) -> ContextAssembler:
+    how = Options(**options)
+    return ContextAssembler(searcher, options=how, counter=COUNTER, now=lambda: NOW, source_seconds=source_seconds)
 
 
 def assembled(
@@ -101,6 +107,13 @@ def premortem(
     searcher: Holding, domain: str = "debugging", strategy: str | None = None, **how: Any
 ) -> FormattedContext:
     return asyncio.run(assembler(searcher).get_premortem_context(domain, strategy, **how))
+
+
+def written(found: Result) -> ContextItem:
+    """What was found as a context shows it, with all the room there is."""
+    context = assembled(Holding(**{TYPES[item_of(found).ref.kind]: [found]}), list(SOURCES), max_tokens=20_000)
+    [item] = context.items
+    return item
 
 
 def memory(name: str = "m1", content: str = "Use tabs.", score: float = 0.5, **more: Any) -> MemoryResult:

@@ -8,13 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from research.sources import formats
 from research.sources.disarm import contained, in_line
-from research.sources.formats import capped
-from research.sources.records import Candidate
+from research.sources.records import CONTEXT_TYPES, SOURCES
 from tests.pace import draws
 from tests.research.sources.holding import (
-    COUNTER,
     Holding,
     assembled,
     code,
@@ -110,8 +107,8 @@ def made(text: str) -> Holding:
 @draws(150)
 @given(hostile)
 def test_no_text_adds_a_heading_or_a_rule_or_takes_one_away(text: str) -> None:
-    context = assembled(made(text), [*formats.TITLES], max_tokens=20_000)
-    shown = [formats.TITLES[name] for name in formats.TITLES if name in context.sources_used]
+    context = assembled(made(text), list(CONTEXT_TYPES), max_tokens=20_000)
+    shown = [name.capitalize() for name in SOURCES if name in context.sources_used]
     assert headings(context.markdown) == ["Context", *shown]
     assert rules(context.markdown) == 1
     footer = f"*{len(context.items)} items from {len(shown)} sources*"
@@ -126,18 +123,12 @@ def test_no_text_adds_a_heading_or_a_rule_or_takes_one_away(text: str) -> None:
 @given(hostile, st.integers(40, 200))
 def test_nor_does_what_is_cut(text: str, most: int) -> None:
     long = f"{text} {'word ' * 100} {text} {'word ' * 100}"
-    candidates: list[Candidate] = [
-        formats.memory(memory(content=long)),
-        formats.value(value(text=long)),
-        formats.commit(commit(message=long)),
-        formats.code(code(docstring=long)),
-        formats.experience(experience(goal=long)),
-        formats.document(document(long)),
+    context = assembled(made(long), list(CONTEXT_TYPES), max_tokens=most * 10)
+    assert headings(context.markdown) == [
+        "Context",
+        *(name.capitalize() for name in SOURCES if name in context.sources_used),
     ]
-    cut = [each.item.content for each in (capped(one, most, COUNTER) for one in candidates) if each is not None]
-    shown = formats.markdown("Context", [("Memories", cut), ("Values", ["x"])], "n items")
-    assert headings(shown) == ["Context", "Memories", "Values"]
-    assert rules(shown) == 1
+    assert rules(context.markdown) == bool(context.items)
 
 
 def test_a_premortem_is_as_safe() -> None:
@@ -145,6 +136,6 @@ def test_a_premortem_is_as_safe() -> None:
     found = [experience("e1", axis=axis, surprise=text, root_cause=text) for axis in ("full", "surprise", "root_cause")]
     context = premortem(Holding(experiences=found, values=[value(text=text)]))
     assert headings(context.markdown) == [
-        "Premortem: debugging", "Common Failures", "Unexpected Outcomes", "Root Causes to Watch", "Relevant Principles"
+        "Premortem: debugging", "Common Failures", "Relevant Principles"
     ]  # fmt: skip
     assert context.markdown.count("\n*Based on ") == 1

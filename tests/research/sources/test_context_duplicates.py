@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from research.sources import formats
+from research.models import Item
 from research.sources.duplicates import are_alike, without_duplicates
-from research.sources.records import Candidate
+from research.sources.records import item_of
 from tests.research.sources.holding import Holding, assembled, code, commit, experience, memory, value
 
 PROSE = Path(__file__).parents[3] / "data"
@@ -24,26 +24,26 @@ def sentences() -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def kept(*candidates: Candidate, same_file: bool = True) -> list[str]:
-    return [each.item.ref for each in without_duplicates(candidates, same_file=same_file)]
+def kept(*items: Item, same_file: bool = True) -> list[str]:
+    return [str(each.ref) for each in without_duplicates(items, same_file=same_file)]
 
 
 def test_the_higher_score_stays() -> None:
-    low = formats.memory(memory("m1", "Retry uploads three times, with growing pauses.", 0.3))
-    high = formats.commit(commit("c" * 40, "Retry uploads three times with growing pauses", 0.6))
+    low = item_of(memory("m1", "Retry uploads three times, with growing pauses.", 0.3))
+    high = item_of(commit("c" * 40, "Retry uploads three times with growing pauses", 0.6))
     assert kept(low, high) == ["commit:" + "c" * 40]
     assert kept(high, low) == ["commit:" + "c" * 40]
-    equal = formats.value(value("v1", "Retry uploads three times with growing pauses.", 0.3))
+    equal = item_of(value("v1", "Retry uploads three times with growing pauses.", 0.3))
     assert kept(low, equal) == ["memory:m1"]
 
 
 def test_an_experience_and_the_value_told_in_its_words() -> None:
-    first, second = formats.experience(experience("e1", 0.5)), formats.experience(experience("e2", 0.4, goal="Other"))
-    assert kept(first, second, formats.value(value("v1", score=0.8, experience="e1"))) == ["experience:e2", "value:v1"]
-    assert kept(first, second, formats.value(value("v1", score=0.1, experience="e1"))) == [
+    first, second = item_of(experience("e1", 0.5)), item_of(experience("e2", 0.4, goal="Other"))
+    assert kept(first, second, item_of(value("v1", score=0.8, experience="e1"))) == ["experience:e2", "value:v1"]
+    assert kept(first, second, item_of(value("v1", score=0.1, experience="e1"))) == [
         "experience:e1", "experience:e2"
     ]  # fmt: skip
-    assert len(kept(first, formats.value(value("v1", experience="")))) == 2
+    assert len(kept(first, item_of(value("v1", experience="")))) == 2
 
 
 @pytest.mark.parametrize(
@@ -59,22 +59,22 @@ def test_an_experience_and_the_value_told_in_its_words() -> None:
     ],
 )
 def test_code_and_a_commit_of_one_file(path: str, changed: tuple[str, ...], repository: str, joined: bool) -> None:
-    unit = formats.code(code(score=0.6, file_path=path))
-    change = formats.commit(commit(score=0.5, files_changed=changed, repository=repository))
+    unit = item_of(code(score=0.6, file_path=path))
+    change = item_of(commit(score=0.5, files_changed=changed, repository=repository))
     assert (len(kept(unit, change)) == 1) is joined
     assert len(kept(unit, change, same_file=False)) == 2
 
 
 def test_the_switch_is_the_assemblers() -> None:
     found = Holding(code=[code(score=0.4)], commits=[commit(score=0.5, files_changed=("src/send.py",))])
-    assert assembled(found).sources_used == {"commits": 1}
-    assert assembled(found).duplicates == 1
-    assert assembled(found, same_file=False).sources_used == {"code": 1, "commits": 1}
+    assert assembled(found, same_file=True).sources_used == {"commits": 1}
+    assert assembled(found, same_file=True).duplicates == 1
+    assert assembled(found).sources_used == {"code": 1, "commits": 1}
 
 
 def test_within_a_source_only_the_same_words_are_the_same() -> None:
-    versions = [formats.memory(memory(f"m{n}", f"The service runs version {n} of the parser.", 0.5)) for n in range(5)]
-    again = formats.memory(memory("again", "the service runs version 3 of the parser", 0.4))
+    versions = [item_of(memory(f"m{n}", f"The service runs version {n} of the parser.", 0.5)) for n in range(5)]
+    again = item_of(memory("again", "the service runs version 3 of the parser", 0.4))
     assert kept(*versions, again) == [f"memory:m{n}" for n in range(5)]
 
 
@@ -143,9 +143,9 @@ def test_two_hundred_items_at_once_are_told_apart_as_pairs_are() -> None:
     maker = random.Random(4)
     pool = sentences()
     texts = [" ".join(maker.sample(pool, maker.randint(1, 4))) for _ in range(80)]
-    candidates = [formats.memory(memory(f"m{n}", text, 0.5)) for n, text in enumerate(texts)]
-    candidates += [formats.value(value(f"v{n}", marked_anew(text, maker), 0.6)) for n, text in enumerate(texts[:40])]
-    candidates += [formats.commit(commit(f"{n:040x}", text, 0.4)) for n, text in enumerate(texts[40:])]
+    candidates = [item_of(memory(f"m{n}", text, 0.5)) for n, text in enumerate(texts)]
+    candidates += [item_of(value(f"v{n}", marked_anew(text, maker), 0.6)) for n, text in enumerate(texts[:40])]
+    candidates += [item_of(commit(f"{n:040x}", text, 0.4)) for n, text in enumerate(texts[40:])]
     maker.shuffle(candidates)
     stays = kept(*candidates)
     assert sum(name.startswith("value") for name in stays) == 40

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from research.context.pipeline import Budget, build
+from research.context.pipeline import Sieve, find
 from research.context.tokens import TokenCounter
 from research.errors import EncoderUnavailable
 from research.models import Item, Question
@@ -18,13 +19,14 @@ from tests.research.conversation.memory_index import encoder, open_index
 class Plain:
     """Renders an item as its text below its ref."""
 
-    separator = "\n\n"
+    def joint(self, before: Item | None, item: Item) -> str:
+        return "\n\n" if before else ""
 
-    def header(self, item: Item, number: int) -> str:
-        return f"[{number}] {item.ref}"
+    def entry(self, item: Item, number: int) -> str:
+        return f"[{number}] {item.ref}\n{item.text}"
 
-    def body(self, text: str) -> str:
-        return text
+    def end(self, items: Sequence[Item]) -> str:
+        return ""
 
 
 def test_in_the_pipeline(tmp_path: Path) -> None:
@@ -35,24 +37,23 @@ def test_in_the_pipeline(tmp_path: Path) -> None:
         index.remember("Tim lives in Rome", tenant="other")
         source = MemoriesSource(lambda _: encoder())
         with index.catalog.snapshot() as reader:
-            context = build(
+            found = find(
                 reader,
                 Question("Where does Tim live?", tenant="t"),
                 [source],
                 limit=5,
-                budget=Budget(200, 5),
-                renderer=Plain(),
-                counter=TokenCounter(),
+                sieve=Sieve(),
             )
-    refs = [str(item.ref) for item in context.found]
+            context = found.within(200, Plain(), TokenCounter())
+    refs = [str(item.ref) for item in found.items]
     assert refs[:2] == ["memory:bonn", "memory:kiel"]
     assert "Rome" not in context.fitted.text or "memory:evil" in refs
-    assert context.found[1].labels == ("superseded",)
-    assert context.found[0].created_at.startswith("2026-02-01")
-    assert [source.status for source in context.coverage.sources] == ["ok"]
-    evil = [item for item in context.found if item.ref.key == "evil"]
+    assert found.items[1].labels == ("superseded",)
+    assert found.items[0].created_at.startswith("2026-02-01")
+    assert [source.status for source in found.coverage.sources] == ["ok"]
+    evil = [item for item in found.items if item.ref.key == "evil"]
     assert all(item.signals for item in evil)
-    assert all(0.0 <= item.score <= 1.0 for item in context.found)
+    assert all(0.0 <= item.score <= 1.0 for item in found.items)
 
 
 def test_without_an_encoder_it_is_degraded(tmp_path: Path) -> None:

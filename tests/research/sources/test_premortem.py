@@ -68,56 +68,51 @@ def test_without_a_strategy_there_is_no_such_question() -> None:
 
 
 def test_the_structure_is_the_seeds() -> None:
-    told = (
-        "**Experience**: debugging | read-the-error\n"
-        "- **Goal**: Goal of e1\n"
-        "- **Hypothesis**: The timeout is too short\n"
-        "- **Action**: Doubled it\n"
-        "- **Prediction**: Uploads go through\n"
-        "- **Outcome**: falsified - They stop as before\n"
-        "- **Surprise**: Odd"
-    )
-    context = premortem(held("e1"), "debugging", "read-the-error")
+    def told(name: str) -> str:
+        return (
+            "**Experience**: debugging | read-the-error\n"
+            f"- **Goal**: Goal of {name}\n"
+            "- **Hypothesis**: The timeout is too short\n"
+            "- **Action**: Doubled it\n"
+            "- **Prediction**: Uploads go through\n"
+            "- **Outcome**: falsified - They stop as before\n"
+            "- **Surprise**: Odd"
+        )
+
+    context = premortem(held("e1", "e2", "e3", "e4"), "debugging", "read-the-error")
     assert context.markdown == (
         "# Premortem: debugging with read-the-error\n"
         "\n"
-        f"## Common Failures\n{told}\n"
+        f"## Common Failures\n{told('e1')}\n"
         "\n"
-        f"## Strategy Performance\n{told}\n"
+        f"## Strategy Performance\n{told('e2')}\n"
         "\n"
-        f"## Unexpected Outcomes\n{told}\n"
+        f"## Unexpected Outcomes\n{told('e3')}\n"
         "\n"
-        f"## Root Causes to Watch\n{told}\n- **Root cause**: A proxy\n"
+        f"## Root Causes to Watch\n{told('e4')}\n- **Root cause**: A proxy\n"
         "\n"
         "## Relevant Principles\n"
         "**Value** (strategy, cluster size: 5):\nRead the error first.\n"
         "\n"
         "---\n"
-        "*Based on 1 past experiences*"
+        "*Based on 4 past experiences*"
     )
     assert context.token_count == COUNTER.count(context.markdown) <= 1500
     assert context.sources_used == {"experiences": 4, "values": 1}
     assert premortem(held("e1")).markdown.startswith("# Premortem: debugging\n\n## Common Failures\n")
 
 
-def test_sections_share_evenly_and_what_one_leaves_flows_on() -> None:
-    found = held(*(f"e{n}" for n in range(12)), action=" ".join(["slow"] * 60))
-    context = premortem(found, max_tokens=2400, limit=10)
-    parts = context.markdown.split("\n## ")[1:]
-    counts = [COUNTER.count(part) for part in parts[:3]]
-    assert max(counts) - min(counts) < 250  # an experience
-    assert 2200 < context.token_count <= 2400
-    found.experiences = [each for each in found.experiences if each.axis == "full"]
-    alone = premortem(found, max_tokens=2400, limit=10)
-    assert alone.token_count > 1300
-    assert alone.markdown.count("**Experience**") == 10
-
-
-def test_what_one_section_shows_stands_behind_others_in_the_next() -> None:
-    context = premortem(held(*(f"e{n}" for n in range(9)), action=" ".join(["slow"] * 80)), max_tokens=1500)
+def test_sections_take_turns_and_tell_an_experience_once() -> None:
+    names = [f"e{n}" for n in range(9)]
+    context = premortem(held(*names, action=" ".join(["slow"] * 30)), max_tokens=4000)
     shown = [item.metadata["id"] for item in context.items if item.source == "experience"]
-    assert len(shown) == len(set(shown)) > 4
-    assert f"*Based on {len(shown)} past experiences*" in context.markdown
+    assert sorted(shown) == names
+    assert "*Based on 9 past experiences*" in context.markdown
+    parts = context.markdown.split("\n## ")[1:4]
+    assert [part.count("**Experience**") for part in parts] == [3, 3, 3]
+    found = held(*names)
+    found.experiences = [each for each in found.experiences if each.axis == "full"]
+    assert premortem(found, max_tokens=4000).markdown.count("**Experience**") == 9
 
 
 def test_failures_of_a_strategy_come_first() -> None:
@@ -135,7 +130,7 @@ def test_an_axis_that_fails_is_named_and_the_rest_answers() -> None:
     found.failing["surprise"] = RuntimeError("broken")
     context = premortem(found)
     assert "Unexpected Outcomes" not in context.markdown
-    assert "## Root Causes to Watch" in context.markdown
+    assert "## Common Failures" in context.markdown
     assert [each.name for each in context.coverage.sources if each.status == "down"] == ["experiences/surprise"]
 
 

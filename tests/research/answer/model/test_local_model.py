@@ -145,10 +145,10 @@ def test_a_missing_package_is_told_with_the_line_that_installs_it(
 
 
 def test_what_can_be_done_before_there_is_a_prompt(local_model: LocalModel, loopback: None) -> None:
-    local_model.prepare().join()
+    local_model.prepare().wait()
     assert local_model.pid is not None
     with open_model(Settings(model="m", model_url="http://127.0.0.1:9")) as nobody:
-        nobody.prepare().join()  # and nobody is contacted, or it would have failed
+        nobody.prepare().wait()  # and nobody is contacted, or it would have failed
 
 
 def test_a_model_that_does_not_load_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, loopback: None) -> None:
@@ -156,7 +156,7 @@ def test_a_model_that_does_not_load_is_told(monkeypatch: pytest.MonkeyPatch, tmp
     broken.write_bytes(b"GGUF, but no more")
     monkeypatch.setattr(local, "find_weights", lambda: broken)
     with LocalModel() as model, pytest.raises(ModelUnavailableError, match="the local model did not start"):
-        model.prepare().join()
+        model.prepare().wait()
         model.complete(SHORT)
 
 

@@ -1,4 +1,4 @@
-"""Threads nobody waits for, and services of every make."""
+"""Memory services of every make, behind their breaker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 
 from research.conversation import CircuitBreaker
 from research.conversation.service import GuardedService
-from research.conversation.workers import Workers
 from research.errors import SomaClientError
 
 FOUND = {"candidates": [{"id": "1", "text": "Ana lives in Kiel.", "score": 0.9}]}
@@ -118,33 +117,6 @@ def test_a_service_that_guards_itself_is_not_counted_twice() -> None:
         with pytest.raises(SomaClientError):
             asyncio.run(guarded.evaluate(payload, 0.05))
         assert service.breaker.failures == failures
-
-
-def test_a_thread_that_is_given_up_is_not_waited_for() -> None:
-    workers, over = Workers("test-hangs", most_hanging=2), threading.Event()
-
-    async def given_up() -> None:
-        for _ in range(2):
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.02):
-                    await workers.run(over.wait, 20)
-        with pytest.raises(TimeoutError, match="2 earlier calls still hang"):
-            await workers.run(time.sleep, 0)
-
-    asyncio.run(given_up())  # which would wait for asyncio's own threads
-    over.set()
-    for thread in [thread for thread in threading.enumerate() if thread.name == "test-hangs"]:
-        thread.join()
-    assert asyncio.run(workers.run(lambda: 7)) == 7
-
-
-@pytest.mark.parametrize("raised", [KeyError("x"), StopIteration(), SystemExit(3)])
-def test_what_a_thread_raises_arrives(raised: BaseException) -> None:
-    def work() -> None:
-        raise raised
-
-    with pytest.raises(KeyError if isinstance(raised, KeyError) else RuntimeError):
-        asyncio.run(Workers("test").run(work))
 
 
 def test_warm_up_is_the_services_own() -> None:

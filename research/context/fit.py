@@ -1,0 +1,646 @@
+"""The one fitter: as much of the items as fits a budget of tokens, from their passages outwards.
+
+    best passage → its paragraph, list or table → the item's further passages → their section → the whole item
+
+Level by level, and in each level by rank. What is left out is marked `[…]` where it stood. A row keeps its table's
+header. Rank stays honest: an item whose best passage does not fit is cut to the room that is left, as the last one; no
+lower one takes its place.
+
+With a `Plan` the items stand in sections that share the budget by weight. What a section does not need flows on to the
+others, and no item takes more than a part of what its source has.
+
+Tokens are estimated unit by unit, each counted once. What comes out is counted exactly, as a whole: room that was
+estimated too small is filled in a further round, and what would go above the limit is taken back.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from research.context.page_breaks import continuation, neutralize_page_marks
+from research.context.tokens import RunningCount, TokenCounter
+from research.models import Extent, Item
+from research.units import Unit
+
+CUT_MARK = "[…]"
+
+LEAST_BODY_TOKENS = 16
+"""A cut item must still say something: with fewer tokens than this it is dropped instead."""
+
+_LEAST_CAP = 28  # tokens of its own words that an item has in a section, however small that is
+_HEADING_TOKENS = 8  # of a section
+_NOTE_TOKENS = 16  # below an item that was cut: where the rest is
+_MARK_TOKENS = 3  # a mark and the line break or blank that it brings
+_LONGEST_TOKEN = 64  # characters; a text so many times longer than the room is not counted to learn that it is too long
+_NOT_WORTH_A_MARK = 16  # characters: what is left out is as short as the marks for it
+_ROUNDS = 3  # of growth with what an exact count has left
+_ENOUGH = 8  # characters a token, more than text of any language has
+_NO_LIMIT = 10**9
+_WORD_END = re.compile(r"(?<=\S)(?=\s)")
+
+
+class Renderer(Protocol):
+    """How items stand in a text: each as an entry, with something between them and below all of them."""
+
+    def joint(self, before: Item | None, item: Item) -> str:
+        """What parts an item from the one before it; in front of the first, what the text begins with."""
+        ...
+
+    def entry(self, item: Item, number: int) -> str:
+        """An item with what names it."""
+        ...
+
+    def end(self, items: Sequence[Item]) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How sections share a budget. They come out in the order of `weights`; `section_of` names an item's. Sections of
+    one source are named source/part, and `most` is the part of a source's share that one item may take."""
+
+    weights: Mapping[str, float]
+    section_of: Callable[[Item], str]
+    most: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What fits: the text, its items as they stand there, its exact tokens, and the items that were left out."""
+
+    text: str
+    items: list[Item]
+    tokens: int
+    dropped: list[Item]
+    as_asked: bool = False  # whatever is cut was not asked for: passages were, and they are all there
+    costs: list[int] = field(default_factory=list)  # of each item, in tokens
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self.dropped) or (not self.as_asked and any(item.cut for item in self.items))
+
+
+def fit(
+    items: Sequence[Item],
+    max_tokens: int,
+    renderer: Renderer,
+    counter: TokenCounter,
+    *,
+    extent: Extent = "fit",
+    plan: Plan | None = None,
+) -> Fitted:
+    """As much of the items as fits, the first ones first. Those with passages grow from them to their whole while there
+    is room; `extent` "passages" leaves it at them. Without passages, or if "pages" are asked for, an item is taken
+    whole, and the one that crosses the budget is cut."""
+    whole = extent == "pages" or not any(item.passages for item in items)
+    growth = _Growth(items, max_tokens, renderer, counter, plan, whole=whole)
+    only = extent == "passages"
+    if not only and (everything := growth.everything()) is not None:
+        return everything
+    growth.begin()
+    for _ in range(_ROUNDS if plan is None else 2 * _ROUNDS):
+        before = growth.size
+        if only:
+            growth.further()
+        else:
+            growth.surroundings()
+        fitted, well = growth.settled()
+        if (not well or growth.size == before) and not growth.open_sections():
+            break
+    return replace(fitted, as_asked=only and growth.has_all_passages)
+
+
+def shares(weights: Mapping[str, float], total: float) -> dict[str, float]:
+    """The total by weight."""
+    sum_of_weights = sum(weights.values())
+    return {name: weight / sum_of_weights * total for name, weight in weights.items()} if sum_of_weights else {}
+
+
+def allotted(weights: Mapping[str, float], needs: Mapping[str, float], total: float) -> dict[str, float]:
+    """What each may use: its share, and of what others leave over its part by weight. Where all need less than there
+    is, each gets what it needs."""
+    given: dict[str, float] = {}
+    open_to_more, left = {name: weight for name, weight in weights.items() if weight > 0}, total
+    while open_to_more:
+        parts = shares(open_to_more, left)
+        content = [name for name in open_to_more if needs.get(name, 0.0) <= parts[name]]
+        if not content:
+            return {**dict.fromkeys(weights, 0.0), **given, **parts}
+        for name in content:
+            given[name] = needs.get(name, 0.0)
+            left -= given[name]
+            del open_to_more[name]
+    return {**dict.fromkeys(weights, 0.0), **given}
+
+
+@dataclass(slots=True, eq=False)
+class _Section:
+    """What a section was given and may still use, and the most that one item of it may take."""
+
+    given: float = _NO_LIMIT
+    left: float = _NO_LIMIT
+    cap: int = _NO_LIMIT
+    used: float = 0.0
+    full: bool = False  # its next item did not fit
+
+
+@dataclass(slots=True, eq=False)
+class _Page:
+    """An item while it grows: the units of its text, and which of them are kept."""
+
+    item: Item
+    text: str  # with forged marks made harmless
+    units: list[Unit]
+    best: range  # the units of its best passage
+    others: list[range]  # and of the others
+    section: _Section
+    carry: str = ""  # how its last sentence ends on the next page
+    room: int = _NO_LIMIT  # what it may still take
+    costs: dict[int, int] = field(default_factory=dict)  # of its units, as far as they are known
+    kept: set[int] = field(default_factory=set)
+    headers: set[int] = field(default_factory=set)  # the kept units that are the headers of tables
+    clip: int | None = None  # where the last kept unit is cut, if it did not fit whole
+
+    @property
+    def whole(self) -> bool:
+        return self.clip is None and len(self.kept) == len(self.units)
+
+    def header_of(self, index: int) -> range:
+        """The units of the header that a row stands under."""
+        header = self.units[index].header
+        if header is None:
+            return range(0)
+        first = bisect_left(self.units, header[0], key=lambda unit: unit.start)
+        return range(first, bisect_left(self.units, header[1], key=lambda unit: unit.start))
+
+    def block_of(self, units: range) -> range:
+        """The paragraphs, lists or tables in which these units stand."""
+        first, last = self.units[units[0]].block, self.units[units[-1]].block
+        return range(
+            bisect_left(self.units, first, key=lambda unit: unit.block),
+            bisect_right(self.units, last, key=lambda unit: unit.block),
+        )
+
+    def section_of(self, units: range) -> range:
+        """Outwards from these units as long as the section is theirs."""
+        start, stop = units.start, units.stop
+        while start > 0 and self.units[start - 1].section == self.units[units.start].section:
+            start -= 1
+        while stop < len(self.units) and self.units[stop].section == self.units[units[-1]].section:
+            stop += 1
+        return range(start, stop)
+
+    def body(self, *, carry: bool) -> str:
+        """The text with its marks. `carry`: it goes on to the next page's first sentence end."""
+        if self.whole:
+            return f"{self.text.rstrip()}{self.carry}" if carry else self.text
+        parts: list[str] = []
+        last = -1
+        for run in self._runs():
+            parts += [self._mark(last, run.start), self.text[self._start(run.start) : self._end(run)]]
+            last = run[-1]
+        if carry:
+            parts.append(self.carry)
+        elif self.clip is not None or last < len(self.units) - 1:
+            parts.append(self._end_mark(last))
+        return "".join(parts)
+
+    def _runs(self) -> Iterator[range]:
+        """Neighbours among the kept units. A heading at the end of a run promises what does not follow: it goes."""
+        kept = sorted(self.kept)
+        start = 0
+        for at in range(1, len(kept) + 1):
+            if at < len(kept) and kept[at] == kept[at - 1] + 1:
+                continue
+            first, stop = kept[start], kept[at - 1] + 1
+            while stop > first and stop < len(self.units) and self._promises(stop - 1):
+                stop -= 1
+            if stop > first:
+                yield range(first, stop)
+            start = at
+
+    def _promises(self, index: int) -> bool:
+        return self.units[index].kind == "heading" and index not in self.best
+
+    def _start(self, index: int) -> int:
+        return self.units[index].start if index else 0
+
+    def _end(self, run: range) -> int:
+        last = run[-1]
+        if self.clip is not None and last == max(self.kept):
+            return self.clip
+        if last == len(self.units) - 1:
+            return len(self.text.rstrip())
+        end = self.units[last].end
+        if last in self.headers:  # with the rule below it
+            end += len(self.text[end : self.units[last + 1].start].rstrip())
+        return end
+
+    def _mark(self, before: int, after: int) -> str:
+        """What stands for the units between these two: in a line of its own, unless it parts sentences."""
+        if after == 0:
+            return ""
+        if before < 0:
+            return f"{CUT_MARK}{self._gap(after - 1)}"
+        if self.units[before].block != self.units[after].block:
+            return f"\n\n{CUT_MARK}\n\n"
+        gap = self._gap(before)
+        return f"{gap}{CUT_MARK}{gap}"
+
+    def _end_mark(self, last: int) -> str:
+        inside = self.clip is not None  # a sentence is cut, not what follows it
+        return f"{' ' if inside else self._gap(last)}{CUT_MARK}"
+
+    def _gap(self, index: int) -> str:
+        """What parts a unit from the next: sentences of one paragraph share its line."""
+        left, right = self.units[index : index + 2]
+        return " " if left.block == right.block and left.kind == right.kind == "sentence" else "\n"
+
+
+class _Growth:
+    """The budget, and the items that grow in it."""
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        max_tokens: int,
+        renderer: Renderer,
+        counter: TokenCounter,
+        plan: Plan | None,
+        *,
+        whole: bool,
+    ) -> None:
+        self._items = items
+        self._max = max_tokens
+        self._renderer = renderer
+        self._counter = counter
+        self._plan = plan
+        self._whole = whole
+        self._left = max_tokens
+        self._pages: list[_Page] = []
+        self._steps: list[tuple[_Page, list[int]]] = []  # what was kept, in order, to be taken back
+        self._sections: dict[str, _Section] = {}
+        if plan is not None and items:
+            self._share(plan)
+
+    @property
+    def size(self) -> int:
+        """How many units are kept."""
+        return sum(len(page.kept) for page in self._pages)
+
+    @property
+    def has_all_passages(self) -> bool:
+        wanted = ((page, index) for page in self._pages for part in (page.best, *page.others) for index in part)
+        return all(page.clip is None and index in page.kept for page, index in wanted)
+
+    def everything(self) -> Fitted | None:
+        """All items whole, if there is room. Nothing is cut up for that."""
+        self._pages = [
+            _Page(item, neutralize_page_marks(item.text), [], range(0), [], self._section(item), self._carry(item))
+            for item in self._items
+        ]
+        fitted, over = self._fitted()
+        return None if over else fitted
+
+    def begin(self) -> None:
+        """Each item's best passage, in order, until one does not fit; in sections, until one does not in any."""
+        self._pages, self._left = [], self._max - (self._frame() if self._plan else 0)
+        for item in self._items:
+            page = self._page(item)
+            if not page.section.full and not self._begun(page):
+                if self._plan is None:
+                    break
+                page.section.full = True
+
+    def open_sections(self) -> bool:
+        """What is left goes item by item to whichever section is furthest below what it was given, and none gets more
+        than an item above that; whether any did."""
+        if self._plan is None:
+            return False
+        shown, before = {id(page.item) for page in self._pages}, len(self._pages)
+        waiting: dict[str, list[Item]] = {}
+        for item in self._items:
+            if id(item) not in shown:
+                waiting.setdefault(self._plan.section_of(item), []).append(item)
+        for section in self._sections.values():
+            section.left = _NO_LIMIT
+        while waiting:
+            name = max(waiting, key=lambda name: self._sections[name].given - self._sections[name].used)
+            section, items = self._sections[name], waiting[name]
+            above = section.used >= section.given and len(self._sections) > 1
+            if above or not self._begun(self._page(items.pop(0))) or not items:
+                del waiting[name]
+        return len(self._pages) > before
+
+    def further(self) -> None:
+        """The other passages of each item."""
+        for page in self._growing():
+            for other in page.others:
+                if not self._keep(page, other, 2 * _MARK_TOKENS):
+                    break
+
+    def surroundings(self) -> None:
+        for page in self._growing():
+            self._outwards(page, page.best, page.block_of(page.best))
+        self.further()
+        for page in self._growing():
+            block = page.block_of(page.best)
+            self._outwards(page, block, page.section_of(block))
+        for page in self._growing():
+            self._outwards(page, page.best, range(len(page.units)))
+
+    def settled(self) -> tuple[Fitted, bool]:
+        """What there is now, within the limit, and whether nothing had to be taken back for it."""
+        taken = 0
+        while True:
+            fitted, over = self._fitted()
+            if not over:
+                break
+            [too_long] = over
+            if too_long is not None:
+                self._shorten(too_long)
+                continue
+            # Twice as much each time: an item may be made so that every estimate is too low.
+            for _ in range(min(len(self._steps), max(1, taken))):
+                self._take_back(*self._steps.pop())
+                taken += 1
+        self._left = self._max - fitted.tokens
+        if self._plan is not None:
+            for section in self._sections.values():
+                section.used = 0.0
+            for page, cost in zip(self._in_order(), fitted.costs, strict=True):
+                page.section.used += cost
+            for section in self._sections.values():
+                section.left = section.given - section.used
+        return fitted, not taken
+
+    def _share(self, plan: Plan) -> None:
+        """What flows on makes items longer, too: a source that is alone has the whole budget as its own."""
+        used = {plan.section_of(item) for item in self._items}
+        weights = {name: weight for name, weight in plan.weights.items() if name in used}
+        room = max(0, self._max - self._frame() - _HEADING_TOKENS * len(used))
+        given = shares(weights, room)
+        for _ in range(2):
+            caps = self._caps(given)
+            needs = dict.fromkeys(weights, 0.0)
+            for item in self._items:
+                name = plan.section_of(item)
+                if needs[name] <= room:
+                    needs[name] += min(self._entry_cost(item, caps[name]), caps[name])
+            flowed = allotted(weights, needs, room)
+            given = {name: max(given[name], flowed[name]) for name in weights}
+        caps = self._caps(given)
+        self._sections = {name: _Section(flowed[name], flowed[name], int(caps[name])) for name in weights}
+
+    def _caps(self, given: Mapping[str, float]) -> dict[str, float]:
+        """The most of one item, by what its source has, of which several sections may tell."""
+        assert self._plan is not None
+        whole: dict[str, float] = {}
+        for name, tokens in given.items():
+            source = name.partition("/")[0]
+            whole[source] = whole.get(source, 0.0) + tokens
+        return {name: self._plan.most * whole[name.partition("/")[0]] for name in given}
+
+    def _entry_cost(self, item: Item, most: float) -> float:
+        if len(item.text) > _LONGEST_TOKEN * most:
+            return most
+        return self._counter.count(self._renderer.entry(item, 1)) + 1
+
+    def _frame(self) -> int:
+        """What stands around the sections."""
+        if not self._items:
+            return 0
+        return self._counter.count(self._renderer.joint(None, self._items[0]) + self._renderer.end(self._items))
+
+    def _section(self, item: Item) -> _Section:
+        if self._plan is None:
+            return self._sections.setdefault("", _Section())
+        return self._sections[self._plan.section_of(item)]
+
+    def _carry(self, item: Item) -> str:
+        return "" if self._whole else continuation(item)
+
+    def _page(self, item: Item) -> _Page:
+        text, units = neutralize_page_marks(item.text), item.units  # which stay in place: it is as long as before
+        if not units and text.strip():  # nothing but markup
+            units = [Unit(0, len(text), "line", 0, 0)]
+        spans = [] if self._whole else [(each.start, each.end) for each in item.passages if each.end > each.start]
+        parts = [part for part in (_overlapping(units, start, end) for start, end in spans) if part]
+        best = parts[0] if parts else range(len(units)) if self._whole else _beginning(units)
+        if best and len(text) - (units[best[-1]].end - units[best[0]].start) <= _NOT_WORTH_A_MARK:
+            best = range(len(units))
+        return _Page(item, text, units, best, parts[1:], self._section(item), self._carry(item))
+
+    def _begun(self, page: _Page) -> bool:
+        """Keep an item's best passage, or as much of it as there is room for."""
+        section = page.section
+        bare = replace(page.item, text="")
+        before = self._before(page)
+        joint, entry = self._renderer.joint(before, bare), self._renderer.entry(bare, len(self._pages) + 1)
+        # A section's heading is not the section's to pay.
+        parting = 0 if self._plan is None else self._counter.count(joint)
+        head = self._counter.count(joint + entry if self._plan is None else entry)
+        if head + parting > self._left or head > section.left:
+            return False
+        self._left -= parting
+        page.room = _NO_LIMIT if self._plan is None else max(section.cap, head + _LEAST_CAP + _NOTE_TOKENS)
+        self._pay(page, head)
+        self._pages.append(page)
+        marks = _MARK_TOKENS * ((page.best.start > 0) + (page.best.stop < len(page.units)))
+        may_cut = self._plan is None or page.room < min(self._left, section.left)
+        if self._keep(page, page.best, marks) or (may_cut and self._clip(page)):
+            return True
+        self._pages.pop()
+        self._pay(page, -head)
+        self._left += parting
+        return False
+
+    def _before(self, page: _Page) -> Item | None:
+        """What an item will stand below, as far as that matters for what stands between them."""
+        if self._plan is None:
+            return self._pages[-1].item if self._pages else None
+        same = (other.item for other in self._pages if other.section is page.section)
+        return next(same, self._pages[-1].item if self._pages else None)
+
+    def _take_back(self, page: _Page, units: Collection[int]) -> None:
+        page.kept.difference_update(units)
+        page.headers &= page.kept
+        if page.kept.isdisjoint(page.best):
+            self._pages = [other for other in self._pages if other is not page]
+
+    def _shorten(self, page: _Page) -> None:
+        """By its last words that are not those it was found for."""
+        outside = page.kept.difference(page.best)
+        self._take_back(page, [max(outside or page.kept)])
+
+    def _growing(self) -> Iterator[_Page]:
+        for page in self._pages:
+            if page.clip is None and not page.whole:
+                yield page
+
+    def _room(self, page: _Page) -> int:
+        return int(min(self._left, page.section.left, page.room))
+
+    def _pay(self, page: _Page, cost: int) -> None:
+        self._left -= cost
+        page.section.left -= cost
+        page.section.used += cost
+        page.room -= cost
+
+    def _keep(self, page: _Page, units: range, marks: int = 0) -> bool:
+        """Keep these units and the headers of their tables, if they fit."""
+        headers = {index for unit in units for index in page.header_of(unit)}
+        new = sorted(({*units} | headers) - page.kept)
+        cost, room = marks, self._room(page)
+        for index in new:
+            if (cost := cost + self._cost(page, index)) > room:
+                return False
+        self._pay(page, cost)
+        page.kept.update(new)
+        page.headers |= headers
+        self._steps.append((page, new))
+        return True
+
+    def _cost(self, page: _Page, index: int) -> int:
+        """Tokens of a unit with what stands before it, and of the next page's words for the last one."""
+        if index not in page.costs:
+            start = page.units[index - 1].end if index else 0
+            last = index == len(page.units) - 1
+            text = page.text[start : page.units[index].end] + (page.carry if last else "")
+            if len(text) > _LONGEST_TOKEN * self._max:
+                return self._max + 1
+            page.costs[index] = self._counter.count(text)
+        return page.costs[index]
+
+    def _outwards(self, page: _Page, inner: range, outer: range) -> None:
+        """Grow from within to these borders, a unit after it and a unit before it in turn, while they fit."""
+        after, before = inner.stop, inner.start - 1
+        while after < outer.stop or before >= outer.start:
+            if after < outer.stop:
+                after = after + 1 if after in page.kept or self._keep(page, range(after, after + 1)) else outer.stop
+            if before >= outer.start:
+                fits = before in page.kept or self._keep(page, range(before, before + 1))
+                before = before - 1 if fits else outer.start - 1
+
+    def _clip(self, page: _Page) -> bool:
+        """As much of the best passage as there is room for: whole units, or the first one's words."""
+        units = page.best
+        marks = 2 * _MARK_TOKENS + (_NOTE_TOKENS if self._plan else 0)
+        room = self._room(page)
+        if room < LEAST_BODY_TOKENS or not units:
+            return False
+        used, stop = marks, units.start
+        while stop < units.stop - 1 and (used := used + self._cost(page, stop)) <= room:
+            stop += 1
+        for end in range(stop, units.start, -1):
+            if self._keep(page, range(units.start, end), marks):
+                return True
+        first = page.units[units.start]
+        room -= marks
+        header = page.header_of(units.start)
+        # The row itself matters more than its header, where there is no room for both.
+        if sum(self._cost(page, index) for index in header) <= room // 2 and self._keep(page, header):
+            page.headers.update(header)
+            room = self._room(page) - marks
+        end = self._word_end(page.text[first.start : first.end], room)
+        if not end:
+            return False
+        page.kept.add(units.start)
+        page.clip = first.start + end
+        self._pay(page, room + marks)
+        self._steps.append((page, [units.start]))
+        return True
+
+    def _word_end(self, text: str, room: int) -> int:
+        """How much of a text has room, up to the end of a word; 0 if none."""
+        text = text[: _LONGEST_TOKEN * max(0, room)]
+        length = tokens = 0
+        for piece in self._counter.pieces(text):
+            tokens += self._counter.count_pieces([piece])
+            if tokens > room:
+                break
+            length += len(piece)
+        if length == len(text):
+            return length
+        ends = [match.start() for match in _WORD_END.finditer(text, 0, length + 1)]
+        if ends:
+            return ends[-1]
+        length = min(len(text), _ENOUGH * max(0, room))  # a word longer than the room
+        while length > _ENOUGH and self._counter.count(text[:length]) > room:
+            length = length * 4 // 5
+        return length if length > _ENOUGH else 0
+
+    def _in_order(self) -> list[_Page]:
+        """As they come out: section by section, and in each by rank."""
+        if self._plan is None:
+            return self._pages
+        places = {name: place for place, name in enumerate(self._plan.weights)}
+        ranks = {id(item): rank for rank, item in enumerate(self._items)}
+        section_of = self._plan.section_of
+        return sorted(self._pages, key=lambda page: (places[section_of(page.item)], ranks[id(page.item)]))
+
+    def _fitted(self) -> tuple[Fitted, tuple[_Page | None, ...]]:
+        """The text of the items with its exact tokens; and, if there is too much of it, what of it is too long: an item
+        or, None, the whole."""
+        pages = self._in_order()
+        begun = {str(page.item.ref) for page in pages if page.whole or 0 in page.kept}
+        parts: list[str] = []
+        items: list[Item] = []
+        costs: list[int] = []
+        count = RunningCount(self._counter)
+        for number, page in enumerate(pages, start=1):
+            item = _shown(page, begun)
+            entry = self._renderer.entry(item, number)
+            if page.section.cap < _NO_LIMIT and self._is_too_long(page, item, entry):
+                return _NOTHING, (page,)
+            parts.append(self._renderer.joint(items[-1] if items else None, item) + entry)
+            items.append(item)
+            longer = count.plus(parts[-1])
+            costs.append(longer.tokens - count.tokens)
+            count = longer
+            if count.tokens > self._max:
+                return _NOTHING, (None,)
+        if items:
+            parts.append(self._renderer.end(items))
+            count = count.plus(parts[-1])
+            if count.tokens > self._max:
+                return _NOTHING, (None,)
+        shown = {id(page.item) for page in pages}
+        dropped = [item for item in self._items if id(item) not in shown]
+        return Fitted("".join(parts), items, count.tokens, dropped, costs=costs), ()
+
+    def _is_too_long(self, page: _Page, item: Item, entry: str) -> bool:
+        """Whether it takes more than its part, though it could be shorter."""
+        if len(page.kept) < 2 and page.units:
+            return False
+        bare = self._counter.count(self._renderer.entry(replace(item, text="", cut=True), 1))
+        return self._counter.count(entry) > max(page.section.cap, bare + _LEAST_CAP)
+
+
+_NOTHING = Fitted("", [], 0, [])
+
+
+def _overlapping(units: Sequence[Unit], start: int, end: int) -> range:
+    first = bisect_right(units, start, key=lambda unit: unit.end)
+    return range(first, max(first, bisect_left(units, end, key=lambda unit: unit.start)))
+
+
+def _beginning(units: Sequence[Unit]) -> range:
+    """To the first unit that is no heading: what stands for a page on which nothing fits the question."""
+    for index, unit in enumerate(units):
+        if unit.kind != "heading":
+            return range(index + 1)
+    return range(len(units))
+
+
+def _shown(page: _Page, begun: Collection[str]) -> Item:
+    """The item with the text that is kept. A sentence that runs on is not told twice: `begun` are pages whose
+    beginning is shown."""
+    ref, number = page.item.ref, int(page.item.ref.part) if page.carry else 0
+    carry = bool(page.carry) and (page.whole or len(page.units) - 1 in page.kept)
+    carry = carry and str(replace(ref, part=str(number + 1))) not in begun
+    cut = page.item.cut or not page.whole
+    return replace(page.item, text=page.body(carry=carry), cut=cut, pages=(number, number + 1) if carry else ())
