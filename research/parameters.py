@@ -127,12 +127,12 @@ class Parameter:
     def _text(self, value: Any, where: str) -> str:
         if not isinstance(value, str):
             raise self._wrong(value, where)
-        # Halves of characters, which JSON can spell and nothing can store; NUL, which nothing can search.
-        text = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", " ").strip()
+        # Halves of characters, which JSON can spell and nothing can store.
+        text = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip()
         if self.choices and text not in self.choices:
             raise UsageError(f"{where} cannot be {shown(text)}", hint=self.hint)
-        if not text:
-            raise UsageError(f"{where} is empty", hint=self.hint)
+        if not text or "\0" in text:
+            raise UsageError(f"{where} {'has a NUL' if text else 'is empty'}", hint=self.hint)
         if self.most is not None and len(text) > self.most:
             raise UsageError(f"{where} has {len(text):,} characters", hint=f"the most is {self.most:,}")
         return text

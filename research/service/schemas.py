@@ -12,31 +12,20 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from research.answer.check import CheckedSentence
 from research.models import MatchedRegion, PageResult, ResearchContext, SearchResults, SourceDocument
+from research.parameters import Parameter
 from research.records import DocumentInfo
 from research.request import LONGEST_QUESTION
 from research.schema import maybe, several, shape
 
-
-def _clean(text: str) -> str:
-    """Half a character, which JSON can spell, is in no document and is taken by no database."""
-    text = text.encode("utf-8", "replace").decode().replace("\0", " ").strip()
-    if not text:
-        raise ValueError("the question is empty")
-    return text
-
-
-def _text(text: str) -> str:
-    if "\0" in text or not text.strip():
-        raise ValueError("an empty text, or one with NUL, names nothing")
-    return text.encode("utf-8", "replace").decode()
-
+_QUESTION = Parameter("question", "text", "What is asked.", most=LONGEST_QUESTION)
+_NAME = Parameter("name", "text", "What something is called.", most=4096)
 
 Question = Annotated[
-    str,
-    Field(min_length=1, max_length=LONGEST_QUESTION, examples=["How long is parental leave?"]),
-    AfterValidator(_clean),
+    str, Field(min_length=1, max_length=_QUESTION.most), AfterValidator(lambda text: _QUESTION.read(text, "question"))
 ]
-Name = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_text)]
+Name = Annotated[
+    str, Field(min_length=1, max_length=_NAME.most), AfterValidator(lambda text: _NAME.read(text, "a name"))
+]
 
 
 class Body(BaseModel):

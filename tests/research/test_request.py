@@ -51,7 +51,7 @@ def test_what_is_misspelt_is_told_with_the_nearest(door: str) -> None:
         ("min_confidence", "sure", "min_confidence cannot be 'sure'"),
         ("types", ["dreams"], "cannot be 'dreams'"),
         ("types", [], "is empty"),
-        ("session", "\0", "is empty"),
+        ("session", "a\0", "has a NUL"),
         ("session", 7, "must be a text, not 7"),
         ("filters.documents", [7], "must be a list of texts, not 7"),
         ("filters.tags", ["a", " "], "is empty"),
