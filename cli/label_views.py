@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from cli.options import Common
+    from research.governance.access import Resource
     from research.governance.labels import Label, Labels
 
 
@@ -35,3 +36,15 @@ def shown_name(target: str, files: Mapping[str, str]) -> str:
     """The file of a document or page; empty for what is none."""
     kind, _, rest = target.partition(":")
     return files.get(rest.partition("#")[0], "") if kind in ("document", "page") else ""
+
+
+def resource_fields(thing: Resource) -> dict[str, Any]:
+    """What a policy is told of a thing."""
+    said = {name: getattr(thing, name) or None for name in ("status", "module", "project")}
+    tags = sorted(thing.tags)
+    return {
+        "kind": thing.kind,
+        "source_path": thing.path or None,
+        "tags": tags,
+        "classification": thing.classification,
+    } | said

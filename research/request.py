@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from research.parameters import Parameter, read_values, setting_parameter
+from research.parameters import Kind, Parameter, read_values, setting_parameter
 
 if TYPE_CHECKING:
     from research.filters import Filters
@@ -25,25 +25,18 @@ _LONGEST_NAME = 4096
 SOURCE_TYPES = ("memories", "code", "experiences", "values", "commits", "documents")
 """What can be asked, in the order of the sections of a context."""
 
-FILTERS = (
-    Parameter(
-        "documents",
-        "texts",
-        "Only these documents: by name, path, pattern, words of the title, or id.",
-        most=_LONGEST_NAME,
-        option="--doc",
-        metavar="DOC",
-    ),
-    Parameter(
-        "not_documents", "texts", "Without these documents.", most=_LONGEST_NAME, option="--not-doc", metavar="DOC"
-    ),
-    Parameter("under", "texts", "Only files below these folders.", most=_LONGEST_NAME, metavar="FOLDER"),
-    Parameter("pages", "pages", "Only these pages, counted from 1: 3-5,8,10-", most=1000, metavar="PAGES"),
-    Parameter("since", "text", "Only what was added or changed then or later (UTC).", most=40, metavar="DATE"),
-    Parameter("until", "text", "The same, then or earlier.", most=40, metavar="DATE"),
-    Parameter(
-        "tags", "texts", "Only documents with all of these tags.", most=_LONGEST_NAME, option="--tag", metavar="TAG"
-    ),
+_FILTERS: tuple[tuple[str, Kind, str, int, str, str], ...] = (
+    ("documents", "texts", "Only these documents: by name, path, pattern, words of title, or id.", 4096, "doc", "DOC"),
+    ("not_documents", "texts", "Without these documents.", 4096, "not-doc", "DOC"),
+    ("under", "texts", "Only files below these folders.", 4096, "under", "FOLDER"),
+    ("pages", "pages", "Only these pages, counted from 1: 3-5,8,10-", 1000, "pages", "PAGES"),
+    ("since", "text", "Only what was added or changed then or later (UTC).", 40, "since", "DATE"),
+    ("until", "text", "The same, then or earlier.", 40, "until", "DATE"),
+    ("tags", "texts", "Only documents with all of these tags.", 4096, "tag", "TAG"),
+)
+FILTERS = tuple(
+    Parameter(name, kind, words, most=most, option=f"--{option}", metavar=metavar)
+    for name, kind, words, most, option, metavar in _FILTERS
 )
 
 
@@ -123,24 +116,24 @@ class AskRequest:
     stream: bool = _of(False, "boolean", "Answer with server-sent events: context, piece, answer.")
 
 
-_FILTERS = (
+_FLAT = (
     "doc=filters.documents not_doc=filters.not_documents under=filters.under pages=filters.pages since=filters.since"
     " until=filters.until tag=filters.tags"
 )
 _AGENTS = "documents=filters.documents pages=filters.pages tags=filters.tags"
 _LEAST = "min_score min_confidence"
 DOORS = {
-    "ctx ask": f"max_tokens max_sources num_results mode {_FILTERS} {_LEAST} session types",
-    "ctx chat": f"session {_FILTERS} mode",
-    "ctx search": f"num_results mode {_FILTERS} {_LEAST}",
+    "ctx ask": f"max_tokens max_sources num_results mode {_FLAT} {_LEAST} session types",
+    "ctx chat": f"session {_FLAT} mode",
+    "ctx search": f"num_results mode {_FLAT} {_LEAST}",
     "ctx context": "types limit max_tokens min_score same_file",
-    "batch": f"question max_tokens max_sources num_results mode {_LEAST} {_FILTERS}",
+    "batch": f"question max_tokens max_sources num_results mode {_LEAST} {_FLAT}",
     "POST ask": (
         f"query=question max_tokens max_sources num_results mode documents filters extent {_LEAST} types session turn"
         " write stream"
     ),
     "POST search": f"query=question num_results mode documents filters {_LEAST}",
-    "GET search": f"q=question num_results mode {_FILTERS} {_LEAST}",
+    "GET search": f"q=question num_results mode {_FLAT} {_LEAST}",
     "GET ask": "q=question doc=filters.documents tag=filters.tags under=filters.under pages=filters.pages"
     " since=filters.since until=filters.until sources=max_sources",
     "POST context": "query=question context_types=types limit max_tokens min_score same_file",

@@ -70,7 +70,7 @@ def test_what_is_wrong_with_a_line_costs_only_that_line(batch: Call) -> None:
     assert [document["schema"] for document in found] == ["ctx.ask/2", *["ctx.error/1"] * 8, "ctx.ask/2"]
     assert [document["line"] for document in found] == list(range(1, 11))
     assert [document["id"] for document in found] == [None, None, None, "c", "d", "e", "f", "g", "h", "i"]
-    assert [document["exit_code"] for document in found[1:-1]] == [2, 2, 2, 3, 2, 2, 3, 3]
+    assert [document["exit_code"] for document in found[1:-1]] == [2, 2, 2, 3, 2, 2, 3, 2]
     assert "nowhere.pdf" in found[4]["error"]
     assert not any("unexpected" in document["error"] for document in found[1:-1])
     assert found[-1]["sources"][0]["filename"] == "gardening.pdf"

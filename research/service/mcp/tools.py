@@ -40,16 +40,7 @@ def search(index: Index, request: AskRequest, *, max_tokens: int = 2000, text_in
         notes += suspicion_notes((f"[{each.citation}]", each.suspicious) for each in found.results[:count])
         lines = [_result_line(each) for each in found.results[:count]]
         fields: dict[str, Any] = {
-            "results": [
-                {
-                    "citation": each.citation,
-                    "ref": each.ref,
-                    "filename": each.filename,
-                    "page": each.page,
-                    "score": round(each.relevance_score, 2),
-                }
-                for each in found.results[:count]
-            ],
+            "results": _listed(found.results[:count]),
             "confidence": _confidence(found.confidence),
             "truncated": left > 0,
         }
@@ -195,20 +186,19 @@ def _answer_fields(
     sources: Sequence[SourceDocument], confidence: Confidence | None, *, dropped: int, truncated: bool
 ) -> dict[str, Any]:
     return {
-        "sources": [
-            {
-                "citation": number,
-                "ref": source.ref,
-                "filename": source.filename,
-                "page": source.page,
-                "score": round(source.relevance_score, 2),
-            }
-            for number, source in enumerate(sources, start=1)
-        ],
+        "sources": _listed(sources),
         "confidence": _confidence(confidence),
         "truncated": truncated,
         "dropped": dropped,
     }
+
+
+def _listed(pages: Sequence[SourceDocument | PageResult]) -> list[dict[str, Any]]:
+    return [
+        {"citation": n, "ref": each.ref, "filename": each.filename, "page": each.page,
+         "score": round(each.relevance_score, 2)}
+        for n, each in enumerate(pages, start=1)
+    ]  # fmt: skip
 
 
 def _result_line(result: PageResult) -> str:
