@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from research.errors import CtxError, NothingFoundError, UsageError
+from research.search.calibration import FLOOR
 
 if TYPE_CHECKING:
     from cli.options import Common
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from research.request import AskRequest
 
 _RECALLED = 3
-_LEAST_SCORE = 0.15  # of a memory that is shown: how likely it is that it answers
 
 
 class Chat:
@@ -148,7 +148,7 @@ class Chat:
     def _recalled(self, context: ResearchContext) -> list[Recalled]:
         """What was told and may answer; what goes wrong with it costs itself alone."""
         try:
-            found = self._index.recall(context.searched or context.query, top_k=_RECALLED, threshold=_LEAST_SCORE)
+            found = self._index.recall(context.searched or context.query, top_k=_RECALLED, threshold=FLOOR)
         except CtxError as error:
             self.say(f"ctx: note: nothing was recalled: {error.message}")
             return []

@@ -12,7 +12,8 @@ Each type of source gets a section and a share of the token budget (experiences 
 values and memories 1); what one does not need flows on to the others. No item takes more than a quarter of its source's
 share: what is cut says where the rest is. What two sources say alike is shown once. The budget holds exactly.
 
-A source that fails is named on stderr, and the others answer. If nothing is found, it exits with 3.
+What is less likely to answer than 0.15 is left out, or than --min-score says. A source that fails is named on stderr,
+and the others answer. If nothing is left, it exits with 3.
 """
 
 EPILOG = """

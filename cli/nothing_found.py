@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _NOTHING = "nothing found for this question"
 _MORE = "try other words, --mode hybrid, or see: ctx list"
-_GOVERNED = "try other words; what the policy permits is told by: ctx policy try"
 _OTHER_WORDS = "try other words, or see what is there: ctx list"
 
 
@@ -30,7 +29,7 @@ def nothing_found(
 ) -> NothingFoundError | None:
     """Why there is no answer; None if there may be one. `best` is the first of the pages that were found and wanted."""
     if confidence is None or confidence.value == 0:  # not a page was found
-        return None if best else NothingFoundError(_NOTHING, hint=_GOVERNED if index.ways_out() else _MORE)
+        return None if best else NothingFoundError(_NOTHING, hint=index.access.problem or _MORE)
     if best is None:
         return _left_out(index, request, confidence)
     if confidence.level != "none":

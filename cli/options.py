@@ -226,7 +226,11 @@ def _principal(named: str | None) -> Principal | None:
 
 
 def index_for(given: Common) -> Index:
-    return index_of(settings_for(given))
+    """The index of a call, which is told why nothing of it may be seen, if a policy cannot be used."""
+    index = index_of(settings_for(given))
+    if not given.quiet and (problem := index.access.problem):
+        say(f"ctx: note: nothing is released: {problem}")
+    return index
 
 
 # Collections are let go with the process: to take a large one apart takes longer than to search it.

@@ -147,7 +147,7 @@ def show(package: ContextPackage, given: Common) -> int:
     if package.sources:
         return 0
     if package.denied:
-        return end(NothingFoundError("everything that was found is denied", hint="see the policy with: ctx policy"))
+        return end(NothingFoundError("nothing of this index may be seen", hint="see the policy with: ctx policy"))
     if package.excluded.budget:
         return end(NothingFoundError(f"nothing fits into {package.token_budget} tokens", hint="raise tokenBudget"))
     return end(NothingFoundError("nothing found", hint="see what there is with: ctx status"))
@@ -164,8 +164,6 @@ def _tell(package: ContextPackage, *, as_json: bool) -> None:
         say(f"ctx: note: {one_line(note)}")
     for out in package.pinned_out:
         say(f"ctx: note: pinned {one_line(out.ref)} is not in it: {out.reason} ({out.detail})")
-    if package.excluded.denied:
-        say(f"ctx: note: {package.excluded.denied} that were found may not be seen")
     if not as_json:
         tokens = f"{package.tokens_used:,} of {package.token_budget:,} tokens"
         say(f"ctx: package {package.context_package_id}: {len(package.sources)} sources, {tokens}")

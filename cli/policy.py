@@ -85,7 +85,7 @@ def _check(files: Sequence[str], given: Common) -> None:
     index = index_for(given)
     loaded: Loaded | None
     notes: list[str] = []
-    with index.catalog.snapshot() if index.exists else nullcontext() as reader:
+    with index.unrestricted().catalog.snapshot() if index.exists else nullcontext() as reader:
         if files:
             loaded, notes = check_file(files[0], reader, index.root)
         else:

@@ -24,11 +24,15 @@ AnsweredBy = Literal["pages", "documents"]
 
 VISUAL_MATCH = "visual_match"
 """The label of a page that the visual leg itself has among its best."""
+SUPERSEDED = "superseded"
+"""The label of a memory that another says anew, and of a page whose document has a newer version that answers."""
 
 REDACTED = "redacted"
 """The label of an item in which something is masked, because the policy says so."""
 REFERENCE_ONLY = "reference_only"
 """The label of an item that comes without its text, because the policy says so."""
+WITHHELD = "(withheld by policy)"
+"""What stands where such a text would."""
 
 
 @dataclass(frozen=True, slots=True)

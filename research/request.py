@@ -107,9 +107,7 @@ class AskRequest:
     turn: int = _of(0, "integer", "Ask again what was this turn of the session: nothing is kept.", least=1)
     before: Sequence[str] = ()  # questions of a conversation that is kept elsewhere, oldest first
     tenant: str = ""  # whose memories and sessions
-    same_file: bool = _of(
-        False, "boolean", "Of code and a commit of one file show the better one, or both.", option="--same-file/--both"
-    )
+    same_file: bool = _of(False, "boolean", "Of code and a commit of one file show the better one alone.")
     write: bool | None = _of(
         None, "boolean", "Whether the configured model writes an answer; by default it does, if there is one."
     )

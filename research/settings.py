@@ -36,7 +36,7 @@ _SHOWN = 60  # characters of a wrong value
 
 SOURCE_SECONDS = 10.0
 REWRITERS = ("answer-form", "collection", "names", "finance")
-BOOSTERS = ("page-references", "document-parts", "collection")
+BOOSTERS = ("page-references", "document-parts", "collection", "newer-versions")
 _NONE = ["off"]  # the empty list, which a variable cannot say
 
 # SQLite and Chroma count in 64 and 32 bits; nobody means more than this.

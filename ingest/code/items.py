@@ -19,6 +19,12 @@ from research.store.catalog.items import PART, NewItem
 # The outline of a class has something of every question to its methods, and a module of every one to the file.
 _CLASSES = -0.05
 _PRIORS = {"module": -0.2}
+# A test has the words of what it tests, and more of them. From here on it hardly stands before that; flat beyond.
+_TESTS = -0.2
+OF_TESTS = re.compile(
+    r"(?i:(?:^|/)(?:tests?|__tests__)/|(?:^|/)(?:test_|conftest\.)[^/]*$|[._-](?:unit)?(?:test|spec)s?\.\w+$)"
+    r"|[a-z0-9]Tests?\.\w+$"  # RetryTest.java
+)
 _SEEN = 500  # characters of code that an encoder sees: about 150 tokens
 _ANNOTATION = re.compile(r":\s*\"?[A-Z][A-Za-z\[\], .\"|]*(?=[,)=])")
 _DOCSTRING_SEEN = 300
@@ -54,6 +60,7 @@ def items_of(units: Iterable[Unit], place: FilePlace) -> Iterator[NewItem]:
 
 
 def _item(unit: Unit, place: FilePlace, key: str) -> NewItem:
+    is_test = OF_TESTS.search(place.file_path) is not None
     return NewItem(
         key=key,
         title=unit.name,
@@ -74,7 +81,7 @@ def _item(unit: Unit, place: FilePlace, key: str) -> NewItem:
         },
         words=_words(unit, place),
         embedded=f"{_name(unit, place)}{PART}{_seen(unit, place)}",
-        prior=_PRIORS.get(unit.type, _CLASSES if unit.type in CLASSES else 0.0),
+        prior=_PRIORS.get(unit.type, _CLASSES if unit.type in CLASSES else 0.0) + (_TESTS if is_test else 0.0),
     )
 
 

@@ -38,7 +38,7 @@ from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 
 KIND = "code"
-READER = 1
+READER = 2
 """To be raised whenever files would be read otherwise: all are then read again."""
 
 _ITEMS_AT_ONCE, _FILES_AT_ONCE = 128, 64  # of a transaction: short writes wait for it to end

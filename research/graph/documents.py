@@ -11,6 +11,7 @@ from itertools import pairwise
 from research.graph.references import Reference, references_in, targets_of
 from research.outline import outline_of
 from research.records import DocumentInfo
+from research.search.versions import version_of
 from research.store.catalog.pages import PageText
 
 _MOST_SECTIONS = 2000
@@ -23,8 +24,6 @@ _BEFORE_ENDING, _MOST_WORDS = 160, 6  # characters and words of a file name
 _DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>|{}\\^`\[\]]{1,200}")
 _ARXIV = re.compile(r"\barxiv:\s?(\d{4}\.\d{4,5})(?:v\d{1,2})?\b", re.I)
 _WORD = re.compile(r"\w+")
-_YEAR = r"(?<!\d)(?:19|20)\d\d(?:[-_. ]?(?:0[1-9]|1[0-2])(?:[-_. ]?(?:0[1-9]|[12]\d|3[01]))?)?(?!\d)"
-_VERSION = re.compile(rf"{_YEAR}|(?<![a-z0-9])(?:version|rev|v)[-_. ]?\d{{1,3}}(?:[._]\d{{1,3}}){{0,2}}(?![a-z0-9])")
 
 
 def digest(space: str, name: str) -> int:
@@ -159,36 +158,15 @@ def names_of(info: DocumentInfo, first_page: str) -> tuple[list[int], list[int]]
     dois, arxiv = _dois(first), {match[1] for match in _ARXIV.finditer(first)}
     names += [digest("doi", doi) for doi in dois[:1] if len(dois) == 1]  # more are what it cites
     names += [digest("arxiv", number) for number in arxiv if len(arxiv) == 1]
-    found = (family for family, _ in (version_of(text) for text in (_stem(info.filename), info.title)) if family)
-    return names, [digest("family", family) for family in dict.fromkeys(found)]
-
-
-def version_of(name: str) -> tuple[str, tuple[int, ...]]:
-    """What the versions of a document have in common, and which of them this is; ("", ()) without a year or number."""
-    lower = name.casefold()
-    found = _VERSION.findall(lower)
-    family = " ".join(_WORD.findall(_VERSION.sub(" # ", lower).replace("_", " ").replace("#", " vv ")))
-    letters = sum(letter.isalpha() for letter in family) - 2 * len(found)
-    if len(found) != 1 or letters < _LEAST_TITLE:
-        return "", ()
-    return family, tuple(int(number) for number in re.findall(r"\d+", _split_date(found[0])))
+    series = version_of(info.filename, info.title).series
+    return names, [digest("family", series)] if series else []
 
 
 def newer_pairs(versions: Iterable[tuple[int, str, str]]) -> list[tuple[int, int]]:
     """(newer, older) of (node, file name, title) that have a name in common: each with the one before it."""
     known: dict[tuple[int, ...], list[int]] = {}
     for node, filename, title in versions:
-        version = version_of(_stem(filename))[1] or version_of(title)[1]
-        if version:
+        if version := version_of(filename, title).number:
             known.setdefault(version, []).append(node)
     order = sorted(known)
     return [(new, old) for older, newer in pairwise(order) for new in known[newer] for old in known[older]]
-
-
-def _split_date(version: str) -> str:
-    """20240501 is three numbers."""
-    return re.sub(r"^((?:19|20)\d\d)(\d\d)(\d\d)?$", lambda m: " ".join(filter(None, m.groups())), version)
-
-
-def _stem(filename: str) -> str:
-    return filename.rpartition(".")[0] or filename

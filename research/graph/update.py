@@ -27,7 +27,7 @@ from research.store.catalog.pages import page_texts
 from research.store.catalog.reader import Reader
 from research.store.fulltext.naming import pages_with_phrase
 
-RULES = 1
+RULES = 2
 """To be raised whenever the same text would give other edges: all documents and items are then read again."""
 
 _PAGES, _ITEMS, _MEMORIES = 300, 200, 500  # of a transaction

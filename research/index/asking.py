@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from research.sources.base import Source
     from research.sources.mix import Mix
     from research.sources.records import CodeResult, FormattedContext, Results
+    from research.store.catalog.reader import Reader
 
 _CONTEXT_ITEMS, _CONTEXT_TOKENS = 20, 2000  # where nobody says more
 
@@ -42,11 +43,10 @@ class Asking(IndexBase):
         with self.catalog.snapshot() as reader:
             if totals(reader).pages == 0:
                 raise self.nothing_found()
-            if is_outdated(reader):
-                from research.store.fulltext.rebuild import update_if_outdated
-
-                update_if_outdated(self.catalog)
-            return self.vectors.sync_if_stale(reader)
+            if not reader.masks.view:
+                return self._brought_up(reader)
+        with self._rooms.catalog.snapshot() as reader:
+            return self._brought_up(reader)
 
     def ask(self, question: str | AskRequest, *, counter: TokenCounter | None = None, **fields: Any) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
@@ -76,7 +76,7 @@ class Asking(IndexBase):
         sources = self.settings.max_sources if wish.max_sources is None else wish.max_sources
         most = self.settings.max_tokens if wish.max_tokens is None else wish.max_tokens
         mix = None if wish.types is None else self._mix(wish.types)
-        follows, tenant, ways = "", self._tenant(wish.tenant), self.ways_out(wish.tenant)
+        follows, tenant, access = "", self._tenant(wish.tenant), self.access
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
                 asked = self._question(reader, wish)
@@ -84,17 +84,17 @@ class Asking(IndexBase):
                     asked, follows = self._sessions().next_question(
                         reader, asked, wish.session, tenant, before=wish.before, turn=wish.turn
                     )
-                asked = self.sending(reader, asked, ways)
+                asked = access.asking(asked)
                 wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
                 limit = max(self.settings.num_results, sources) if wish.num_results is None else wish.num_results
                 found = find(
                     reader,
                     asked if mix is None else replace(asked, tenant=tenant),
-                    wanted if ways is None else [ways.source(source, "ask") for source in wanted],
+                    wanted,
                     limit=limit,
                     sieve=Sieve(
                         stages=() if mix is None else mix.stages,
-                        passages=partial(self.with_passages, reader, ways, look=wish.highlights),
+                        passages=partial(self.with_passages, reader, look=wish.highlights),
                         judge=confidence_of if mix is None else mix.judge,
                         least=self._least(wish.min_score, wish.min_confidence),
                         most=sources,
@@ -118,9 +118,7 @@ class Asking(IndexBase):
                 told = [note for note in (*doubts, part_note(shown), differ) if note]
                 coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
                 answered = replace(rendered, quotes=quotes, confidence=sure, coverage=coverage, follows=follows)
-                if ways is not None:
-                    searched, rewrites = ways.told(wish.question, answered.searched, answered.rewrites)
-                    answered = replace(answered, searched=searched, rewrites=rewrites)
+            access.shown([str(item.ref) for item in found.items], "ask")
             if mix is not None:
                 self.keep_vectors(found.fresh, tenant)
             answered = replace(answered, session=asked.session, turn=wish.turn)
@@ -135,27 +133,30 @@ class Asking(IndexBase):
 
         wish = _wish(question, fields)
         limit = self.settings.num_results if wish.num_results is None else wish.num_results
-        ways = self.ways_out()
+        access = self.access
         with self._timed("search"), self.catalog.snapshot() as reader:
-            asked = self.sending(reader, self._question(reader, wish), ways)
-            source = self.source if ways is None else ways.source(self.source, "search")
+            asked = access.asking(self._question(reader, wish))
             with self._timed("retrieve"):
-                found = source.retrieve(reader, asked, limit)
+                found = self.source.retrieve(reader, asked, limit)
             coverage = found.coverage or Coverage()
             asked = asked.searching(found.searched)
             with self._timed("passages"):
-                items = self.with_passages(reader, ways, asked, found.items, look=wish.highlights)
+                items = self.source.with_passages(reader, asked, found.items, look=wish.highlights)
             confidence = confidence_of(asked, items, coverage)
             items = self._least(wish.min_score, wish.min_confidence).of(items, confidence)
-        searched, rewrites = found.searched, found.rewrites
-        if ways is not None:
-            searched, rewrites = ways.told(wish.question, searched, rewrites)
-        results = [
-            PageResult.of(item, rank, page_snippet(item, wish.question)) for rank, item in enumerate(items, start=1)
-        ]
+        access.shown(items, "search", lambda item: str(item.ref))
+        ranked = enumerate(items, start=1)
+        results = [PageResult.of(item, rank, page_snippet(item, wish.question)) for rank, item in ranked]
         coverage = coverage.noting(asked.notes)
         return SearchResults(
-            wish.question, results, coverage, found.timings, searched, rewrites, found.answered_by, confidence
+            wish.question,
+            results,
+            coverage,
+            found.timings,
+            found.searched,
+            found.rewrites,
+            found.answered_by,
+            confidence,
         )
 
     def context(
@@ -173,11 +174,12 @@ class Asking(IndexBase):
         """
         import asyncio
 
+        from research.search.calibration import FLOOR
         from research.sources.assembler import Options
 
         wish = _wish(query, fields if types is None else fields | {"types": types})
-        score = self.settings.min_score if wish.min_score is None else wish.min_score
-        options = Options(same_file=wish.same_file, min_score=check("min_score", score, "min_score"))
+        least = max(FLOOR, self.settings.min_score) if wish.min_score is None else wish.min_score
+        options = Options(same_file=wish.same_file, min_score=check("min_score", least, "min_score"))
         made = self.assembler(tenant=wish.tenant, options=options, counter=counter)
         wanted = SOURCE_TYPES if wish.types is None else wish.types
         limit = _CONTEXT_ITEMS if wish.limit is None else wish.limit
@@ -231,9 +233,8 @@ class Asking(IndexBase):
         source = self.item_source(CodeSource)
         with self.catalog.snapshot() as reader:
             found = source.find(reader, query, limit, where=None if language is None else {"language": language})
-            ways = self.ways_out()
-            shown = list(found.items) if ways is None else ways.found_items(reader, source, found.items)
         self.store_item_vectors(found)
+        shown = self.access.shown(found.items, "context", lambda each: str(source.ref(each)))
         return Results((code_result(each, str(source.ref(each))) for each in shown), found.notes)
 
     def rank(
@@ -253,10 +254,17 @@ class Asking(IndexBase):
 
         with self.catalog.snapshot() as reader:
             ids = None if doc_ids is None else tuple(current_ids(reader, doc_ids))
-            ways = self.ways_out()
-            asked = self.sending(reader, Question(question, mode=mode, documents=ids), ways)
+            asked = self.access.asking(Question(question, mode=mode, documents=ids))
             outcome = self.source.engine.run(reader, asked, num_results, everything=everything)
-            return outcome if ways is None else ways.outcome(reader, outcome)
+        self.access.shown([*outcome.found, *outcome.candidates], "rank", lambda each: each.page.ref)
+        return outcome
+
+    def _brought_up(self, reader: Reader) -> bool:
+        if is_outdated(reader):
+            from research.store.fulltext.rebuild import update_if_outdated
+
+            update_if_outdated(self._rooms.catalog)
+        return self.vectors.sync_if_stale(reader)
 
     def _mix(self, types: Sequence[str]) -> Mix:
         """What a question to several sources is asked with."""

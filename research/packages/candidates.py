@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from research.models import Item, Question, Ref
+from research.models import SUPERSEDED, Item, Question, Ref
 from research.packages.request import Origin
+from research.search.calibration import FLOOR
 from research.search.items import FoundItem
 from research.sources.documents import page_item
 from research.sources.items import ItemsSource
@@ -36,7 +37,6 @@ TYPE_OF_KIND: Mapping[str, str] = {
 }
 """Kind of a ref → type of context."""
 
-_MOST_VERSIONS = 1_000
 _NUMBER = re.compile("[1-9][0-9]{0,8}")  # of a page: 007 and ٣ are no numbers of ours
 PAGES = 4
 """Pages that a pinned document may stand for."""
@@ -53,6 +53,14 @@ class Candidate:
     superseded: bool = False
     pinned: bool = False
     expires_at: str = ""  # of a memory that is not kept for ever
+
+    def __post_init__(self) -> None:
+        self.superseded = self.superseded or SUPERSEDED in self.item.labels
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it is likely to answer, or was asked for by its name or by what it is."""
+        return self.pinned or "metadata" in self.origins or max(self.semantic, self.graph) >= FLOOR
 
     @property
     def ref(self) -> str:
@@ -95,33 +103,6 @@ def load(index: Index, reader: Reader, refs: Sequence[str], tenant: str) -> dict
     return found
 
 
-def mark_superseded(reader: Reader, found: Sequence[Candidate], intent: str) -> None:
-    """Pages of documents that have a newer version in the index, unless the intent names the old one by its year or
-    number; memories know it themselves."""
-    from research.graph.neighbourhood import neighbourhood
-    from research.store.catalog.documents import get_documents
-
-    documents = {f"document:{each.item.ref.key}" for each in found if each.item.ref.kind == "page"}
-    if not documents:
-        return
-    edges = neighbourhood(reader, sorted(documents), kinds=["newer"], limit=_MOST_VERSIONS).edges
-    ends = {end.removeprefix("document:") for edge in edges for end in (edge.source, edge.target)}
-    numbers = {info.doc_id: _numbers(f"{info.filename} {info.title}") for info in get_documents(reader, sorted(ends))}
-    asked = _numbers(intent)
-    older: dict[str, set[str]] = {}  # document → the numbers that its newer versions bear
-    for edge in edges:
-        newer = numbers.get(edge.source.removeprefix("document:"), set())
-        older.setdefault(edge.target.removeprefix("document:"), set()).update(newer)
-    for each in found:
-        key = each.item.ref.key
-        if each.item.ref.kind == "page" and key in older and not asked & (numbers.get(key, set()) - older[key]):
-            each.superseded = True
-
-
-def _numbers(text: str) -> set[str]:
-    return set(re.findall(r"\d+", text))
-
-
 def _pages(reader: Reader, refs: Mapping[str, Ref]) -> dict[str, Candidate]:
     """A document may be named by any id it has or had: its page is the one of today."""
     known: dict[str, str] = {}
@@ -157,9 +138,7 @@ def _memories(reader: Reader, refs: Mapping[str, Ref], tenant: str) -> dict[str,
     for text, name in ids.items():
         memory = memories.get(numbers.get(name, 0))
         if memory is not None and not memory.joined_to:
-            found[text] = Candidate(
-                memory_item(memory), superseded=bool(memory.superseded_by), expires_at=memory.expires_at
-            )
+            found[text] = Candidate(memory_item(memory), expires_at=memory.expires_at)
     return found
 
 

@@ -113,7 +113,7 @@ def _memories(reader: Reader, tenant: str, filters: MetadataFilters) -> Iterator
         if filters.exact is not None and filters.exact not in (memory.id, memory.text, memory.key):
             continue
         if all(_holds(getattr(memory, name), value) for name, value in filters.where.items()):
-            yield Candidate(memory_item(memory), superseded=bool(memory.superseded_by), expires_at=memory.expires_at)
+            yield Candidate(memory_item(memory), expires_at=memory.expires_at)
 
 
 def _item_refs(reader: Reader, kind: str, filters: MetadataFilters) -> Iterator[Any]:

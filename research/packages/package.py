@@ -12,7 +12,7 @@ Projection = Literal["full", "passages", "summary", "redacted", "reference"]
 """How much of a source is in the content: all of it, its passages, sentences of it with a link to the whole, what a
 redactor left, or its name alone."""
 
-Reason = Literal["denied", "unknown", "budget", "outside"]
+Reason = Literal["unknown", "budget", "outside"]
 
 
 class ScoreParts(Model):
@@ -52,9 +52,8 @@ class PinnedOut(Model):
 
 
 class Excluded(Model):
-    """How many candidates are not in the package, and why. Those that were denied are a number and nothing else."""
+    """How many candidates are not in the package, and why. What is denied is none: the audit tells of it."""
 
-    denied: int = 0
     budget: int = 0
     outside: int = 0
 
@@ -92,7 +91,7 @@ class ContextPackage(Model):
     token_budget: int
     tokens_used: int
     coverage: PackageCoverage = Field(default_factory=PackageCoverage)
-    denied: bool = Field(default=False, description="Everything that was found was denied.")
+    denied: bool = Field(default=False, description="Whoever asked may see nothing of the index.")
     created_at: str
     expires_at: str
     content: str = ""

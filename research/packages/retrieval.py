@@ -17,7 +17,6 @@ from research.packages.candidates import Candidate
 from research.packages.package import RetrievalCoverage
 from research.parallel import Outcome
 from research.sources.base import Retrieved
-from research.sources.memories import SUPERSEDED
 from research.store.catalog.pages import totals
 
 if TYPE_CHECKING:
@@ -82,26 +81,20 @@ def vector_retrievals(
     def search(name: str) -> Answer:
         with index.catalog.snapshot() as reader:
             if name == "documents":
-                retrieved = _documents(index, reader, request, principal, resources)
+                asked, retrieved = _documents(index, reader, request, resources)
             else:
                 drawn = limit if scope.project is None and scope.module is None else _DRAWN
-                question = Question(request.intent, tenant=principal.tenant)
-                retrieved = index.source_of(name).retrieve(reader, question, drawn)
+                asked = Question(request.intent, tenant=principal.tenant)
+                retrieved = index.source_of(name).retrieve(reader, asked, drawn)
             within = metadata.within_scope(reader, scope, [str(item.ref) for item in retrieved.items], resources)
         index.keep_vectors([retrieved.fresh], principal.tenant)
         items = [item for item in retrieved.items if str(item.ref) in within][:limit]
         status = retrieved.status.status if retrieved.status.status in ("degraded", "down") else "ok"
         found = [
-            Candidate(
-                item,
-                {"vector"},
-                item.score,
-                superseded=SUPERSEDED in item.labels,
-                expires_at=str(item.metadata.get("expires_at", "")),
-            )
+            Candidate(item, {"vector"}, item.score, expires_at=str(item.metadata.get("expires_at", "")))
             for item in items
         ]
-        return Answer(found, status, retrieved.status.reason, list(retrieved.notes))  # type: ignore[arg-type]
+        return Answer(found, status, retrieved.status.reason, [*retrieved.notes, *asked.notes])  # type: ignore[arg-type]
 
     # Documents that are named are documents, and so nothing else is asked.
     names = [name for name in wanted if name == "documents" or not scope.documents]
@@ -109,17 +102,17 @@ def vector_retrievals(
 
 
 def _documents(
-    index: Index, reader: Reader, request: ContextBuildRequest, principal: Principal, resources: Resources
-) -> Retrieved:
+    index: Index, reader: Reader, request: ContextBuildRequest, resources: Resources
+) -> tuple[Question, Retrieved]:
     from research.packages import metadata
 
     if totals(reader).pages == 0:
-        return Retrieved([], SourceCoverage("documents", "ok"))
+        return Question(request.intent), Retrieved([], SourceCoverage("documents", "ok"))
     question = index.scoped_question(reader, request.intent, request.scope.documents)
     within = metadata.documents_within(reader, request.scope, resources)
     if within is not None:
         named = within if question.documents is None else [each for each in within if each in question.documents]
         question = replace(question, documents=tuple(named))
     # A reranker elsewhere hears of nothing that may not be sent for whoever asks.
-    question = index.sending(reader, question, index.acting_as(principal).ways_out(principal.tenant))
-    return index.source.retrieve(reader, question, request.retrieval.limits.vector)
+    question = index.access.asking(question)
+    return question, index.source.retrieve(reader, question, request.retrieval.limits.vector)

@@ -1,6 +1,6 @@
 """The engine: runs the legs it is given side by side, fuses what they find, and lets boosters look at the order.
 
-    question → rewriters → legs → fuse → boosters → reranker → pages with their text
+    question → rewriters → legs → fuse → boosters → orders → pages with their text
 
 It knows no leg, rewriter, booster or reranker by name. A leg that fails is named in `coverage`, and the rest answers.
 
@@ -150,16 +150,17 @@ class Engine:
         boosters: Sequence[Booster] = (),
         order: PageOrder | None = None,
         reranker: PageOrder | None = None,
+        last: PageOrder | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        """`modes` names the legs that each mode asks. `order` looks at what several legs found together; `reranker` has
-        the last word."""
+        """`modes` names the legs that each mode asks. `order` looks at what several legs found together, `reranker` at
+        what any found, and `last` has the last word in modes of several legs."""
         self._legs = {leg.name: leg for leg in legs}
         self._modes = modes
         self._weights = weights
         self._rewriters = rewriters
         self._boosters = boosters
-        self._orders = (order, reranker)
+        self._orders = (order, reranker, last)
         self._recorder = recorder
 
     def run(self, reader: Reader, question: Question, limit: int, *, everything: bool = False) -> SearchOutcome:
@@ -194,7 +195,8 @@ class Engine:
                     moved = [entry for entry in ranked if entry.page_id in boosted.pages]
                     changes.moved(booster.name, moved, ranked=False)
                     changes.parts.update(boosted.parts)
-        for order, applies in zip(self._orders, (len(legs) > 1, True), strict=True):
+        applying = (len(legs) > 1, True, len(self._modes[question.mode]) > 1)
+        for order, applies in zip(self._orders, applying, strict=True):
             if order is not None and applies and answered_by == "pages":
                 before = time.perf_counter()
                 rerank = partial(order.rerank, reader, question, ranked, changes.chosen)

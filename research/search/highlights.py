@@ -45,7 +45,6 @@ _Page = tuple[int, str, str, Structure]  # page_id, doc_id, the headings in forc
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    of: tuple[str, str]  # the headings and the text that were looked at: a policy may leave less of them to be shown
     passages: tuple[Passage, ...]  # best first
     is_row: bool  # the best one is a row that is called what the question asks for
 
@@ -69,9 +68,9 @@ class Highlighter:
         self, reader: Reader, question: Question, pages: Sequence[_Page], *, closely: bool = False
     ) -> Mapping[int, _Seen]:
         """page_id → its passages. `closely`: each unit is embedded itself. Else what a question has seen of a page when
-        it was ranked is not looked for again when all of that is shown."""
+        it was ranked is not looked for again."""
         known: dict[int, _Seen] = {} if closely else question.memo.get("passages", dict)
-        new = [page for page in pages if page[0] not in known or known[page[0]].of != (page[2], page[3].text)]
+        new = [page for page in pages if page[0] not in known]
         if not new:
             return known
         asked: NDArray[np.float32] | None = None
@@ -97,7 +96,7 @@ class Highlighter:
             if naming.documents and not is_named:  # it is not the one that was asked about
                 passages = tuple(replace(each, score=round(each.score / 2, 4)) for each in passages)
             is_row = bool(passages) and page.label_of(passages[0]) > _CALLED
-            known[page_id] = _Seen((section, text.text), passages, is_row and (is_named or not naming.documents))
+            known[page_id] = _Seen(passages, is_row and (is_named or not naming.documents))
         return known
 
     def places(self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]) -> list[Item]:

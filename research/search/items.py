@@ -12,7 +12,6 @@ went, and only that. An item without a vector is found by its words; a question 
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from research.errors import CtxError
+from research.search.calibration import POOL, Evidence, calibrate
 from research.store.catalog.items import (
     Scalar,
     StoredItem,
@@ -47,6 +47,7 @@ _MOST_WORDS = 48  # of a question; of a longer one the rarest
 # FTS5's own, with which its shares are undone; and its share of a word that stands everywhere is never 1.
 _FTS_K1, _FTS_B = 1.2, 0.75
 _ALMOST = 1.0 - 1e-6
+_OF_WORDS = ("words", "title")  # signals that need no vector
 
 Where = Mapping[str, Scalar | Sequence[Scalar]]
 """Metadata that an item must have: a value, or one of several."""
@@ -62,10 +63,7 @@ class Ranking:
     vectors: float = 0.5
     heading: float = 0.0  # 0: the first part is one like the others
     title: float = 0.0
-    # score = 1 / (1 + exp(-(sum · first - ln(rank) · second + third))): how often an item with this sum at this rank is
-    # the right one.
-    hybrid: tuple[float, float, float] = (4.9, 1.15, -3.9)
-    lexical: tuple[float, float, float] = (4.4, 1.15, -3.0)
+    curve: str = "experiences"  # that makes scores of sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ class FoundItem:
     item: StoredItem
     score: float  # calibrated: how likely it is that this answers, 0 to 1
     total: float
-    parts: Mapping[str, float]  # words, vectors, heading, title
+    parts: Mapping[str, float]  # words, vectors, heading, title; vectors not of what has none yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +104,11 @@ class ItemSearch:
         self._views: dict[str, View] = {}
         self._turn = threading.Lock()
 
-    def find(self, reader: Reader, text: str, limit: int, *, where: Where | None = None) -> FoundItems:
-        """The best `limit` items for a text, of those that `where` leaves. Without an encoder that works the words
-        answer alone, and a note tells."""
-
+    def find(
+        self, reader: Reader, text: str, limit: int, *, where: Where | None = None, priors: bool = True
+    ) -> FoundItems:
+        """The best `limit` items for a text, of those that `where` leaves, with what they bring along or without.
+        Without an encoder that works the words answer alone, and a note tells."""
         if limit < 1 or not kind_state(reader, self.kind).count:
             return FoundItems()
         encoder, notes = self._usable(reader)
@@ -123,6 +122,7 @@ class ItemSearch:
         except CtxError as error:  # at an address that does not answer
             encoder, notes = None, (self._words_only(error),)
         allowed = self._allowed(reader, view, where)
+        view = view if priors else replace(view, priors=0 * view.priors)
         chosen = self._rank(view, signals, allowed, limit, hybrid=encoder is not None)
         stored = get_items(reader, [number for number, _ in chosen])
         items = [replace(found, item=stored[number]) for number, found in chosen if number in stored]
@@ -177,7 +177,7 @@ class ItemSearch:
     ) -> tuple[View, EmbeddedItems | None]:
         import numpy as np
 
-        waiting = view.numbers[view.without_vectors].tolist()
+        waiting = [each for each in view.numbers[view.without_vectors].tolist() if each not in reader.masks.items]
         until = time.monotonic() + seconds
         numbers: list[int] = []
         made: list[NDArray[np.float32]] = []
@@ -246,15 +246,16 @@ class ItemSearch:
         sums = sum((weights[name] * signal for name, signal in signals.items()), np.zeros(len(view)))
         rows = np.flatnonzero(allowed & (sums > 0.0))
         totals = sums + view.priors
-        best = rows[np.lexsort((rows, -totals[rows]))][:limit]
-        slope, fall, start = ranking.hybrid if hybrid else ranking.lexical
-        chosen: list[tuple[int, FoundItem]] = []
-        for rank, row in enumerate(best.tolist(), start=1):
-            total = float(totals[row])
-            score = 1.0 / (1.0 + math.exp(-(total * slope - math.log(rank) * fall + start)))
-            parts = {name: float(signal[row]) for name, signal in signals.items() if weights[name]}
-            chosen.append((int(view.numbers[row]), FoundItem(_NOBODY, score, total, parts)))
-        return chosen
+        best = rows[np.lexsort((rows, -totals[rows]))][: max(limit, POOL)].tolist()
+        bare = set(view.without_vectors.tolist()) if hybrid else set(best)
+        shown = [name for name in signals if weights[name]]
+        parts = [
+            {name: float(signals[name][row]) for name in shown if row not in bare or name in _OF_WORDS} for row in best
+        ]
+        evidence = [Evidence(float(totals[row]), own.get("vectors")) for row, own in zip(best, parts, strict=True)]
+        scores = calibrate(ranking.curve, evidence, int(allowed.sum()))
+        found = zip(best, parts, evidence, scores, strict=True)
+        return [(int(view.numbers[row]), FoundItem(_NOBODY, s, each.total, own)) for row, own, each, s in found][:limit]
 
 
 _NOBODY = StoredItem(0, "", "", "", "", "", "")

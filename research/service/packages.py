@@ -15,7 +15,7 @@ from research.governance.access import Principal
 from research.packages.package import ContextPackage
 from research.packages.request import ContextBuildRequest
 from research.service.answers import json_response
-from research.service.problems import Problem, refused
+from research.service.problems import only_for_owner
 from research.service.schemas import answer
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ def packages_router(service: Service) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         if not caller_of(request).owner:
-            hint = "use the owner's token; it lies in the file that ctx serve names at its start"
-            raise refused(Problem(403, "Only the owner may read the audit", hint=hint))
+            raise only_for_owner("audit")
 
         def work(index: Index) -> list[MemoryAccessAudit]:
             found = index.audit()

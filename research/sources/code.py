@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from research.models import Item, Ref
 from research.records import CodeTree
-from research.search.items import FoundItem, Ranking
+from research.search.items import FoundItem, FoundItems, Ranking, Where
 from research.sources.items import ItemsSource
 from research.store.catalog.item_keys import count_of_parents
 from research.store.catalog.items import StoredItem, find_item, find_items_ending, item_parents
@@ -25,9 +26,9 @@ RANKING = Ranking(
     vectors=1.2,
     heading=0.5,
     title=0.2,
-    hybrid=(2.95, 1.4, -5.05),
-    lexical=(4.35, 1.3, -3.65),
+    curve="code",
 )
+_ASKS_FOR_TESTS = re.compile(r"\b(?:unit|ge)?test(?:s|ed|et|ing|cases?)?\b|\bspecs?\b|\bfixtures?\b", re.I)
 
 
 def trees_of(reader: Reader) -> list[CodeTree]:
@@ -44,6 +45,10 @@ class CodeSource(ItemsSource):
     name = "code"
     kind = "code"
     ranking = RANKING
+
+    def find(self, reader: Reader, text: str, limit: int, *, where: Where | None = None) -> FoundItems:
+        """Tests stand behind the code that they test, unless a question speaks of tests."""
+        return self.search.find(reader, text, limit, where=where, priors=_ASKS_FOR_TESTS.search(text) is None)
 
     def item(self, found: FoundItem) -> Item:
         return replace(super().item(found), title=str(found.item.metadata["qualified_name"]))

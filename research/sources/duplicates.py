@@ -1,7 +1,7 @@
 """What several sources say alike is said once: by the item with the highest calibrated score.
 
     same experience   an experience, and a value told in its words
-    same file         code of a file, and a commit that changed it (`same_file`)
+    same file         code of a file, and a commit that changed it, if `same_file` asks for that
     same text         words that are 90 % the same, and the same numbers, names and negations
 
 Texts are compared across sources; within one, only what is the same word for word is a duplicate: two memories that

@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.code.items import OF_TESTS
 from ingest.code.run import KIND, ingest_code
 from research.encoders.base import TextEncoder, fitting
 from research.encoders.registry import load_text_encoder
@@ -85,6 +86,8 @@ def _quality(package: str, encoder: TextEncoder, folder: Path) -> Iterator[tuple
         line(package, "not installed")
         return
     asked, functions = take_docstrings_out(Path(found.origin).parent, folder / package)
+    # Tests stand behind what they test: a docstring of one is no question of somebody who looks for code.
+    asked = [each for each in asked if not OF_TESTS.search(each.path.removeprefix(str(folder)))]
     with Index(folder / "index") as index:
         ingest_code(index, folder / package)
         source = index.item_source(CodeSource)

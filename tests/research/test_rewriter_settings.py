@@ -9,6 +9,7 @@ import pytest
 
 from research.errors import UsageError
 from research.search.boosters import collection, document_parts, page_references
+from research.search.versions import NewestFirst
 from research.settings import BOOSTERS, Settings, load_settings, user_config
 from research.settings import REWRITERS as KNOWN
 
@@ -23,7 +24,8 @@ def config() -> Iterator[Path]:
 
 def test_all_are_on_by_default() -> None:
     assert Settings().rewriters == KNOWN == ("answer-form", "collection", "names", "finance")
-    assert Settings().boosters == BOOSTERS == (page_references.NAME, document_parts.NAME, collection.NAME)
+    names = (page_references.NAME, document_parts.NAME, collection.NAME, NewestFirst.name)
+    assert Settings().boosters == BOOSTERS == names
     assert Settings().vocabulary == ()
 
 

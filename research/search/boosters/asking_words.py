@@ -8,6 +8,7 @@ from pathlib import Path
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 ASKING = frozenset[str](_WORDS["asking"].split())
 SECTIONS = frozenset[str](_WORDS["sections"].split())
+OLDER = frozenset[str](_WORDS["older"].split())
 DOCUMENTS = frozenset[str](_WORDS["documents"].split())
 KINDS_OF_KINDS = frozenset[str](_WORDS["kinds_of_kinds"].split())
 SMALL = frozenset[str](_WORDS["small"].split())

@@ -71,7 +71,9 @@ def _entry(number: int, found: CodeResult) -> str:
     place = f"{in_line(found.file_path)}:{found.start_line}-{found.end_line}"
     lines = [f"[{number}] {found.unit_type} {in_line(found.qualified_name)} | {place} | {found.score:.2f}"]
     lines += [
-        in_line(text, most) for text, most in ((found.signature, _SIGNATURE), (found.docstring, _DOCSTRING)) if text
+        in_line(text, most, begins_line=True)
+        for text, most in ((found.signature, _SIGNATURE), (found.docstring, _DOCSTRING))
+        if text
     ]
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
 """remember, recall and build_turn: what agents tell and ask across sessions, and the messages of a turn.
 
 Whose memories are meant is the caller's to say and no parameter: the user who started us, or the tenant of a token.
-Text that was told is somebody's and may try to steer a model; it is disarmed and marked as in a turn.
+Text that was told is somebody's and may try to steer a model; it is escaped and marked as in a turn.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from research.conversation.disarm import disarmed, label
+from research.context.escape import message
 from research.conversation.intake import LONGEST_NAME, LONGEST_TEXT
+from research.conversation.messages import memory_label
 from research.conversation.turns import MAX_PROMPT_TOKENS
 from research.parameters import Parameter
 from research.request import LONGEST_QUESTION
+from research.search.calibration import FLOOR
 from research.service.mcp.budget import MOST_TOKENS, Budget, Reply, TextIn, longest
 from research.service.mcp.catalogue import PLACED, TEXT_PLACE, Tool, output_of, tokens_parameter
 
@@ -52,7 +54,7 @@ def recall(
     text_in: TextIn = "content",
 ) -> Reply:
     """The memories that most likely answer, best first, as many as the budget holds."""
-    found = index.recall(question, tenant=tenant, top_k=limit, session=session, tags=tags)
+    found = index.recall(question, tenant=tenant, top_k=limit, threshold=FLOOR, session=session, tags=tags)
 
     def render(count: int) -> Reply:
         shown, left = found.memories[:count], len(found.memories) - count
@@ -114,8 +116,8 @@ def _entry(number: int, each: Recalled) -> str:
     memory = each.memory
     when = f", {memory.told_at[:10]}" if memory.told_at else ""
     old = ", superseded" if memory.superseded_by else ""
-    where = label(memory.speaker or memory.type, memory.text)
-    return f"[{number}] ({where}{when}{old}) {memory.id} | {each.score:.2f}\n{disarmed(memory.text)}"
+    where = memory_label(memory.speaker or memory.type, memory.text)
+    return f"[{number}] ({where}{when}{old}) {memory.id} | {each.score:.2f}\n{message(memory.text)}"
 
 
 _SESSION = Parameter("session", "text", "The conversation it belongs to.", most=LONGEST_NAME)

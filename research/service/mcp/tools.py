@@ -2,7 +2,7 @@
 
 Each tool is a plain function on an `Index` that gives a `Reply`; what reads pages and lists lies in `reading` and
 `listing`. What is ours stands above the first `[Document 1: …]`, what is quoted below it, and a page that imitates such
-a line has been disarmed.
+a line has been escaped.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from research.context.injection.headers import neutralize_headers
+from research.context.escape import name as safe_name
+from research.context.escape import one_line
 from research.errors import CtxError
 from research.service.mcp.budget import Budget, Reply, TextIn, escaped_counter, filled, longest
-from research.visible_text import one_line, phrase
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -147,14 +147,13 @@ def check_legs(coverage: Coverage) -> None:
 
 def short_name(filename: str) -> str:
     """A file name in a line of ours."""
-    name = one_line(filename)
+    name = safe_name(filename)
     return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-_NAME // 2 :]}"
 
 
-def in_line(text: str, most: int = _NAME) -> str:
-    """Text of a document in a line of ours: on one line, no longer than that, and no header of ours."""
-    line = neutralize_headers(phrase(text))
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+def in_line(text: str, most: int = _NAME, *, begins_line: bool = False) -> str:
+    """Text of a document in a line of ours; nothing, where there is none."""
+    return one_line(text, most, begins_line=begins_line) if text.strip() else ""
 
 
 def _sure(confidence: Confidence | None, found: bool) -> list[str]:
@@ -204,4 +203,6 @@ def _listed(pages: Sequence[SourceDocument | PageResult]) -> list[dict[str, Any]
 def _result_line(result: PageResult) -> str:
     section = f", {in_line(result.section_path)}" if result.section_path else ""
     head = f"[{result.citation}] {short_name(result.filename)}, page {result.page}{section}"
-    return f"{head} | {result.ref} | {result.relevance_score:.2f}\n{in_line(result.snippet, _SNIPPET)}"
+    return (
+        f"{head} | {result.ref} | {result.relevance_score:.2f}\n{in_line(result.snippet, _SNIPPET, begins_line=True)}"
+    )

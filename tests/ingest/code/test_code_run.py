@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from ingest.code import run as code_run
+from ingest.code.items import FilePlace, items_of
 from ingest.code.run import ingest_code, remove_paths
+from ingest.code.units import Unit
 from ingest.pool import LIMITS, Limits
 from ingest.report import IngestSummary
 from ingest.run import ingest
@@ -101,6 +103,39 @@ def test_a_tree_comes_in_and_follows_its_files(tree: Path, index: Index) -> None
     assert pruned.code is not None
     assert pruned.code.removed == [str(tree / "mail.js")]
     assert "sendMail" not in held(index)
+
+
+def test_tests_stand_behind_what_they_test_unless_they_are_asked_for(tree: Path, index: Index) -> None:
+    (tree / "tests").mkdir()
+    (tree / "retry.py").write_text("def again(part):\n    return client.upload(part)\n")
+    tested = "def test_upload_again():\n    assert again(part).upload\n"
+    (tree / "tests" / "retry.py").write_text(tested)
+    ingest_code(index, tree)
+    assert found(index, "upload a part again")[:2] == ["again", "test_upload_again"]
+    assert found(index, "tests of uploading again")[0] == "test_upload_again"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_test"),
+    [
+        ("tests/uploads.py", True),
+        ("src/test/java/app/Uploads.java", True),
+        ("web/__tests__/upload.js", True),
+        ("app/test_uploads.py", True),
+        ("app/uploads_test.go", True),
+        ("web/upload.spec.ts", True),
+        ("src/upload_unittest.cc", True),
+        ("app/UploadTest.kt", True),
+        ("app/latest.py", False),
+        ("app/contest.py", False),
+        ("app/testing/client.py", False),
+        ("app/attestation/upload.go", False),
+    ],
+)
+def test_which_files_are_tests(path: str, is_test: bool) -> None:
+    unit = Unit("function", "upload", "upload", 1, 1, "", "", "def upload(): ...")
+    [item] = items_of([unit], FilePlace(path, path, "python", ""))
+    assert item.prior == (-0.2 if is_test else 0.0)
 
 
 @pytest.mark.slow

@@ -30,15 +30,15 @@ STRANGER = Principal("mallory", "mallory")
 
 # Ways that change the index, tell of it as a whole, or are the parts that others are made of.
 NOT_ASKED = {
-    "open", "of", "root", "exists", "nothing_found", "create", "recorder", "catalog", "vectors", "source", "refresh",
-    "item_source", "acting_as", "store_item_vectors", "close", "prepare", "writer", "answer", "written_by",
-    "keep_answer", "remove_session", "assembler", "matches", "totals", "tag", "untag", "remember", "remember_batch",
-    "feedback", "forget",
-    "maintain_memories", "start_experience", "update_experience", "close_experience", "record_experience",
-    "import_experiences", "import_experience_lines", "remove_experience", "rebuild_values", "renew_values",
-    "embed_experiences", "remove", "plan_removal", "status", "check", "audit", "repair", "reindex", "backup", "restore",
-    "ways_out", "sending", "with_passages", "labels", "try_policy", "graph_update", "counter", "memory_source",
-    "scoped_question", "package_feedback",
+    "open", "of", "access", "root", "exists", "nothing_found", "create", "recorder", "catalog", "vectors", "source",
+    "refresh", "item_source", "acting_as", "store_item_vectors", "unrestricted", "close", "prepare", "writer", "answer",
+    "written_by", "keep_answer", "remove_session", "assembler", "matches", "totals", "tag", "untag", "remember",
+    "remember_batch", "feedback", "forget", "maintain_memories", "start_experience", "update_experience",
+    "close_experience", "record_experience", "import_experiences", "import_experience_lines", "remove_experience",
+    "rebuild_values", "renew_values", "embed_experiences", "remove", "plan_removal", "status", "check", "audit",
+    "repair", "reindex", "backup", "restore", "labels", "try_policy", "graph_update", "counter",
+    "memory_source", "scoped_question", "package_feedback", "source_of", "keep_vectors", "with_passages",
+    "experiences_where",
 }  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def test_without_a_policy_nobody_else_reads_anything_but_their_own(opened: Calla
     said = all_out(opened("", principal=EVA))
     assert "under the mat" in said
     assert set(leaks(root, said)) <= shingles_of("Eva's secret upload key is under the mat.")
-    assert "manual.pdf' that may be read" in said
+    assert "there is no document named 'manual.pdf'" in said or "'manual.pdf'" in said
     assert "of-everything" not in said
     assert leaks(root, all_out(opened("", principal=STRANGER))) == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graph_making import Graph
 
 from research.graph import update
-from research.graph.documents import Titles, version_of
+from research.graph.documents import Titles
 from research.records import Page
 from research.store.catalog import memory_removal
 from research.store.catalog.document_writes import remove_document, rename_document, write_ocr
@@ -94,13 +94,6 @@ def test_newer_versions(graph: Graph) -> None:
     graph.add("2023.pdf", ["f"])
     graph.add("2024.pdf", ["g"])
     assert len(graph.edges("newer")) == 1
-
-
-def test_what_a_version_is() -> None:
-    assert version_of("handbook v2.1") == ("handbook vv", (2, 1))
-    assert version_of("Report 20240501")[1] == (2024, 5, 1) == version_of("report_2024-05-01")[1]
-    assert version_of("Report 2019-2020") == ("", ())
-    assert version_of("chapter 3") == ("", ())
 
 
 def test_a_removed_document_takes_its_edges_along(graph: Graph) -> None:

@@ -62,7 +62,7 @@ def test_what_is_left_stands_as_it_stood(
     chance = random.Random(f"{mode} {scored_at_most}")
     names = [document.filename for document in index.documents()]
     # Which rows lift their pages is looked at among the first ten of what is left.
-    monkeypatch.setattr(index.source.engine, "_orders", (None, None))
+    monkeypatch.setattr(index.source.engine, "_orders", (None, None, None))
     for text in chance.sample(QUESTIONS, 4):
         everything = found(index, text, mode, None)
         for _ in range(3):

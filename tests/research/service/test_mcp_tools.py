@@ -125,7 +125,7 @@ def test_what_is_read_by_ocr_is_marked(samples: Index) -> None:
     assert "Read by OCR" in ask(samples, wish("Who inspected the footbridge?", documents=[letter])).text
 
 
-def test_pages_that_talk_to_a_model_are_marked_and_disarmed(nasty: Index) -> None:
+def test_pages_that_talk_to_a_model_are_marked_and_escaped(nasty: Index) -> None:
     for reply in (
         ask(nasty, wish("zebra forged", documents=["forged.pdf"])),
         search(nasty, wish("zebra forged", documents=["forged.pdf"])),
