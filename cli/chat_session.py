@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,10 @@ from research.settings import FLOOR
 if TYPE_CHECKING:
     from cli.options import Common
     from research.answer.answering import AnswerWriter, CheckedAnswer
-    from research.filters import Filters
     from research.index import Index
     from research.memories import Recalled
     from research.models import ResearchContext, SourceDocument
+    from research.request import AskRequest
 
 _RECALLED = 3
 
@@ -29,19 +30,18 @@ class Chat:
     def __init__(
         self,
         index: Index,
-        session: str,
+        request: AskRequest,
         given: Common,
         writer: AnswerWriter | None,
-        filters: Filters | None,
         *,
         drawn: bool,
         explain: bool,
     ) -> None:
         self._index = index
-        self._session = session
+        self._request = request  # what holds for every question
+        self._session = request.session or ""
         self._given = given
         self._writer = writer
-        self._filters = filters
         self._drawn = drawn
         self._explain = explain
         self._last: ResearchContext | None = None
@@ -109,7 +109,7 @@ class Chat:
     def _ask(self, question: str) -> None:
         from cli.options import check_legs
 
-        context = self._index.ask(question, filters=self._filters, session=self._session)
+        context = self._index.ask(replace(self._request, question=question, session=self._session))
         check_legs(context.coverage)
         self._last = context
         self.unanswered = self.unanswered or not context.sources or _is_unsure(context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -196,10 +196,9 @@ def _schema(name: str) -> int:
     import json
 
     from cli.output import write
-    from research.packages.schemas import SCHEMAS
+    from research.packages.package import published
 
-    if name not in SCHEMAS:
-        raise UsageError(f"there is no schema {name!r}", hint=f"there are: {', '.join(SCHEMAS)}")
-    schema: dict[str, Any] = SCHEMAS[name]()
-    write(json.dumps(schema, indent=2, ensure_ascii=False) + "\n")
+    if name not in ("request", "package"):
+        raise UsageError(f"there is no schema {name!r}", hint="there are: request, package")
+    write(json.dumps(published(name), indent=2, ensure_ascii=False) + "\n")
     return 0

@@ -129,13 +129,7 @@ def _show_list(memories: Sequence[Memory], given: Common) -> None:
 
 def _document(found: Recall) -> dict[str, Any]:
     memories = [
-        {
-            **_memory(each.memory),
-            "score": each.score,
-            "raw_score": each.raw_score,
-            "salience": each.salience,
-            "parts": dict(each.parts),
-        }
+        _memory(each.memory) | {name: getattr(each, name) for name in ("score", "raw_score", "salience", "parts")}
         for each in found.memories
     ]
     return {"query": found.query, "memories": memories, "searched": found.searched, "notes": list(found.notes)}

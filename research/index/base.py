@@ -14,6 +14,7 @@ from research.errors import BusyError, NothingFoundError
 from research.index.rooms import Rooms
 from research.models import Item, Question
 from research.parallel import Workers
+from research.request import AskRequest
 from research.settings import Settings, check, confidence_value
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
@@ -193,7 +194,7 @@ class IndexBase:
         self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None
     ) -> Question:
         """A question to documents, those that names or filters leave. Raises NothingFoundError where that is none."""
-        return self._question(reader, text, None, documents or None, filters)
+        return self._question(reader, AskRequest(text, documents=documents or None, filters=filters))
 
     def _tenant(self, tenant: str) -> str:
         """Whose things are meant: the owner may name anybody's, everybody else has their own."""
@@ -240,10 +241,9 @@ class IndexBase:
         room = self._rooms if whole else self._room
         return Values(lambda: room.catalog, room.items(ExperiencesSource).search, self._rooms.own_encoder)
 
-    def _question(
-        self, reader: Reader, text: str, mode: str | None, documents: Sequence[str] | None, filters: Filters | None
-    ) -> Question:
-        asked = Question(text, mode=mode or self.settings.mode)
+    def _question(self, reader: Reader, wish: AskRequest) -> Question:
+        documents, filters = wish.documents, wish.filters
+        asked = Question(wish.question, mode=wish.mode or self.settings.mode)
         if documents is None and not filters:
             return asked
         if documents is not None and not documents:  # a list that came out empty allows nothing

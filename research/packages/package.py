@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from research.packages.request import Model, Origin
+from research.packages.request import ContextBuildRequest, Model, Origin
 
 Projection = Literal["full", "passages", "summary", "redacted", "reference"]
 """How much of a source is in the content: all of it, its passages, sentences of it with a link to the whole, what a
@@ -100,3 +100,13 @@ class ContextPackage(Model):
         """What is kept for months: ids and numbers, no text."""
         told = [source.model_copy(update={"title": "", "link": ""}) for source in self.sources]
         return self.model_copy(update={"content": "", "intent": "", "sources": told})
+
+
+def published(name: str) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a `request` or of a `package`."""
+    told = (
+        {"$id": "urn:ctx:context-build-request:1"} | ContextBuildRequest.model_json_schema()
+        if name == "request"
+        else {"$id": "urn:ctx:context-package:1"} | ContextPackage.model_json_schema(mode="serialization")
+    )
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **told}

@@ -16,7 +16,7 @@ from research.packages.package import ContextPackage
 from research.packages.request import ContextBuildRequest
 from research.service.answers import json_response
 from research.service.problems import only_for_owner
-from research.service.schemas import Answer
+from research.service.schemas import answer
 
 if TYPE_CHECKING:
     from research.governance.audit_entry import MemoryAccessAudit
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from research.service.service import Service
 
 
-class AuditDocument(Answer):
-    entries: list[dict[str, Any]]
+AuditDocument = answer("AuditDocument", entries=list[dict[str, Any]])
 
 
 _PackageId = Annotated[str, Path(min_length=1, max_length=64, pattern="^[0-9a-f]+$")]

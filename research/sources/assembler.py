@@ -21,6 +21,7 @@ from research.context.render.sections import WEIGHTS, Sections, context_in_secti
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
 from research.models import Question, SourceCoverage
+from research.request import MOST_ITEMS
 from research.settings import FLOOR, SOURCE_SECONDS
 from research.sources.base import Retrieved
 from research.sources.records import CONTEXT_TYPES, FormattedContext, Result, item_of
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from research.observe.recorder import Recorder
     from research.sources.searcher import Searcher
 
-MOST_ITEMS = 1000
 """Items that one source may be asked for."""
 
 Search = Callable[[], Awaitable["Sequence[Result | Item]"]]
