@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from research.index.base import IndexBase
 from research.models import (
     Coverage,
+    Extent,
     PageResult,
     Question,
     ResearchContext,
@@ -21,6 +22,11 @@ from research.store.catalog.pages import totals
 from research.store.fulltext.search import is_outdated
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from research.context.pipeline import Found
+    from research.context.render.sections import FoundContext
     from research.context.tokens import TokenCounter
     from research.index import Index
     from research.search.legs import SearchOutcome
@@ -31,6 +37,43 @@ if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
 
 _CONTEXT_ITEMS, _CONTEXT_TOKENS = 20, 2000  # where nobody says more
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAnswer:
+    """What a question has found, before any budget: `within` gives the context of it as often as one is needed."""
+
+    found: Found
+    extent: Extent
+    counter: TokenCounter
+    mix: Mix | None  # None: documents alone
+    follows: str  # the question that it leans on
+    timed: Callable[[str], AbstractContextManager[None]]
+
+    def within(
+        self, max_tokens: int, counter: TokenCounter | None = None, *, max_sources: int | None = None
+    ) -> ResearchContext:
+        """The cited context that fits, of so many of the sources at most."""
+        from research.answer.quotes import differing_figures, quotes_from
+        from research.context.render.cited import CitedPages, research_context
+        from research.search.boosters.document_parts import part_note
+
+        mix, found = self.mix, replace(self.found, items=self.found.items[:max_sources])
+        renderer = CitedPages() if mix is None else mix.renderer
+        context = found.within(max_tokens, renderer, counter or self.counter, extent=self.extent)
+        with self.timed("render"):
+            rendered = (research_context if mix is None else mix.rendered)(context, max_tokens)
+        with self.timed("answer"):
+            shown, doubts = context.fitted.items, list[str]()
+            if mix is None:
+                quotes, sure = quotes_from(shown, found.items), found.confidence
+            else:
+                quotes, sure, doubts = mix.quoted(shown, found.items)
+            names = {number: source.filename for number, source in rendered.get_citation_map().items()}
+            differ = differing_figures(found.question.text, [quote for quote in quotes if quote.page], names)
+            told = [note for note in (*doubts, part_note(shown), differ) if note]
+            coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
+            return replace(rendered, quotes=quotes, confidence=sure, coverage=coverage, follows=self.follows)
 
 
 class Asking(IndexBase):
@@ -66,65 +109,57 @@ class Asking(IndexBase):
         documents are asked alone; with it whatever fits is cited, by its score, and what is no page is a `SourceItem`.
         Restrictions to documents restrict nothing else. Confidence is about the first quote, whatever that is of.
         """
-        from research.answer.confidence import confidence_of
-        from research.answer.quotes import differing_figures, quotes_from
-        from research.context.pipeline import Sieve, find
-        from research.context.render.cited import CitedPages, research_context
-        from research.search.boosters.document_parts import part_note
-
         wish = _wish(question, fields)
-        sources = self.settings.max_sources if wish.max_sources is None else wish.max_sources
         most = self.settings.max_tokens if wish.max_tokens is None else wish.max_tokens
+        with self._timed("ask"):
+            found = self._found(wish, counter)
+            session, turn = found.found.question.session, wish.turn
+            answered = replace(found.within(most), session=session, turn=turn)
+            if wish.session is None or turn:
+                return answered
+            return self._sessions().keep(answered, session, self._tenant(wish.tenant))
+
+    def find(self, question: str | AskRequest, *, counter: TokenCounter | None = None, **fields: Any) -> FoundAnswer:
+        """What `ask` would answer with, before its budget. Nothing of it is kept in a session."""
+        with self._timed("ask"):
+            return self._found(_wish(question, fields), counter)
+
+    def _found(self, wish: AskRequest, counter: TokenCounter | None) -> FoundAnswer:
+        from research.answer.confidence import confidence_of
+        from research.context.pipeline import Sieve, find
+
+        sources = self.settings.max_sources if wish.max_sources is None else wish.max_sources
         mix = None if wish.types is None else self._mix(wish.types)
         follows, tenant, access = "", self._tenant(wish.tenant), self.access
-        with self._timed("ask"):
-            with self.catalog.snapshot() as reader:
-                asked = self._question(reader, wish)
-                if wish.session is not None or wish.before:
-                    asked, follows = self._sessions().next_question(
-                        reader, asked, wish.session, tenant, before=wish.before, turn=wish.turn
-                    )
-                asked = access.asking(asked)
-                wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
-                limit = max(self.settings.num_results, sources) if wish.num_results is None else wish.num_results
-                found = find(
-                    reader,
-                    asked if mix is None else replace(asked, tenant=tenant),
-                    wanted,
-                    limit=limit,
-                    sieve=Sieve(
-                        stages=() if mix is None else mix.stages,
-                        passages=partial(self.with_passages, reader, look=wish.highlights),
-                        judge=confidence_of if mix is None else mix.judge,
-                        least=self._least(wish.min_score, wish.min_confidence),
-                        most=sources,
-                    ),
-                    recorder=self.recorder,
-                    workers=self.workers,
-                    source_seconds=None if mix is None else self.settings.source_seconds,
+        with self.catalog.snapshot() as reader:
+            asked = self._question(reader, wish)
+            if wish.session is not None or wish.before:
+                asked, follows = self._sessions().next_question(
+                    reader, asked, wish.session, tenant, before=wish.before, turn=wish.turn
                 )
-            renderer = CitedPages() if mix is None else mix.renderer
-            context = found.within(most, renderer, counter or self._rooms.counter(), extent=wish.extent)
-            with self._timed("render"):
-                rendered = (research_context if mix is None else mix.rendered)(context, most)
-            with self._timed("answer"):
-                shown, doubts = context.fitted.items, list[str]()
-                if mix is None:
-                    quotes, sure = quotes_from(shown, found.items), found.confidence
-                else:
-                    quotes, sure, doubts = mix.quoted(shown, found.items)
-                names = {number: source.filename for number, source in rendered.get_citation_map().items()}
-                differ = differing_figures(wish.question, [quote for quote in quotes if quote.page], names)
-                told = [note for note in (*doubts, part_note(shown), differ) if note]
-                coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
-                answered = replace(rendered, quotes=quotes, confidence=sure, coverage=coverage, follows=follows)
-            access.shown([str(item.ref) for item in found.items], "ask")
-            if mix is not None:
-                self.keep_vectors(found.fresh, tenant)
-            answered = replace(answered, session=asked.session, turn=wish.turn)
-            if wish.session is None or wish.turn:
-                return answered
-            return self._sessions().keep(answered, asked.session, tenant)
+            asked = access.asking(asked)
+            wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
+            limit = max(self.settings.num_results, sources) if wish.num_results is None else wish.num_results
+            found = find(
+                reader,
+                asked if mix is None else replace(asked, tenant=tenant),
+                wanted,
+                limit=limit,
+                sieve=Sieve(
+                    stages=() if mix is None else mix.stages,
+                    passages=partial(self.with_passages, reader, look=wish.highlights),
+                    judge=confidence_of if mix is None else mix.judge,
+                    least=self._least(wish.min_score, wish.min_confidence),
+                    most=sources,
+                ),
+                recorder=self.recorder,
+                workers=self.workers,
+                source_seconds=None if mix is None else self.settings.source_seconds,
+            )
+        access.shown([str(item.ref) for item in found.items], "ask")
+        if mix is not None:
+            self.keep_vectors(found.fresh, tenant)
+        return FoundAnswer(found, wish.extent, counter or self._rooms.counter(), mix, follows, self._timed)
 
     def search(self, question: str | AskRequest, **fields: Any) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
@@ -159,14 +194,7 @@ class Asking(IndexBase):
             confidence,
         )
 
-    def context(
-        self,
-        query: str | AskRequest,
-        types: Sequence[str] | None = None,
-        *,
-        counter: TokenCounter | None = None,
-        **fields: Any,
-    ) -> FormattedContext:
+    def context(self, query: str | AskRequest, types: Sequence[str] | None = None, **fields: Any) -> FormattedContext:
         """Context for a question from several sources, as markdown within the token budget: memories (of a tenant),
         code, experiences, values, commits, documents. `fields` are those of an `AskRequest`: `limit` items of each are
         looked at; those below `min_score` are left out. `same_file`: of code and a commit of one file the better one is
@@ -174,39 +202,52 @@ class Asking(IndexBase):
         """
         import asyncio
 
-        from research.settings import FLOOR
-        from research.sources.assembler import Options
-
         wish = _wish(query, fields if types is None else fields | {"types": types})
-        least = max(FLOOR, self.settings.min_score) if wish.min_score is None else wish.min_score
-        options = Options(same_file=wish.same_file, min_score=check("min_score", least, "min_score"))
-        made = self.assembler(tenant=wish.tenant, options=options, counter=counter)
-        wanted = SOURCE_TYPES if wish.types is None else wish.types
-        limit = _CONTEXT_ITEMS if wish.limit is None else wish.limit
+        made, wanted, limit = self._gathering(wish)
         most = _CONTEXT_TOKENS if wish.max_tokens is None else wish.max_tokens
         with self._timed("context"):
             return asyncio.run(made.assemble_context(wish.question, wanted, limit, most))
 
+    def find_context(self, request: AskRequest) -> FoundContext:
+        """What `context` would tell, before its budget."""
+        import asyncio
+
+        made, wanted, limit = self._gathering(request)
+        with self._timed("context"):
+            return asyncio.run(made.find(request.question, wanted, limit))
+
+    def _gathering(self, wish: AskRequest) -> tuple[ContextAssembler, Sequence[str], int]:
+        """What assembles the context that is wished, of which sources, and how many items of each."""
+        from research.settings import FLOOR
+        from research.sources.assembler import Options
+
+        least = max(FLOOR, self.settings.min_score) if wish.min_score is None else wish.min_score
+        options = Options(same_file=wish.same_file, min_score=check("min_score", least, "min_score"))
+        limit = _CONTEXT_ITEMS if wish.limit is None else wish.limit
+        return (
+            self.assembler(tenant=wish.tenant, options=options),
+            SOURCE_TYPES if wish.types is None else wish.types,
+            limit,
+        )
+
     def premortem(
-        self,
-        domain: str,
-        strategy: str | None = None,
-        *,
-        limit: int = 10,
-        max_tokens: int = 1500,
-        counter: TokenCounter | None = None,
+        self, domain: str, strategy: str | None = None, *, limit: int = 10, max_tokens: int = 1500
     ) -> FormattedContext:
         """What went wrong before in a domain, and with a strategy. A domain or strategy that there is not raises
         UsageError with those there are."""
         import asyncio
 
         with self._timed("context"):
-            made = self.assembler(counter=counter)
-            return asyncio.run(made.get_premortem_context(domain, strategy, limit, max_tokens))
+            return asyncio.run(self.assembler().get_premortem_context(domain, strategy, limit, max_tokens))
 
-    def assembler(
-        self, *, tenant: str = "", options: Options | None = None, counter: TokenCounter | None = None
-    ) -> ContextAssembler:
+    def find_premortem(self, domain: str, strategy: str | None = None, *, limit: int = 10) -> FoundContext:
+        """The same before its budget."""
+        import asyncio
+
+        with self._timed("context"):
+            return asyncio.run(self.assembler().find_premortem(domain, strategy, limit))
+
+    def assembler(self, *, tenant: str = "", options: Options | None = None) -> ContextAssembler:
         """What assembles context of this index, for any number of questions at once (seed 002)."""
         from research.sources.assembler import ContextAssembler
         from research.sources.searcher import IndexSearcher
@@ -217,7 +258,7 @@ class Asking(IndexBase):
         return ContextAssembler(
             searcher,
             options=options,
-            counter=counter or self._rooms.counter(),
+            counter=self._rooms.counter(),
             recorder=self.recorder,
             source_seconds=self.settings.source_seconds,
         )

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from research.context.pipeline import Found, Least, Sieve, Stage, sifted
-from research.context.render.sections import WEIGHTS, Sections, context_in_sections, told_of
+from research.context.render.sections import WEIGHTS, FoundContext, Sections, told_of
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
 from research.models import Question, SourceCoverage
@@ -73,24 +73,33 @@ class ContextAssembler:
         """Context for a question from these types of sources: memories, code, experiences, values, commits, documents.
         `limit` items of each are looked at. A type that there is not raises InvalidContextTypeError before anything is
         searched; a source that fails or is slow is named in `coverage`, and the rest answers."""
-        types = checked_types(context_types)
         check_bounds(limit, max_tokens)
-        if not query.strip():
-            return FormattedContext(max_tokens=max_tokens)
-        started = time.perf_counter()
-        retrieved = await self.gather({name: self._search(name, query, limit) for name in types})
-        found = self.sifted(Question(query), retrieved, time.perf_counter() - started)
-        return context_in_sections(found, sections_of(types), WEIGHTS, max_tokens, self.counter, self.now())
+        return (await self.find(query, context_types, limit)).within(max_tokens)
+
+    async def find(self, query: str, context_types: Sequence[str], limit: int = 20) -> FoundContext:
+        """The same before its budget."""
+        types, found = checked_types(context_types), Found(Question(query))
+        check_bounds(limit)
+        if query.strip():
+            started = time.perf_counter()
+            retrieved = await self.gather({name: self._search(name, query, limit) for name in types})
+            found = self.sifted(found.question, retrieved, time.perf_counter() - started)
+        return FoundContext(found, sections_of(types), WEIGHTS, self.counter, self.now())
 
     async def get_premortem_context(
         self, domain: str, strategy: str | None = None, limit: int = 10, max_tokens: int = 1500
     ) -> FormattedContext:
         """What went wrong before in a domain, and with a strategy: failures, surprises, root causes, and the values
         that were found in them. For the moment a test or a build fails for the first time."""
+        check_bounds(limit, max_tokens)
+        return (await self.find_premortem(domain, strategy, limit)).within(max_tokens)
+
+    async def find_premortem(self, domain: str, strategy: str | None = None, limit: int = 10) -> FoundContext:
+        """The same before its budget."""
         from research.sources.premortem import premortem
 
-        check_bounds(limit, max_tokens)
-        return await premortem(self, domain, strategy, limit, max_tokens)
+        check_bounds(limit)
+        return await premortem(self, domain, strategy, limit)
 
     async def gather(self, searches: Mapping[str, Search]) -> list[Retrieved]:
         """All searches side by side, each within its time. One that fails or is slow is down, and the rest answers."""
@@ -151,7 +160,7 @@ def checked_types(context_types: Sequence[str]) -> list[str]:
     return [name for name in CONTEXT_TYPES if name in given]
 
 
-def check_bounds(limit: int, max_tokens: int) -> None:
+def check_bounds(limit: int, max_tokens: int = 1) -> None:
     if not 1 <= limit <= MOST_ITEMS:
         raise ContextAssemblyError(f"limit is {limit}", hint=f"it may be 1 to {MOST_ITEMS}")
     if max_tokens < 1:

@@ -12,11 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from research.context.escape import one_line
-from research.context.render.sections import Sections, context_in_sections
+from research.context.render.sections import FoundContext, Sections
 from research.errors import ContextAssemblyError
 from research.models import Item, Question
 from research.sources.base import Retrieved
-from research.sources.records import FormattedContext
 
 if TYPE_CHECKING:
     from research.sources.assembler import ContextAssembler, Search
@@ -37,9 +36,7 @@ _FAILED = 4.0  # factor on the odds of what failed, where a strategy's experienc
 _LONGEST_NAME = 100
 
 
-async def premortem(
-    assembler: ContextAssembler, domain: str, strategy: str | None, limit: int, max_tokens: int
-) -> FormattedContext:
+async def premortem(assembler: ContextAssembler, domain: str, strategy: str | None, limit: int) -> FoundContext:
     domain, strategy = _named("domain", domain), _named("strategy", strategy) if strategy else None
     started = time.perf_counter()
     searches = _searches(assembler, domain, strategy, limit)
@@ -48,9 +45,7 @@ async def premortem(
     title = f"Premortem: {one_line(domain)}" + (f" with {one_line(strategy)}" if strategy else "")
     renderer = Sections(title, HEADINGS, _footer, lambda item: sections[str(item.ref)], CAUSES)
     found = assembler.sifted(Question(domain), retrieved, time.perf_counter() - started, everything=True)
-    return context_in_sections(
-        found, renderer, dict.fromkeys(HEADINGS, 1), max_tokens, assembler.counter, assembler.now()
-    )
+    return FoundContext(found, renderer, dict.fromkeys(HEADINGS, 1), assembler.counter, assembler.now())
 
 
 def _once(names: Sequence[str], retrieved: Sequence[Retrieved]) -> tuple[list[Retrieved], dict[str, str]]:

@@ -82,31 +82,35 @@ class Sections:
         return f"\n\n---\n*{self.footer(items)}*"
 
 
-def context_in_sections(  # noqa: PLR0917  what was found, how it is to look, and the room
-    found: Found,
-    sections: Sections,
-    weights: Mapping[str, float],
-    max_tokens: int,
-    counter: TokenCounter,
-    now: datetime,
-) -> FormattedContext:
-    """What was found as one context within the budget, its items the most relevant first."""
-    plan = Plan({name: weights[name] for name in sections.headings}, sections.section_of)
-    found = replace(found, items=sorted(found.items, key=lambda item: -relevance(item, now)))
-    fitted = found.within(max_tokens, sections, counter, plan=plan).fitted
-    shown = {str(item.ref) for item in fitted.items}
-    entries = sorted(fitted.items, key=lambda item: -relevance(item, now))
-    return FormattedContext(
-        fitted.text,
-        [_context_item(item, sections, relevance(item, now)) for item in entries],
-        fitted.tokens,
-        _counts(fitted.items),
-        max_tokens=max_tokens,
-        left_out=_counts([item for item in found.items if str(item.ref) not in shown]),
-        duplicates=found.duplicates,
-        coverage=found.coverage,
-        timings=found.timings,
-    )
+@dataclass(frozen=True, slots=True)
+class FoundContext:
+    """What several sources have found, before any budget: `within` gives a context of it as often as one is needed."""
+
+    found: Found
+    sections: Sections
+    weights: Mapping[str, float]
+    counter: TokenCounter
+    now: datetime
+
+    def within(self, max_tokens: int, counter: TokenCounter | None = None) -> FormattedContext:
+        """One context within the budget, its items the most relevant first."""
+        sections, now = self.sections, self.now
+        plan = Plan({name: self.weights[name] for name in sections.headings}, sections.section_of)
+        found = replace(self.found, items=sorted(self.found.items, key=lambda item: -relevance(item, now)))
+        fitted = found.within(max_tokens, sections, counter or self.counter, plan=plan).fitted
+        shown = {str(item.ref) for item in fitted.items}
+        entries = sorted(fitted.items, key=lambda item: -relevance(item, now))
+        return FormattedContext(
+            fitted.text,
+            [_context_item(item, sections, relevance(item, now)) for item in entries],
+            fitted.tokens,
+            _counts(fitted.items),
+            max_tokens=max_tokens,
+            left_out=_counts([item for item in found.items if str(item.ref) not in shown]),
+            duplicates=found.duplicates,
+            coverage=found.coverage,
+            timings=found.timings,
+        )
 
 
 def told_of(items: Sequence[Item]) -> str:

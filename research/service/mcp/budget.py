@@ -16,12 +16,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from research import __version__
 from research.context.tokens import TokenCounter
 from research.errors import UsageError
 
+T = TypeVar("T")
 TextIn = Literal["content", "structured"]
 TEXT_IN: tuple[TextIn, ...] = ("content", "structured")
 
@@ -36,6 +37,7 @@ IN_STRUCTURED = "The text is in structuredContent.text. If you see none, call ag
 
 _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]')
 _PATIENCE = 8  # two guesses too high, and halving is quicker
+_TRIES = 12
 _SLACK = 24  # tokens that are not worth another try
 _ERROR_TOKENS = 150  # so that with its frame an error is no longer than the least budget
 
@@ -136,19 +138,17 @@ def longest(render: Callable[[int], Reply], most: int, budget: Budget) -> Reply:
     return best
 
 
-def filled(
-    render: Callable[[int], Reply], tokens: int, budget: Budget, *, tries: int, first: Reply | None = None
-) -> Reply:
-    """The reply with as many tokens of quoted text as fit, beginning with a guess. `render` gives one for a number of
-    tokens, and `first` is what it gives for the guess."""
+def filled(within: Callable[[int], T], reply_of: Callable[[T], Reply], tokens: int, budget: Budget) -> T:
+    """What was found within as many tokens as its reply has room for, beginning with a guess. `within` fits what was
+    found into a number of tokens: that is tried often, and never searches."""
     best, low, high = None, 0, budget.max_tokens  # the most that fit, the least that did not
     step = 2  # what is cut falls on the next sentence, and a small step may change nothing
-    for _ in range(tries):
-        reply = first or render(tokens)
-        first = None
+    for _ in range(_TRIES):
+        fitted = within(tokens)
+        reply = reply_of(fitted)
         room = budget.room(reply)
         if room >= 0:
-            best, low = reply, tokens
+            best, low = fitted, tokens
             if room <= _SLACK + budget.max_tokens // 25 or not reply.truncated:
                 break
         else:
@@ -158,9 +158,9 @@ def filled(
         if tokens <= low:
             break
     if best is None:
-        best = render(0)  # nothing but what there is to say
-        if not budget.fits(best):
-            raise budget.too_small(best)
+        best = within(1)  # nothing but what there is to say
+        if not budget.fits(reply_of(best)):
+            raise budget.too_small(reply_of(best))
     return best
 
 

@@ -6,7 +6,8 @@ note of it has been escaped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from research.errors import CtxError
@@ -18,10 +19,10 @@ from research.service.mcp.catalogue import TEXT_PLACE, Tool, output_of, tokens_p
 from research.service.mcp.tools import suspicion_notes
 
 if TYPE_CHECKING:
+    from research.context.render.sections import FoundContext
     from research.index import Index
     from research.sources.records import FormattedContext
 
-_TRIES = 5  # each is a search of its own
 _ENTRY_TOKENS = 30  # an item in the fields
 _LEAST_OF_AN_ITEM = 60  # tokens of text
 
@@ -29,10 +30,11 @@ _LEAST_OF_AN_ITEM = 60  # tokens of text
 def assemble_context(
     index: Index, request: AskRequest, *, max_tokens: int = 3000, text_in: TextIn = "content", tenant: str = ""
 ) -> Reply:
-    def context(tokens: int) -> FormattedContext:
-        return index.context(request, max_tokens=max(1, tokens), tenant=tenant, counter=escaped_counter())
-
-    return _within(context, Budget(max_tokens, text_in), "Nothing was found. Try other words or other types.")
+    return _within(
+        index.find_context(replace(request, tenant=tenant)),
+        Budget(max_tokens, text_in),
+        "Nothing was found. Try other words or other types.",
+    )
 
 
 def premortem(
@@ -47,22 +49,22 @@ def premortem(
 ) -> Reply:
     """Experiences are the index's, whoever asks."""
 
-    def context(tokens: int) -> FormattedContext:
-        return index.premortem(domain, strategy, limit=limit, max_tokens=max(1, tokens), counter=escaped_counter())
-
-    return _within(context, Budget(max_tokens, text_in), "Nothing is known of this domain yet.")
+    found = index.find_premortem(domain, strategy, limit=limit)
+    return _within(found, Budget(max_tokens, text_in), "Nothing is known of this domain yet.")
 
 
-def _within(context: Callable[[int], FormattedContext], budget: Budget, nothing: str) -> Reply:
+def _within(found: FoundContext, budget: Budget, nothing: str) -> Reply:
     """The context with as many tokens as the frame and the entries of its items leave."""
     room = budget.room(_reply(None, nothing))
     items = max(1, room // (_ENTRY_TOKENS + _LEAST_OF_AN_ITEM))
-    return filled(
-        lambda tokens: _reply(context(tokens), nothing),
-        max(1, room - items * _ENTRY_TOKENS),
-        budget,
-        tries=_TRIES,
-    )
+
+    def reply(context: FormattedContext) -> Reply:
+        return _reply(context, nothing)
+
+    def within(tokens: int) -> FormattedContext:
+        return found.within(tokens, escaped_counter())
+
+    return reply(filled(within, reply, max(1, room - items * _ENTRY_TOKENS), budget))
 
 
 def _reply(found: FormattedContext | None, nothing: str) -> Reply:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from research.index import Index
     from research.models import Item, PageView
 
-_TRIES = 12
 _JPEG, _JPEG_BEGINS, _JPEG_QUALITY = "image/jpeg", b"\xff\xd8\xff", 80
 _MOST_IMAGE = 64 * 1024 * 1024
 NO_TEXT = "(no text on this page; page_image shows it)"
@@ -41,7 +40,7 @@ def get_page(
     views.sort(key=lambda view: abs(int(view.item.ref.part) - number))
     reading = _Reading(asked, views, start)
     budget = Budget(max_tokens, text_in)
-    reply = filled(reading.reply, budget.room(reading.reply(0)), budget, tries=_TRIES)
+    reply = filled(reading.reply, _itself, budget.room(reading.reply(0)), budget)
     if not (reply.fields or {})["pages"]:
         raise budget.too_small(reply)
     return reply
@@ -180,6 +179,10 @@ class _Reading:
             "truncated": len(kept) < len(self._views) or any(item.cut for item in kept),
         }
         return fields if next_start is None else {**fields, "next_start": next_start}
+
+
+def _itself(reply: Reply) -> Reply:
+    return reply
 
 
 def _places(kept: Sequence[Item]) -> list[str]:

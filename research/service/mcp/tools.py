@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _ENTRY_TOKENS = 60  # a source in the fields and above the text, without the text itself
 _LEAST_OF_A_SOURCE = 120  # tokens of text below which one more source says too little
-_TRIES = 6  # each is a question of its own
 _SNIPPET = 300  # characters
 _NAME = 120
 
@@ -52,42 +51,24 @@ def search(index: Index, request: AskRequest, *, max_tokens: int = 2000, text_in
 def ask(
     index: Index, request: AskRequest, *, max_tokens: int = 4000, text_in: TextIn = "content", tenant: str = ""
 ) -> Reply:
-    """The passages that answer, cited, with as much around them as the budget holds.
-
-    The pipeline is given what the frame leaves and counts text about as JSON does; what comes out is counted exactly,
-    and the budget of the text is moved until all of it fits and little is left over.
-    """
+    """The passages that answer, cited, with as much around them as the budget holds: searched once, and fitted until
+    the whole result fits and little is left over."""
     budget = Budget(max_tokens, text_in)
-    max_sources = index.settings.max_sources if request.max_sources is None else request.max_sources
-
-    def context(tokens: int, sources: int) -> ResearchContext:
-        found = index.ask(
-            request,
-            max_tokens=tokens or 1,
-            max_sources=sources,
-            num_results=max(max_sources, index.settings.num_results),
-            counter=escaped_counter(),
-            tenant=tenant,
-        )
-        if not (request.types and (found.sources or found.dropped)):  # else another source has answered
-            check_legs(found.coverage)
-        return found
-
-    bare = budget.room(answer_reply(None, max_sources))
-    tokens = max(1, bare - max_sources * _ENTRY_TOKENS)
-    everything = context(tokens, max_sources)
-    total = len(everything.sources) + len(everything.dropped)
+    answer = index.find(request, counter=escaped_counter(), tenant=tenant)
+    total = len(answer.found.items)
+    if not (request.types and total):  # else another source has answered
+        check_legs(answer.found.coverage)
+    room = budget.room(answer_reply(None, total))
     # Few sources with something to say are better than many without.
-    sources = max(1, min(total, bare // (_ENTRY_TOKENS + _LEAST_OF_A_SOURCE)))
-    if sources >= total:  # and those are all there are
-        first: Reply | None = answer_reply(everything, total)
-    else:
-        first, tokens = None, bare - sources * _ENTRY_TOKENS
+    sources = max(1, min(total, room // (_ENTRY_TOKENS + _LEAST_OF_A_SOURCE)))
 
-    def render(tokens: int) -> Reply:
-        return answer_reply(context(tokens, sources), total)
+    def reply(context: ResearchContext) -> Reply:
+        return answer_reply(context, total)
 
-    return filled(render, tokens, budget, tries=_TRIES, first=first)
+    def within(tokens: int) -> ResearchContext:
+        return answer.within(tokens, max_sources=sources)
+
+    return reply(filled(within, reply, max(1, room - sources * _ENTRY_TOKENS), budget))
 
 
 def answer_reply(context: ResearchContext | None, found: int) -> Reply:

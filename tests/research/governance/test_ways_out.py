@@ -18,6 +18,7 @@ from research.governance.access import Principal
 from research.governance.labels import Labels
 from research.index import Index
 from research.models import WITHHELD
+from research.request import AskRequest
 from research.settings import Settings
 from research.sources.records import CONTEXT_TYPES
 from tests.research.sources.everything import EXPERIENCES
@@ -77,7 +78,7 @@ def opened(root: Path, tmp_path: Path) -> Iterator[Callable[..., Index]]:
         index.close()
 
 
-def ways(index: Index) -> Iterator[tuple[str, Callable[[], Any]]]:
+def ways(index: Index) -> Iterator[tuple[str, Callable[[], Any]]]:  # noqa: PLR0915  a line each
     """Every way out, by the name of its method."""
     with Index(index.root) as whole:  # ids are no secret, and whoever has one may try it
         [info] = whole.documents()
@@ -92,6 +93,9 @@ def ways(index: Index) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "context", lambda: index.context(ASKED, CONTEXT_TYPES, max_tokens=4000)
     yield "premortem", lambda: index.premortem("debugging", "read-the-error")
     yield "ask", lambda: index.ask(ASKED, types=CONTEXT_TYPES)
+    yield "find", lambda: index.find(ASKED).within(4000)
+    yield "find_context", lambda: index.find_context(AskRequest(ASKED)).within(4000)
+    yield "find_premortem", lambda: index.find_premortem("debugging").within(4000)
     yield "search_code", lambda: index.search_code(ASKED)
     for ref in (f"document:{info.doc_id}", f"memory:{memory}", f"experience:{experience}", "session:s"):
         yield "neighbourhood", lambda ref=ref: index.neighbourhood(ref, hops=3)
