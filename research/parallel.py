@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
@@ -166,9 +166,9 @@ class SingleFlight(Generic[T]):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._flights: dict[tuple[str, ...], Call[T]] = {}
+        self._flights: dict[Hashable, Call[T]] = {}
 
-    def once(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` gives, or what it gave to whoever asked with the same key a moment before."""
         if _flying.get():  # whoever does such work waits for none of it: two could wait for each other
             return make()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from research.graph.shown import ShownGraph
     from research.graph.update import GraphUpdate
     from research.index import Index
+    from research.packages.builder import Fitting
     from research.packages.package import ContextPackage
     from research.packages.packages import Packages
     from research.packages.request import ContextBuildRequest
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
 class Governed(IndexBase):
     """The part of `Index` that governs and packs."""
 
-    def build_package(self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes) -> ContextPackage:
+    def build_package(
+        self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes, fitting: Fitting | None = None
+    ) -> ContextPackage:
         """A context package for a task (seed 003): ranked sources of every kind, governed, within a token budget. A
-        request is an object as `ctx package schema` has it, or its JSON. Built for whom this index acts."""
-        return self._packages().build(request, self._acting())
+        request is an object as `ctx package schema` has it, or its JSON. Built for whom this index acts. `fitting` is
+        given what fits into a number of tokens, and chooses how many it is."""
+        return self._packages().build(request, self._acting(), fitting)
 
     def package(self, package_id: str) -> ContextPackage:
         """A package by its id: from the cache, or built anew under the policy of now. Raises NothingFoundError."""

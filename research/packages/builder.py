@@ -47,6 +47,9 @@ _OF_A_PINNED_DOCUMENT = 0.5  # what its pages that fit the intent count at least
 _SUMMARY = 0.1  # of a text; less of it is a summary
 
 
+Fitting = Callable[[Callable[[int], ContextPackage]], ContextPackage]
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
     """A package, and what its record needs besides it."""
@@ -83,7 +86,8 @@ class PackageBuilder:
         self.governor = governor
         self._now = now or (lambda: datetime.now(UTC))
 
-    def build(self, request: ContextBuildRequest, ids: Ids) -> Built:
+    def build(self, request: ContextBuildRequest, ids: Ids, fitting: Fitting | None = None) -> Built:
+        """`fitting` chooses among packages of what was found, which differ in how many tokens they may have."""
         with self._timed("package_retrieve"):
             answers = self._retrieve(request, ids)
         with self.index.catalog.snapshot() as reader:
@@ -97,20 +101,20 @@ class PackageBuilder:
             pins = sum(each.ranked.candidate.pinned for each in decided.allowed)
             allowed = decided.allowed[: max(request.retrieval.limits.sources, pins)]
             items = self._with_passages(reader, request, allowed)
-            with self._timed("package_fit"):
-                fitted = fit(items, request.token_budget, PackageItems(), self.index.counter)
         shown = {str(item.ref): each for each, item in zip(allowed, items, strict=True)}
+
+        def within(tokens: int) -> ContextPackage:
+            fitted = fit(items, tokens, PackageItems(), self.index.counter)
+            placed = [shown[str(item.ref)] for item in fitted.items]
+            pinned_out = _pinned_out(pinned, {each.ranked.candidate.ref for each in placed})
+            excluded = Excluded(budget=len(decided.allowed) - len(placed), outside=outside)
+            package = self._assembled(request, ids, answers, fitted, placed, decided)
+            return package.model_copy(update={"pinned_out": pinned_out, "excluded": excluded})
+
+        with self._timed("package_fit"):
+            package = fitting(within) if fitting else within(request.token_budget)
         with self._timed("package_audit"):
             self.governor.settle()
-        placed = [shown[str(item.ref)] for item in fitted.items]
-        package = self._assembled(request, ids, answers, fitted, placed, decided)
-        left = len(decided.allowed) - len(placed)
-        package = package.model_copy(
-            update={
-                "pinned_out": _pinned_out(pinned, {each.ranked.candidate.ref for each in placed}),
-                "excluded": Excluded(budget=left, outside=outside),
-            }
-        )
         graph = answers.get("graph", Answer())
         return Built(package, [source.ref for source in package.sources], decided.decision, graph.told)
 

@@ -158,7 +158,7 @@ def filled(within: Callable[[int], T], reply_of: Callable[[T], Reply], tokens: i
         if tokens <= low:
             break
     if best is None:
-        best = within(1)  # nothing but what there is to say
+        best = within(0)  # nothing but what there is to say
         if not budget.fits(reply_of(best)):
             raise budget.too_small(reply_of(best))
     return best

@@ -1,19 +1,18 @@
 """build_context_package: a governed bundle of what a task needs to know (seed 003), within the budget of a result.
 
-A package is built, recorded and audited each time, so it is not tried with one budget after the other as other tools
-do: the first is small enough for what JSON adds, nearly always.
+A package is built, recorded and audited once: what was found is fitted until it has room as JSON, before any of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from research.governance.access import Principal
-from research.packages.request import MOST_PINNED, ContextBuildRequest, read_request
+from research.packages.request import MOST_PINNED
 from research.parameters import Parameter
 from research.request import LONGEST_QUESTION
-from research.service.mcp.budget import Budget, Reply, TextIn
+from research.service.mcp.budget import Budget, Reply, TextIn, filled
 from research.service.mcp.catalogue import TEXT_PLACE, Tool, output_of, tokens_parameter
 from research.service.mcp.tools import suspicion_notes
 from research.sources.records import CONTEXT_TYPES
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from research.index import Index
     from research.packages.package import ContextPackage
 
-_SHARES = (0.85, 0.7, 0.5, 0.25)  # of the room, for the content
 _ENTRY_TOKENS = 45  # a source in the fields
 _LEAST_OF_A_SOURCE = 90  # tokens of content
 
@@ -46,24 +44,21 @@ def build_context_package(
     budget = Budget(max_tokens, text_in)
     room = budget.room(_reply(None))
     sources = max(1, min(20, room // (_ENTRY_TOKENS + _LEAST_OF_A_SOURCE)))
-    asked: dict[str, Any] = {
+    most = max(1, room)
+
+    def fitting(within: Callable[[int], ContextPackage]) -> ContextPackage:
+        guess = max(1, room - sources * _ENTRY_TOKENS)
+        return filled(lambda tokens: within(min(tokens, most)), _reply, guess, budget)
+
+    asked = {
         "intent": intent,
         "taskId": task_id,
         "scope": {"project": project, "module": module, "types": list(types)},
         "retrieval": {"limits": {"sources": sources}},
         "pinned": list(pinned)[:MOST_PINNED],
+        "tokenBudget": most,
     }
-    smallest = _reply(None)
-    for share in _SHARES:
-        tokens = max(1, int((room - sources * _ENTRY_TOKENS) * share))
-        smallest = _reply(index.build_package(_request(asked, tokens)))
-        if budget.fits(smallest):
-            return smallest
-    raise budget.too_small(smallest)
-
-
-def _request(asked: dict[str, Any], tokens: int) -> ContextBuildRequest:
-    return read_request({**asked, "tokenBudget": tokens})
+    return _reply(index.build_package(asked, fitting))
 
 
 def _reply(package: ContextPackage | None) -> Reply:

@@ -88,7 +88,10 @@ def test_a_budget_is_kept_to_the_token(text_in: TextIn) -> None:
 
     least = Budget(0, text_in).cost(words(0))
     for most in range(least, least + 50):
-        for reply in (longest(words, 60, Budget(most, text_in)), filled(words, lambda reply: reply, 25, Budget(most, text_in))):
+        for reply in (
+            longest(words, 60, Budget(most, text_in)),
+            filled(words, lambda reply: reply, 25, Budget(most, text_in)),
+        ):
             check(reply, most, text_in)
             assert reply.truncated
     assert longest(words, 60, Budget(least + 40, text_in)).text, "the budget is used"
