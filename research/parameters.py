@@ -61,16 +61,16 @@ class Parameter:
         return f"choose from: {', '.join(self.choices)}" if self.choices else self.words.partition(". ")[0].rstrip(".")
 
     def schema(self, *, brief: bool = False) -> dict[str, Any]:
-        """JSON Schema of its value; a brief one does not say how much there may be at most."""
+        """JSON Schema of its value; a brief one has no bounds and no default that is nothing."""
         text: dict[str, Any] = {"type": "string"}
         if self.choices:
             text["enum"] = list(self.choices)
         elif self.most is not None and not brief:
             text |= {"minLength": 1, "maxLength": self.most}
-        found: dict[str, Any] = {"description": self.words}
+        found: dict[str, Any] = {"description": self.words} if self.words else {}
         if self.kind == "texts":
             found |= {"type": "array", "items": text} | ({} if brief else {"maxItems": _MOST_TEXTS})
-            found |= {} if self.least is None else {"minItems": self.least}
+            found |= {} if self.least is None or brief else {"minItems": self.least}
         elif self.kind == "messages":
             found |= {"type": "array", "items": {"type": "object"}}
         elif self.kind == "object":
@@ -81,11 +81,11 @@ class Parameter:
             found["anyOf"] = [text, {"type": "number", "minimum": 0, "maximum": 1}]
         elif self.kind in ("integer", "boolean"):
             found["type"] = self.kind
-            bounds = {"minimum": self.least, "maximum": None if brief else self.most}
-            found |= {name: bound for name, bound in bounds.items() if bound is not None}
+            bounds = {"minimum": self.least, "maximum": self.most}
+            found |= {name: bound for name, bound in bounds.items() if bound is not None and not brief}
         else:
             found |= text
-        if self.default not in (None, ()):
+        if self.default or (self.default not in (None, ()) and not brief):
             found["default"] = self.default
         return found
 
@@ -154,14 +154,14 @@ def setting_parameter(setting: str, words: str, **more: Any) -> Parameter:
 
 
 def input_schema(parameters: Iterable[Parameter], *, brief: bool = False) -> dict[str, Any]:
-    """JSON Schema of all of them, as an object."""
+    """JSON Schema of all of them, as an object; a brief one says what to write and nothing else."""
     known = tuple(parameters)
     required = [parameter.name for parameter in known if parameter.required]
     return {
         "type": "object",
         "properties": {parameter.name: parameter.schema(brief=brief) for parameter in known},
         **({"required": required} if required else {}),
-        "additionalProperties": False,
+        **({} if brief else {"additionalProperties": False}),
     }
 
 

@@ -135,9 +135,9 @@ DOORS = {
     "GET ask": "q=question doc=filters.documents tag=filters.tags under=filters.under pages=filters.pages"
     " since=filters.since until=filters.until sources=max_sources",
     "POST context": "query=question context_types=types limit max_tokens min_score same_file",
-    "tool ask": f"question max_sources {_AGENTS} mode extent types",
+    "tool ask": f"question {_AGENTS} types",
     "tool search": f"question num_results {_AGENTS} mode",
-    "tool context": "question types limit",
+    "tool context": "question types",
 }
 """What each door takes, in its order; `name=field` where it has another name for a field."""
 

@@ -81,11 +81,12 @@ class Shown:
 
 def shown(reply: Reply, text_in: TextIn) -> Shown:
     """The text in the place where it is read, and in the other one where it is."""
+    text = reply.text.rstrip("\n")
     if reply.fields is None:
-        return Shown(reply.text, None)
+        return Shown(text, None)
     if text_in == "structured":
-        return Shown(IN_STRUCTURED, {"text": reply.text, **reply.fields})
-    return Shown(reply.text, {"note": IN_CONTENT, **reply.fields})
+        return Shown(IN_STRUCTURED, {"text": text, **reply.fields})
+    return Shown(text, {"note": IN_CONTENT, **reply.fields})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ An agent has nothing but this to go by, and pays for every word of it in each se
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from research.parameters import Parameter, input_schema
@@ -36,32 +36,22 @@ ctx searches the user's own documents on this machine and quotes them with citat
 - `truncated` means there is more: raise max_tokens, or follow what the result says.
 - If results lack the text they talk of, your client hides half of them: pass the text_in they name."""
 
-_DOCUMENT = Parameter(
-    "document",
-    "text",
-    "Id, ref (page:<id>#7), file name, or words of its name or title.",
-    required=True,
-    most=_MOST_NAME,
-)
-_TAGS = Parameter("tags", "texts", "Only documents with all of these tags.", default=(), most=_MOST_NAME)
-_PAGE = Parameter(
-    "page",
-    "integer",
-    "Physical, from 1. Default: the ref's page, else 1.",
-    least=1,
-    most=_MOST_PAGE,
-)
-TEXT_PLACE = Parameter(
-    "text_in",
-    "text",
-    "If you do not see the text: the other one.",
-    choices=TEXT_IN,
-)
+_DOCUMENT = Parameter("document", "text", "Id, ref, file name, or words of its title", required=True, most=_MOST_NAME)
+_TAGS = Parameter("tags", "texts", "", default=(), most=_MOST_NAME)
+_PAGE = Parameter("page", "integer", "Physical, from 1", least=1, most=_MOST_PAGE)
+TEXT_PLACE = Parameter("text_in", "text", "", choices=TEXT_IN)
+
+
+_WORDS = {"documents": "Only these: names, titles or ids", "pages": "Only these: 3-5,8,10-", "types": "Which sources"}
+
+
+def question_parameters(door: str) -> tuple[Parameter, ...]:
+    """What a request takes, in the few words that an agent needs."""
+    return tuple(replace(each, words=_WORDS.get(each.name, "")) for each in parameters_of(door))
 
 
 def tokens_parameter(default: int) -> Parameter:
-    words = "Of the whole result."
-    return Parameter("max_tokens", "integer", words, default=default, least=LEAST_TOKENS, most=MOST_TOKENS)
+    return Parameter("max_tokens", "integer", "", default=default, least=LEAST_TOKENS, most=MOST_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +71,9 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """JSON Schema of its arguments, with no more in it than tells a model what to write."""
-        return input_schema(self.parameters, brief=True)
+        """JSON Schema of its arguments, with no more in it than tells a model what to write. Where the text stands is
+        said by the result, and by the instructions."""
+        return input_schema([each for each in self.parameters if each != TEXT_PLACE], brief=True)
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What its function is called with, of checked values."""
@@ -121,15 +112,14 @@ def _schema(kind: Any) -> dict[str, Any]:
 PLACED = {"citation": int, "ref": str, "filename": str, "page": int}
 _SOURCES = [{**PLACED, "score": float}]
 _CONFIDENCE = {"value": float, "level": {"none", "low", "medium", "high"}}
-_SKIPPED = Parameter("offset", "integer", "How many to pass over.", default=0, least=0, most=_MOST_PAGE)
+_SKIPPED = Parameter("offset", "integer", "", default=0, least=0, most=_MOST_PAGE)
 
 ASK = Tool(
     "ask",
     "Ask the documents",
-    "Quotes the passages of the user's documents that answer a question, under numbered headers, and says how sure that"
-    " is. Use it first for what documents say; write the answer yourself and cite [n] with file and page. If confidence"
-    " is none or low, try other words or search before you say it is not there.",
-    (*parameters_of("tool ask"), tokens_parameter(4000), TEXT_PLACE),
+    "Quotes the passages of the user's documents that answer a question, numbered, and says how sure that is. Use it"
+    " first; answer in your own words and cite [n] with file and page.",
+    (*question_parameters("tool ask"), tokens_parameter(4000), TEXT_PLACE),
     tools.ask,
     output_of(sources=_SOURCES, confidence=_CONFIDENCE, truncated=bool, dropped=int),
     is_question=True,
@@ -139,9 +129,9 @@ ASK = Tool(
 SEARCH = Tool(
     "search",
     "Search the documents",
-    "Ranks pages, a line and a snippet each: to survey many, to find where a term or code stands (mode lexical),"
-    " to choose what to read with get_page. To answer a question, ask is better.",
-    (*parameters_of("tool search"), tokens_parameter(2000), TEXT_PLACE),
+    "Ranks pages, with a snippet each: to survey many, to find where a term stands (mode lexical), to choose what to"
+    " read with get_page.",
+    (*question_parameters("tool search"), tokens_parameter(2000), TEXT_PLACE),
     tools.search,
     output_of(results=_SOURCES, confidence=_CONFIDENCE, truncated=bool),
     is_question=True,
@@ -151,12 +141,12 @@ SEARCH = Tool(
 GET_PAGE = Tool(
     "get_page",
     "Read a page",
-    "A page's whole text, with around its neighbours: to read on where something was cut, or to check a quote.",
+    "A page's whole text: to read on where something was cut, or to check a quote.",
     (
         _DOCUMENT,
         _PAGE,
-        Parameter("around", "integer", "Pages before and after it.", default=0, least=0, most=20),
-        Parameter("start", "integer", "Of a cut page: its next_start.", default=0, least=0, most=_MOST_PAGE),
+        Parameter("around", "integer", "Pages before and after it", default=0, least=0, most=20),
+        Parameter("start", "integer", "Of a cut page: its next_start", default=0, least=0, most=_MOST_PAGE),
         tokens_parameter(4000),
         TEXT_PLACE,
     ),
@@ -174,12 +164,11 @@ GET_PAGE = Tool(
 PAGE_IMAGE = Tool(
     "page_image",
     "See a page",
-    "A page as a picture (some 1,500 tokens): for figures, forms, scans, handwriting, tables whose text is muddled.",
+    "A page as a picture (some 1,500 tokens): for figures, forms, scans, muddled tables.",
     (
         _DOCUMENT,
         _PAGE,
-        Parameter("question", "text", "Frame the places that fit it.", most=LONGEST_QUESTION),
-        Parameter("max_side", "integer", "Longest side in pixels.", default=1280, least=128, most=1280),
+        Parameter("question", "text", "Frame what fits it", most=LONGEST_QUESTION),
     ),
     reading.page_image,
     is_question=True,
@@ -190,9 +179,9 @@ LIST_DOCUMENTS = Tool(
     "List the documents",
     "The documents there are: id, file name, pages, title, tags.",
     (
-        Parameter("name", "text", "Words of file name, title or id.", most=_MOST_NAME),
+        Parameter("name", "text", "Words of file name, title or id", most=_MOST_NAME),
         _TAGS,
-        Parameter("limit", "integer", "Documents at most.", default=50, least=1, most=1000),
+        Parameter("limit", "integer", "", default=50, least=1, most=1000),
         _SKIPPED,
         tokens_parameter(2000),
         TEXT_PLACE,
@@ -206,10 +195,10 @@ LIST_DOCUMENTS = Tool(
 OUTLINE = Tool(
     "outline",
     "Outline a document",
-    "A document's headings with their pages, or how its pages begin: to find a chapter for get_page.",
+    "A document's headings with their pages: to find a chapter for get_page.",
     (
         _DOCUMENT,
-        Parameter("depth", "integer", "Down to this level; 1 is the highest.", least=1, most=20),
+        Parameter("depth", "integer", "1 is the highest level", least=1, most=20),
         _SKIPPED,
         tokens_parameter(2000),
         TEXT_PLACE,
@@ -221,14 +210,8 @@ OUTLINE = Tool(
 INGEST = Tool(
     "ingest",
     "Add documents",
-    "Reads PDFs, or all PDFs of a folder, into the index; the files are not touched. It may take minutes. Use it only"
-    " when the user wants documents added.",
-    (
-        Parameter(
-            "paths", "texts", "Files or folders, absolute or in an allowed folder.", required=True, most=_MOST_NAME
-        ),
-        TEXT_PLACE,
-    ),
+    "Adds PDFs, or all PDFs of a folder; may take minutes. Only when the user wants documents added.",
+    (Parameter("paths", "texts", "", required=True, most=_MOST_NAME),),
     output=output_of(added=int, replaced=int, unchanged=int, failed=int, pages=int, interrupted=bool),
     read_only=False,
 )

@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from research.errors import CtxError
-from research.experiences.records import DOMAINS
 from research.parameters import Parameter
-from research.request import AskRequest, parameters_of
+from research.request import AskRequest
 from research.service.mcp.budget import Budget, Reply, TextIn, escaped_counter, filled
-from research.service.mcp.catalogue import TEXT_PLACE, Tool, output_of, tokens_parameter
+from research.service.mcp.catalogue import TEXT_PLACE, Tool, output_of, question_parameters, tokens_parameter
 from research.service.mcp.tools import suspicion_notes
 
 if TYPE_CHECKING:
@@ -42,14 +41,13 @@ def premortem(
     domain: str,
     *,
     strategy: str | None = None,
-    limit: int = 10,
     max_tokens: int = 2000,
     text_in: TextIn = "content",
     tenant: str = "",
 ) -> Reply:
     """Experiences are the index's, whoever asks."""
 
-    found = index.find_premortem(domain, strategy, limit=limit)
+    found = index.find_premortem(domain, strategy)
     return _within(found, Budget(max_tokens, text_in), "Nothing is known of this domain yet.")
 
 
@@ -99,9 +97,8 @@ _OUTPUT = output_of(items=[{"ref": str, "source": str, "score": float}], truncat
 ASSEMBLE_CONTEXT = Tool(
     "assemble_context",
     "Gather context",
-    "What memories, code, past experiences, values, commits and documents say to a question, a section each. Use it"
-    " before you begin on a task. For documents alone, ask is better: it has numbered citations.",
-    (*parameters_of("tool context"), tokens_parameter(3000), TEXT_PLACE),
+    "What memories, code, experiences, values, commits and documents say to a task. Use it before you begin on one.",
+    (*question_parameters("tool context"), tokens_parameter(3000), TEXT_PLACE),
     assemble_context,
     _OUTPUT,
     is_question=True,
@@ -112,12 +109,10 @@ ASSEMBLE_CONTEXT = Tool(
 PREMORTEM = Tool(
     "premortem",
     "What went wrong before",
-    "Past failures, surprises and root causes of a domain, and what a strategy has brought. Use it when a test or build"
-    " fails first.",
+    "Past failures and their causes in a domain, and what a strategy has brought. Use it when a test or build fails.",
     (
-        Parameter("domain", "text", f"Such as {', '.join(DOMAINS)}.", required=True, most=100),
-        Parameter("strategy", "text", "Such as read-the-error.", most=100),
-        Parameter("limit", "integer", "Items of each kind.", default=10, least=1, most=200),
+        Parameter("domain", "text", "Such as debugging, feature, testing", required=True, most=100),
+        Parameter("strategy", "text", "Such as read-the-error", most=100),
         tokens_parameter(2000),
         TEXT_PLACE,
     ),

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from research.experiences.intake import LONGEST_TEXT
-from research.experiences.records import DOMAINS, OUTCOMES, STRATEGIES, TIERS
+from research.experiences.records import OUTCOMES
 from research.parameters import Parameter
-from research.service.mcp.budget import Reply, TextIn
-from research.service.mcp.catalogue import TEXT_PLACE, Tool, output_of
+from research.service.mcp.budget import Reply
+from research.service.mcp.catalogue import Tool, output_of
 
 if TYPE_CHECKING:
     from research.index import Index
 
 
-def record_experience(index: Index, *, text_in: TextIn = "content", **told: Any) -> Reply:
+def record_experience(index: Index, **told: Any) -> Reply:
     """Durable when it returns. Experiences are the index's, whoever tells them."""
     told.pop("tenant", None)
     experience = index.record_experience(**{name: value for name, value in told.items() if value is not None})
@@ -36,29 +36,21 @@ def record_experience(index: Index, *, text_in: TextIn = "content", **told: Any)
 
 
 _TEXTS = {
-    "goal": "What is wanted.",
-    "hypothesis": "What you believe.",
-    "action": "What you do about it.",
-    "prediction": "What will happen if you are right.",
-    "outcome_result": "What came of it.",
-    "surprise": "What nobody expected.",
-    "root_cause": "Why it was so.",
-    "lesson": "What worked, or would have.",
-    "domain": f"{', '.join(DOMAINS)}.",
-    "strategy": f"{', '.join(STRATEGIES)}.",
+    **dict.fromkeys(("goal", "hypothesis", "action", "prediction", "outcome_result", "surprise", "root_cause"), ""),
+    "lesson": "What worked, or would have",
+    "domain": "Such as debugging, feature, testing",
+    "strategy": "Such as read-the-error",
 }
 
 RECORD_EXPERIENCE = Tool(
     "record_experience",
     "Record an experience",
     "Keeps what you try and what comes of it. Before something uncertain tell goal, hypothesis, action, prediction;"
-    " when you know, call again with the id, outcome and outcome_result, and what surprised you. Only what happened.",
+    " when you know, call again with the id, outcome and outcome_result. Only what happened.",
     (
-        Parameter("id", "text", "Of one that is open.", most=64),
+        Parameter("id", "text", "Of one that is open", most=64),
         *(Parameter(name, "text", words, most=LONGEST_TEXT) for name, words in _TEXTS.items()),
-        Parameter("outcome", "text", "How it ended.", choices=OUTCOMES),
-        Parameter("confidence_tier", "text", "Left out: by outcome.", choices=TIERS),
-        TEXT_PLACE,
+        Parameter("outcome", "text", "", choices=OUTCOMES),
     ),
     record_experience,
     output_of(id=str, state={*OUTCOMES, "open"}, confidence_tier=str, iteration_count=int),

@@ -18,7 +18,7 @@ from typing import Any
 
 from research.errors import BusyError, CtxError, IndexUnusableError, NothingFoundError, UsageError
 from research.parameters import shown
-from research.service.mcp.budget import Budget, Reply, TextIn, longest
+from research.service.mcp.budget import Budget, Reply, longest
 from research.visible_text import one_line
 
 StartIngest = Callable[[Sequence[Path]], "subprocess.Popen[bytes]"]
@@ -105,7 +105,7 @@ class Ingest:
         raise CtxError("the ingest ended without a word", hint="call ingest again; it goes on where it was")
 
 
-def ingest_reply(summary: Mapping[str, Any], text_in: TextIn) -> Reply:
+def ingest_reply(summary: Mapping[str, Any]) -> Reply:
     """What became of the files, the failed ones by name as far as there is room."""
     counts = {name: int(summary.get(name, 0)) for name in ("added", "replaced", "renamed", "copy", "unchanged")}
     failed = [file for file in summary.get("files", ()) if file.get("result") == "failed"]
@@ -130,7 +130,7 @@ def ingest_reply(summary: Mapping[str, Any], text_in: TextIn) -> Reply:
         more = [f"- and {number - count} more"] if count < number else []
         return Reply("\n".join([*notes, *lines, *more]), fields)
 
-    return longest(render, len(failed), Budget(_MAX_TOKENS, text_in))
+    return longest(render, len(failed), Budget(_MAX_TOKENS))
 
 
 def allowed_paths(given: Sequence[str], door: IngestDoor) -> list[Path]:

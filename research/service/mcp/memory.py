@@ -35,7 +35,6 @@ def remember(
     tenant: str,
     tags: Sequence[str] = (),
     session: str | None = None,
-    text_in: TextIn = "content",
 ) -> Reply:
     """Durable when it returns. The same told twice is one memory."""
     memory = index.remember(text, tenant=tenant, tags=tags, session=session or "")
@@ -84,7 +83,6 @@ def build_turn(
     session: str | None = None,
     max_prompt_tokens: int = 4096,
     documents: bool = False,
-    text_in: TextIn = "content",
 ) -> Reply:
     """The messages as JSON, in the text; what they cost in the fields."""
     envelope = {
@@ -120,18 +118,16 @@ def _entry(number: int, each: Recalled) -> str:
     return f"[{number}] ({where}{when}{old}) {memory.id} | {each.score:.2f}\n{message(memory.text)}"
 
 
-_SESSION = Parameter("session", "text", "The conversation it belongs to.", most=LONGEST_NAME)
+_SESSION = Parameter("session", "text", "", most=LONGEST_NAME)
 
 REMEMBER = Tool(
     "remember",
     "Remember something",
-    "Keeps a fact, preference or decision for later conversations: a sentence or a few that make sense alone. Use it"
-    " when the user asks, or says what will still matter; never for passwords.",
+    "Keeps a fact, preference or decision for later conversations, in sentences that make sense alone; no passwords.",
     (
-        Parameter("text", "text", "What to remember.", required=True, most=LONGEST_TEXT),
-        Parameter("tags", "texts", "Words to find it by.", default=(), most=100),
+        Parameter("text", "text", "", required=True, most=LONGEST_TEXT),
+        Parameter("tags", "texts", "", default=(), most=100),
         _SESSION,
-        TEXT_PLACE,
     ),
     remember,
     output_of(id=str, outcome={"stored", "joined", "known"}),
@@ -142,12 +138,12 @@ REMEMBER = Tool(
 RECALL = Tool(
     "recall",
     "Recall memories",
-    "What was told earlier with remember and may answer. Use it before you ask what the user may have said.",
+    "What was told earlier with remember. Use it before you ask what the user may have said.",
     (
-        Parameter("question", "text", "What is asked.", required=True, most=LONGEST_QUESTION),
-        Parameter("limit", "integer", "Memories at most.", default=8, least=1, most=100),
+        Parameter("question", "text", "", required=True, most=LONGEST_QUESTION),
+        Parameter("limit", "integer", "", default=8, least=1, most=100),
         _SESSION,
-        Parameter("tags", "texts", "Only with all of these tags.", default=(), most=100),
+        Parameter("tags", "texts", "", default=(), most=100),
         tokens_parameter(2000),
         TEXT_PLACE,
     ),
@@ -160,18 +156,14 @@ RECALL = Tool(
 BUILD_TURN = Tool(
     "build_turn",
     "Build a turn's messages",
-    "For programs that talk to a language model themselves: a turn's messages as JSON, with memories, history and"
-    " quoted pages. You do not need it to answer.",
+    "For programs that talk to a language model: a turn's messages as JSON, with memories, history and quoted pages.",
     (
-        Parameter("user_message", "text", "What the user says.", required=True, most=LONGEST_TEXT),
-        Parameter("system_prompt", "text", "Stands before all.", most=LONGEST_TEXT),
-        Parameter("history", "messages", "With role and content, oldest first.", default=()),
+        Parameter("user_message", "text", "", required=True, most=LONGEST_TEXT),
+        Parameter("system_prompt", "text", "", most=LONGEST_TEXT),
+        Parameter("history", "messages", "", default=()),
         _SESSION,
-        Parameter(
-            "max_prompt_tokens", "integer", "Of all messages.", default=MAX_PROMPT_TOKENS, least=1, most=MOST_TOKENS
-        ),
-        Parameter("documents", "boolean", "Quote pages, too.", default=False),
-        TEXT_PLACE,
+        Parameter("max_prompt_tokens", "integer", "", default=MAX_PROMPT_TOKENS, least=1, most=MOST_TOKENS),
+        Parameter("documents", "boolean", "Quote pages", default=False),
     ),
     build_turn,
     output_of(prompt_tokens=int, token_counts=object, memories=[str], sources=[PLACED]),

@@ -94,15 +94,14 @@ def _fields(package_id: str, trace_id: str, sources: Sequence[dict[str, Any]], *
 BUILD_CONTEXT_PACKAGE = Tool(
     "build_context_package",
     "Build a context package",
-    "What a task needs to know, from sources of every kind, as a ranked bundle under an id that is kept for months. Use"
-    " it where context must be traceable; else assemble_context.",
+    "Like assemble_context, as a ranked bundle that is kept under an id: where context must be traceable.",
     (
-        Parameter("intent", "text", "What the task is, as a sentence.", required=True, most=LONGEST_QUESTION),
-        Parameter("task_id", "text", "Your name for the task.", most=128),
-        Parameter("project", "text", "Only what has this label.", most=1000),
-        Parameter("module", "text", "Only what has this label.", most=1000),
-        Parameter("types", "texts", "Which sources; left out: all.", default=(), most=20, choices=CONTEXT_TYPES),
-        Parameter("pinned", "texts", "Refs that must be in it.", default=(), most=8192),
+        Parameter("intent", "text", "The task, as a sentence", required=True, most=LONGEST_QUESTION),
+        Parameter("task_id", "text", "", most=128),
+        Parameter("project", "text", "Only with this label", most=1000),
+        Parameter("module", "text", "Only with this label", most=1000),
+        Parameter("types", "texts", "", default=(), most=20, choices=CONTEXT_TYPES),
+        Parameter("pinned", "texts", "Refs that must be in it", default=(), most=8192),
         tokens_parameter(4000),
         TEXT_PLACE,
     ),

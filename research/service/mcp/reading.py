@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from research.models import Item, PageView
 
 _JPEG, _JPEG_BEGINS, _JPEG_QUALITY = "image/jpeg", b"\xff\xd8\xff", 80
+_MOST_SIDE = 1280  # pixels
 _MOST_IMAGE = 64 * 1024 * 1024
 NO_TEXT = "(no text on this page; page_image shows it)"
 
@@ -46,16 +47,14 @@ def get_page(
     return reply
 
 
-def page_image(
-    index: Index, document: str, *, page: int | None = None, question: str | None = None, max_side: int = 1280
-) -> Reply:
+def page_image(index: Index, document: str, *, page: int | None = None, question: str | None = None) -> Reply:
     """A page's picture, with the places framed that fit a question."""
     view = index.page(document, page, question=question)
     item = view.item
     name = short_name(str(item.metadata["filename"]))
     words = f"{name}, page {item.ref.part} of {view.num_pages} | {item.ref}"
     try:
-        picture = _picture(str(item.metadata["image_path"]), item if question is not None else None, max_side)
+        picture = _picture(str(item.metadata["image_path"]), item if question is not None else None)
     except OSError:
         raise NothingFoundError(
             f"page {item.ref.part} of {name} has no picture in the index", hint="read its text with get_page"
@@ -69,19 +68,19 @@ def page_image(
     return Reply("\n".join([words, *notes]), None, picture)
 
 
-def _picture(path: str, item: Item | None, max_side: int) -> Picture:
-    """As it is stored, unless something is drawn on it or it is to be smaller. Raises OSError if there is none."""
+def _picture(path: str, item: Item | None) -> Picture:
+    """As it is stored, unless something is drawn on it or it is too large. Raises OSError if there is none."""
     from PIL import Image
 
     from research.pictures import framed
 
     data = _stored(path)
     with Image.open(io.BytesIO(data)) as stored:
-        small_enough = max(stored.size) <= max_side
+        small_enough = max(stored.size) <= _MOST_SIDE
     if small_enough and not (item and item.regions):
         return Picture(data, _JPEG)
     drawn = framed(io.BytesIO(data), item.regions if item else ())
-    drawn.thumbnail((max_side, max_side))
+    drawn.thumbnail((_MOST_SIDE, _MOST_SIDE))
     made = io.BytesIO()
     drawn.save(made, "JPEG", quality=_JPEG_QUALITY)
     return Picture(made.getvalue(), _JPEG)

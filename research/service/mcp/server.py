@@ -181,7 +181,7 @@ class _Handlers:
 
     async def _run(self, tool: Tool, values: dict[str, Any], words: Words, ctx: Context) -> Reply:
         if tool.run is None:
-            return await self._ingest(values["paths"], values["text_in"], ctx)
+            return await self._ingest(values["paths"], ctx)
         service, caller = self._service(ctx), _caller(ctx)
         request = values.get("request")
         if tool.needs != "documents" or (request and request.types):  # ask with types has other things to cite, too
@@ -193,7 +193,7 @@ class _Handlers:
         asks = tool.is_question and (request or values.get("question")) is not None
         return await (service.asked if asks else service.look)(partial(_on_index, tool.run, values, words))
 
-    async def _ingest(self, paths: tuple[str, ...], text_in: TextIn, ctx: Context) -> Reply:
+    async def _ingest(self, paths: tuple[str, ...], ctx: Context) -> Reply:
         """In a thread of its own; what it says of its progress is passed on now and then."""
         door = self._toolbox.ingest
         assert door is not None
@@ -209,7 +209,7 @@ class _Handlers:
             raise failures.exceptions[0] from None
         finally:
             ingest.stop()
-        return ingest_reply(summary, text_in)
+        return ingest_reply(summary)
 
     def _of_empty(self, error: CtxError, words: Words) -> CtxError:
         """The same, unless it tells that the index is empty or missing, and where it would be."""

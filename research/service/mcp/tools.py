@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _ENTRY_TOKENS = 60  # a source in the fields and above the text, without the text itself
 _LEAST_OF_A_SOURCE = 120  # tokens of text below which one more source says too little
+_NOTHING_ANSWERS = "Nothing that was found seems to answer. Try other words, or search for the nearest pages."
 _SNIPPET = 300  # characters
 _NAME = 120
 
@@ -59,8 +60,9 @@ def ask(
     if not (request.types and total):  # else another source has answered
         check_legs(answer.found.coverage)
     room = budget.room(answer_reply(None, total))
-    # Few sources with something to say are better than many without.
+    # Few sources with something to say are better than many without, and none than those that do not answer.
     sources = max(1, min(total, room // (_ENTRY_TOKENS + _LEAST_OF_A_SOURCE)))
+    sources = 0 if _is_none(answer.found.confidence) else sources
 
     def reply(context: ResearchContext) -> Reply:
         return answer_reply(context, total)
@@ -79,21 +81,22 @@ def answer_reply(context: ResearchContext | None, found: int) -> Reply:
         return Reply("\n".join(notes) + "\n\n", _answer_fields([], None, dropped=found, truncated=True))
     cited = context.get_citation_map()
     dropped = found - len(cited)
-    notes = _sure(context.confidence, found > 0)
+    nothing = not cited and _is_none(context.confidence)
+    notes = [_NOTHING_ANSWERS] if nothing and found else _sure(context.confidence, found > 0)
     if cited:
         notes.append(f"Cite as [n]: {' '.join(_cited(number, source) for number, source in cited.items())}")
     if context.answered_by == "documents":
         notes.append("Answered by documents, with one page of each.")
-    if found and not cited:
+    if found and not cited and not nothing:
         notes.append(f"No source fits into this budget: raise max_tokens, or call search. {found} pages were found.")
-    elif context.truncated or dropped:
+    elif cited and (context.truncated or dropped):
         notes.append(_truncated(dropped))
     notes += coverage_notes(context.coverage)
     notes += suspicion_notes((f"[{number}]", source.suspicious) for number, source in cited.items())
     read = [f"[{number}]" for number, source in cited.items() if source.ocr]
     if read:
         notes.append(f"Read by OCR, so trust letters and digits less: {' '.join(read)}.")
-    truncated = context.truncated or dropped > 0
+    truncated = not nothing and (context.truncated or dropped > 0)
     fields = _answer_fields(context.sources, context.confidence, dropped=dropped, truncated=truncated)
     return Reply("\n".join(notes) + "\n\n" + context.formatted_text, fields)
 
@@ -145,6 +148,10 @@ def _sure(confidence: Confidence | None, found: bool) -> list[str]:
     if confidence.level == "none":
         said += " Nothing here seems to answer the question; these are only the nearest pages."
     return [said]
+
+
+def _is_none(confidence: Confidence | None) -> bool:
+    return confidence is None or confidence.level == "none"
 
 
 def _confidence(confidence: Confidence | None) -> dict[str, Any]:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
+from collections import Counter
+from contextlib import AbstractContextManager
+from itertools import product
 from pathlib import Path
 
 import pytest
 from mcp import MCPError
 
 from research.index import Index
-from tests.mcp_driving import agent_here, fields_of
+from research.observe.recorder import NullRecorder
+from research.service.mcp.ingesting import IngestDoor
+from research.service.mcp.server import build_server
+from research.service.mcp.toolbox import Toolbox
+from research.service.service import Service
+from tests.mcp_driving import agent_here, driven, fields_of, text_of, wire_tokens
 from tests.research.service.mcp_index import make_nasty
 
 CALLS = {
@@ -26,6 +36,76 @@ CALLS = {
 def root(tmp_path: Path) -> Path:
     make_nasty(tmp_path / "nasty")
     return tmp_path / "nasty"
+
+
+def test_all_tools_cost_little_in_each_session(root: Path) -> None:
+    with Index(root) as index:
+        door = IngestDoor(lambda paths: pytest.fail("nothing is ingested"), (Path("/docs"),))
+        with driven(build_server(Toolbox(Service(index), door))) as agent:
+            tools = agent.do("list_tools").tools
+    said = [{"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema} for tool in tools]
+    assert len(tools) == 15
+    assert sum(len(json.dumps(tool)) for tool in said) <= 8000
+
+
+class Counting(NullRecorder):
+    """Counts how often a stage begins."""
+
+    def __init__(self) -> None:
+        self.stages: Counter[str] = Counter()
+
+    def time(self, stage: str) -> AbstractContextManager[None]:
+        self.stages[stage] += 1
+        return super().time(stage)
+
+
+SEARCHES = {
+    "ask": ("retrieve", {"question": "why do uploads stop"}),
+    "search": ("retrieve", {"question": "why do uploads stop"}),
+    "assemble_context": ("retrieve", {"question": "why do uploads stop and are parts sent again"}),
+    "premortem": ("retrieve", {"domain": "debugging", "strategy": "read-the-error"}),
+    "build_context_package": ("package_retrieve", {"intent": "why do uploads stop"}),
+}
+
+
+def test_a_call_searches_once_whatever_its_budget(of_everything: Path, tmp_path: Path) -> None:
+    recorder = Counting()
+    with (
+        Index(shutil.copytree(of_everything, tmp_path / "index"), recorder=recorder) as index,
+        driven(build_server(Toolbox(Service(index)))) as agent,
+    ):
+        for (tool, (stage, asked)), most, text_in in product(
+            SEARCHES.items(), (300, 500, 1000, 4000), ("content", "structured")
+        ):
+            packages = len(index.packages())
+            recorder.stages.clear()
+            result = agent.call(tool, max_tokens=most, text_in=text_in, **asked)
+            assert not result.is_error, (tool, most, text_of(result))
+            assert recorder.stages[stage] == 1, (tool, most)
+            assert wire_tokens(result) <= most
+            if tool == "build_context_package":
+                assert recorder.stages["package_audit"] == 1
+                assert len(index.packages()) == packages + 1
+
+
+def test_nothing_found_is_a_short_answer(of_everything: Path) -> None:
+    nothing = {
+        "ask": {"question": "qwxz vbnmk plorf"},
+        "search": {"question": "qwxz vbnmk plorf", "mode": "lexical"},
+        "search_code": {"question": "qwxz", "language": "cobol"},
+        "assemble_context": {"question": "qwxz vbnmk plorf", "types": ["commits", "values"]},
+        "build_context_package": {"intent": "qwxz", "types": ["values"]},
+        "recall": {"question": "qwxz vbnmk plorf", "tags": ["nobody"]},
+        "list_documents": {"name": "giraffe"},
+    }
+    with agent_here(of_everything) as agent:
+        for tool, arguments in nothing.items():
+            result = agent.call(tool, text_in="content", **arguments)
+            text = text_of(result)
+            assert fields_of(result)["truncated"] is False
+            assert text.count("\n") == 0, text
+            assert len(text) < 130
+            assert re.match("No", text), text
 
 
 def test_an_index_that_is_removed_and_comes_back(root: Path, tmp_path: Path) -> None:

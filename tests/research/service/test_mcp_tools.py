@@ -43,8 +43,8 @@ HANDBOOK = "saltmarsh-handbook-2025.pdf"
 
 
 def wish(question: str, **said: object) -> AskRequest:
-    """As `ask` reads it."""
-    return read_request("tool ask", {"question": question, **said})
+    """As `search` reads it."""
+    return read_request("tool search", {"question": question, **said})
 
 
 LEAVE = "How long is parental leave under the 2025 handbook?"
@@ -84,7 +84,7 @@ def test_what_is_asked_can_be_restricted(samples: Index) -> None:
         "saltmarsh-handbook-2024.pdf",
         "tessel-rowe-annual-report-2024.pdf",
     }
-    some = ask(samples, wish(LEAVE, pages="1-3", max_sources=4, mode="lexical", extent="passages"))
+    some = ask(samples, wish(LEAVE, pages="1-3", num_results=4, mode="lexical"))
     assert {source["page"] for source in (some.fields or {})["sources"]} <= {1, 2, 3}
     with pytest.raises(NothingFoundError, match="no document has the tag"):
         search(samples, wish(LEAVE, tags=["nobody"]))
@@ -137,7 +137,7 @@ def test_pages_that_talk_to_a_model_are_marked_and_escaped(nasty: Index) -> None
         assert "[Document 2: bank.pdf" not in reply.text
 
 
-def test_a_picture_is_as_stored_framed_or_smaller(samples: Index) -> None:
+def test_a_picture_is_as_stored_or_framed(samples: Index) -> None:
     def picture(**options: object) -> Image.Image:
         reply = page_image(samples, HANDBOOK, page=7, **options)  # type: ignore[arg-type]
         assert reply.fields is None, "clients that show fields alone would drop it"
@@ -145,8 +145,8 @@ def test_a_picture_is_as_stored_framed_or_smaller(samples: Index) -> None:
         assert reply.picture.mime_type == "image/jpeg"
         return Image.open(io.BytesIO(reply.picture.data))
 
-    plain, framed, small = picture(), picture(question=LEAVE), picture(max_side=300)
-    assert max(small.size) == 300
+    plain, framed = picture(), picture(question=LEAVE)
+    assert max(plain.size) <= 1280
     assert plain.size == framed.size
     assert ImageChops.difference(plain, framed).getbbox() is not None
     assert "framed in red" in page_image(samples, HANDBOOK, page=7, question=LEAVE).text
@@ -244,7 +244,6 @@ def test_every_tool_takes_what_its_function_takes() -> None:
             if parameter.name != "text_in":
                 default = None if given.default is inspect.Parameter.empty else given.default
                 assert default == parameter.default, f"{tool.name}.{parameter.name}"
-        assert tool.schema["additionalProperties"] is False
 
 
 def test_arguments_are_taken_for_what_they_can_only_mean() -> None:
@@ -386,7 +385,7 @@ def test_an_ingest_tells_how_far_it_is_and_what_became_of_it(tmp_path: Path) -> 
     said: list[str] = []
     summary = Ingest(IngestDoor(job, (tmp_path,)), [tmp_path]).run(said.append)
     assert said == ["reading, 1 of 3: a\\nb.pdf, page 2 of 9"]
-    reply = ingest_reply(summary, "content")
+    reply = ingest_reply(summary)
     assert reply.text.splitlines() == [
         "2 added, 1 copy, 1 failed; 9 pages read.",
         "Failed files are not in the index:",
@@ -424,7 +423,7 @@ def test_an_ingest_is_stopped_from_another_thread(tmp_path: Path) -> None:
     thread.join(30)
     assert result == [{"interrupted": True}]
     assert ingest.over
-    assert "Interrupted" in ingest_reply({"interrupted": True}, "content").text
+    assert "Interrupted" in ingest_reply({"interrupted": True}).text
     never = Ingest(IngestDoor(_Job(), (tmp_path,)), [tmp_path])
     never.stop()
     assert never.over
