@@ -45,14 +45,11 @@ class FoundAnswer:
 
     found: Found
     extent: Extent
-    counter: TokenCounter
     mix: Mix | None  # None: documents alone
     follows: str  # the question that it leans on
     timed: Callable[[str], AbstractContextManager[None]]
 
-    def within(
-        self, max_tokens: int, counter: TokenCounter | None = None, *, max_sources: int | None = None
-    ) -> ResearchContext:
+    def within(self, max_tokens: int, counter: TokenCounter, max_sources: int | None = None) -> ResearchContext:
         """The cited context that fits, of so many of the sources at most."""
         from research.answer.quotes import differing_figures, quotes_from
         from research.context.render.cited import CitedPages, research_context
@@ -60,7 +57,7 @@ class FoundAnswer:
 
         mix, found = self.mix, replace(self.found, items=self.found.items[:max_sources])
         renderer = CitedPages() if mix is None else mix.renderer
-        context = found.within(max_tokens, renderer, counter or self.counter, extent=self.extent)
+        context = found.within(max_tokens, renderer, counter, extent=self.extent)
         with self.timed("render"):
             rendered = (research_context if mix is None else mix.rendered)(context, max_tokens)
         with self.timed("answer"):
@@ -112,19 +109,19 @@ class Asking(IndexBase):
         wish = _wish(question, fields)
         most = self.settings.max_tokens if wish.max_tokens is None else wish.max_tokens
         with self._timed("ask"):
-            found = self._found(wish, counter)
-            session, turn = found.found.question.session, wish.turn
-            answered = replace(found.within(most), session=session, turn=turn)
-            if wish.session is None or turn:
+            found = self._found(wish)
+            session = found.found.question.session
+            answered = replace(found.within(most, counter or self.counter), session=session, turn=wish.turn)
+            if wish.session is None or wish.turn:
                 return answered
             return self._sessions().keep(answered, session, self._tenant(wish.tenant))
 
-    def find(self, question: str | AskRequest, *, counter: TokenCounter | None = None, **fields: Any) -> FoundAnswer:
+    def find(self, request: AskRequest) -> FoundAnswer:
         """What `ask` would answer with, before its budget. Nothing of it is kept in a session."""
         with self._timed("ask"):
-            return self._found(_wish(question, fields), counter)
+            return self._found(request)
 
-    def _found(self, wish: AskRequest, counter: TokenCounter | None) -> FoundAnswer:
+    def _found(self, wish: AskRequest) -> FoundAnswer:
         from research.answer.confidence import confidence_of
         from research.context.pipeline import Sieve, find
 
@@ -159,7 +156,7 @@ class Asking(IndexBase):
         access.shown([str(item.ref) for item in found.items], "ask")
         if mix is not None:
             self.keep_vectors(found.fresh, tenant)
-        return FoundAnswer(found, wish.extent, counter or self._rooms.counter(), mix, follows, self._timed)
+        return FoundAnswer(found, wish.extent, mix, follows, self._timed)
 
     def search(self, question: str | AskRequest, **fields: Any) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
@@ -223,12 +220,9 @@ class Asking(IndexBase):
 
         least = max(FLOOR, self.settings.min_score) if wish.min_score is None else wish.min_score
         options = Options(same_file=wish.same_file, min_score=check("min_score", least, "min_score"))
+        wanted = SOURCE_TYPES if wish.types is None else wish.types
         limit = _CONTEXT_ITEMS if wish.limit is None else wish.limit
-        return (
-            self.assembler(tenant=wish.tenant, options=options),
-            SOURCE_TYPES if wish.types is None else wish.types,
-            limit,
-        )
+        return self.assembler(tenant=wish.tenant, options=options), wanted, limit
 
     def premortem(
         self, domain: str, strategy: str | None = None, *, limit: int = 10, max_tokens: int = 1500

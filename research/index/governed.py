@@ -30,12 +30,12 @@ class Governed(IndexBase):
     """The part of `Index` that governs and packs."""
 
     def build_package(
-        self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes, fitting: Fitting | None = None
+        self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes, fit: Fitting = None
     ) -> ContextPackage:
         """A context package for a task (seed 003): ranked sources of every kind, governed, within a token budget. A
-        request is an object as `ctx package schema` has it, or its JSON. Built for whom this index acts. `fitting` is
+        request is an object as `ctx package schema` has it, or its JSON. Built for whom this index acts. `fit` is
         given what fits into a number of tokens, and chooses how many it is."""
-        return self._packages().build(request, self._acting(), fitting)
+        return self._packages().build(request, self._acting(), fit)
 
     def package(self, package_id: str) -> ContextPackage:
         """A package by its id: from the cache, or built anew under the policy of now. Raises NothingFoundError."""

@@ -47,7 +47,8 @@ _OF_A_PINNED_DOCUMENT = 0.5  # what its pages that fit the intent count at least
 _SUMMARY = 0.1  # of a text; less of it is a summary
 
 
-Fitting = Callable[[Callable[[int], ContextPackage]], ContextPackage]
+Fitting = Callable[[Callable[[int], ContextPackage]], ContextPackage] | None
+"""Chooses among packages of what was found, which differ in how many tokens they may have; None: as requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,7 @@ class PackageBuilder:
         self.governor = governor
         self._now = now or (lambda: datetime.now(UTC))
 
-    def build(self, request: ContextBuildRequest, ids: Ids, fitting: Fitting | None = None) -> Built:
-        """`fitting` chooses among packages of what was found, which differ in how many tokens they may have."""
+    def build(self, request: ContextBuildRequest, ids: Ids, fitting: Fitting = None) -> Built:
         with self._timed("package_retrieve"):
             answers = self._retrieve(request, ids)
         with self.index.catalog.snapshot() as reader:

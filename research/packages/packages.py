@@ -59,18 +59,15 @@ class Packages:
         self._flights: SingleFlight[ContextPackage] = SingleFlight()
 
     def build(
-        self,
-        given: ContextBuildRequest | Mapping[str, Any] | str | bytes,
-        principal: Principal,
-        fitting: Fitting | None = None,
+        self, given: ContextBuildRequest | Mapping[str, Any] | str | bytes, principal: Principal, fit: Fitting = None
     ) -> ContextPackage:
         """A package for a request. The same request twice at once is built once; one with an `id` that was built
         before gives that package again."""
         request = read_request(given)
         with traced(request.trace_id or "") as trace, telling(trace), self._timed("package"):
             self._note_trace(trace)
-            key = (principal.tenant, principal.name, request.id or "", request.canonical(), fitting)
-            return self._flights.once(key, lambda: self._first(request, principal, trace, fitting))
+            key = (principal.tenant, principal.name, request.id or "", request.canonical(), fit)
+            return self._flights.once(key, lambda: self._first(request, principal, trace, fit))
 
     def get(self, package_id: str, principal: Principal) -> ContextPackage:
         """From the cache; where its time is over, or policy or index have changed, built anew under the same id. Raises
@@ -119,9 +116,7 @@ class Packages:
         self._cache.close()
         self._events.close()
 
-    def _first(
-        self, request: ContextBuildRequest, principal: Principal, trace: str, fitting: Fitting | None
-    ) -> ContextPackage:
+    def _first(self, request: ContextBuildRequest, principal: Principal, trace: str, fit: Fitting) -> ContextPackage:
         whose, index = _whose(principal), self._index
         index.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
         if request.id is not None:
@@ -138,7 +133,7 @@ class Packages:
         ids = Ids(new_id(), request.id or new_id(), trace, new_id())
         request = request.model_copy(update={"id": ids.request, "trace_id": trace})
         captured = index.workers.start(lambda: self._capture(whose, request, ids), "package request")
-        return self._built(request, ids, principal, fitting, captured=captured)
+        return self._built(request, ids, principal, captured, fit)
 
     def _again(self, package_id: str, principal: Principal, trace: str, *, anew: bool = False) -> ContextPackage:
         whose = _whose(principal)
@@ -198,9 +193,8 @@ class Packages:
         request: ContextBuildRequest,
         ids: Ids,
         principal: Principal,
-        fitting: Fitting | None = None,
-        *,
         captured: Call[None] | None = None,
+        fit: Fitting = None,
     ) -> ContextPackage:
         """`captured`: the request is being written; without it, that was done before."""
         governor = self._governor(principal, ids.trace)
@@ -208,7 +202,7 @@ class Packages:
         with self._index.catalog.snapshot() as reader:
             revision = content_revision(reader, principal.tenant)
         builder = PackageBuilder(self._index.acting_as(principal), principal, governor, now=self._now)
-        built = builder.build(request, ids, fitting)
+        built = builder.build(request, ids, fit)
         if captured is not None:
             captured.wait().result()
         with self._timed("package_store"):

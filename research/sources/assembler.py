@@ -74,7 +74,7 @@ class ContextAssembler:
         `limit` items of each are looked at. A type that there is not raises InvalidContextTypeError before anything is
         searched; a source that fails or is slow is named in `coverage`, and the rest answers."""
         check_bounds(limit, max_tokens)
-        return (await self.find(query, context_types, limit)).within(max_tokens)
+        return (await self.find(query, context_types, limit)).within(max_tokens, self.counter)
 
     async def find(self, query: str, context_types: Sequence[str], limit: int = 20) -> FoundContext:
         """The same before its budget."""
@@ -84,7 +84,7 @@ class ContextAssembler:
             started = time.perf_counter()
             retrieved = await self.gather({name: self._search(name, query, limit) for name in types})
             found = self.sifted(found.question, retrieved, time.perf_counter() - started)
-        return FoundContext(found, sections_of(types), WEIGHTS, self.counter, self.now())
+        return FoundContext(found, sections_of(types), WEIGHTS, self.now())
 
     async def get_premortem_context(
         self, domain: str, strategy: str | None = None, limit: int = 10, max_tokens: int = 1500
@@ -92,7 +92,7 @@ class ContextAssembler:
         """What went wrong before in a domain, and with a strategy: failures, surprises, root causes, and the values
         that were found in them. For the moment a test or a build fails for the first time."""
         check_bounds(limit, max_tokens)
-        return (await self.find_premortem(domain, strategy, limit)).within(max_tokens)
+        return (await self.find_premortem(domain, strategy, limit)).within(max_tokens, self.counter)
 
     async def find_premortem(self, domain: str, strategy: str | None = None, limit: int = 10) -> FoundContext:
         """The same before its budget."""

@@ -45,7 +45,7 @@ async def premortem(assembler: ContextAssembler, domain: str, strategy: str | No
     title = f"Premortem: {one_line(domain)}" + (f" with {one_line(strategy)}" if strategy else "")
     renderer = Sections(title, HEADINGS, _footer, lambda item: sections[str(item.ref)], CAUSES)
     found = assembler.sifted(Question(domain), retrieved, time.perf_counter() - started, everything=True)
-    return FoundContext(found, renderer, dict.fromkeys(HEADINGS, 1), assembler.counter, assembler.now())
+    return FoundContext(found, renderer, dict.fromkeys(HEADINGS, 1), assembler.now())
 
 
 def _once(names: Sequence[str], retrieved: Sequence[Retrieved]) -> tuple[list[Retrieved], dict[str, str]]:

@@ -89,15 +89,14 @@ class FoundContext:
     found: Found
     sections: Sections
     weights: Mapping[str, float]
-    counter: TokenCounter
     now: datetime
 
-    def within(self, max_tokens: int, counter: TokenCounter | None = None) -> FormattedContext:
+    def within(self, max_tokens: int, counter: TokenCounter) -> FormattedContext:
         """One context within the budget, its items the most relevant first."""
         sections, now = self.sections, self.now
         plan = Plan({name: self.weights[name] for name in sections.headings}, sections.section_of)
         found = replace(self.found, items=sorted(self.found.items, key=lambda item: -relevance(item, now)))
-        fitted = found.within(max_tokens, sections, counter or self.counter, plan=plan).fitted
+        fitted = found.within(max_tokens, sections, counter, plan=plan).fitted
         shown = {str(item.ref) for item in fitted.items}
         entries = sorted(fitted.items, key=lambda item: -relevance(item, now))
         return FormattedContext(

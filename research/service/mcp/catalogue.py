@@ -165,11 +165,7 @@ PAGE_IMAGE = Tool(
     "page_image",
     "See a page",
     "A page as a picture (some 1,500 tokens): for figures, forms, scans, muddled tables.",
-    (
-        _DOCUMENT,
-        _PAGE,
-        Parameter("question", "text", "Frame what fits it", most=LONGEST_QUESTION),
-    ),
+    (_DOCUMENT, _PAGE, Parameter("question", "text", "Frame what fits it", most=LONGEST_QUESTION)),
     reading.page_image,
     is_question=True,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from research.errors import CtxError
@@ -29,11 +30,8 @@ _LEAST_OF_AN_ITEM = 60  # tokens of text
 def assemble_context(
     index: Index, request: AskRequest, *, max_tokens: int = 3000, text_in: TextIn = "content", tenant: str = ""
 ) -> Reply:
-    return _within(
-        index.find_context(replace(request, tenant=tenant)),
-        Budget(max_tokens, text_in),
-        "Nothing was found. Try other words or other types.",
-    )
+    found = index.find_context(replace(request, tenant=tenant))
+    return _within(found, Budget(max_tokens, text_in), "Nothing was found. Try other words or other types.")
 
 
 def premortem(
@@ -46,7 +44,6 @@ def premortem(
     tenant: str = "",
 ) -> Reply:
     """Experiences are the index's, whoever asks."""
-
     found = index.find_premortem(domain, strategy)
     return _within(found, Budget(max_tokens, text_in), "Nothing is known of this domain yet.")
 
@@ -55,14 +52,9 @@ def _within(found: FoundContext, budget: Budget, nothing: str) -> Reply:
     """The context with as many tokens as the frame and the entries of its items leave."""
     room = budget.room(_reply(None, nothing))
     items = max(1, room // (_ENTRY_TOKENS + _LEAST_OF_AN_ITEM))
-
-    def reply(context: FormattedContext) -> Reply:
-        return _reply(context, nothing)
-
-    def within(tokens: int) -> FormattedContext:
-        return found.within(tokens, escaped_counter())
-
-    return reply(filled(within, reply, max(1, room - items * _ENTRY_TOKENS), budget))
+    within = partial(found.within, counter=escaped_counter())
+    guess = max(1, room - items * _ENTRY_TOKENS)
+    return _reply(filled(within, partial(_reply, nothing=nothing), guess, budget), nothing)
 
 
 def _reply(found: FormattedContext | None, nothing: str) -> Reply:

@@ -44,10 +44,9 @@ def build_context_package(
     budget = Budget(max_tokens, text_in)
     room = budget.room(_reply(None))
     sources = max(1, min(20, room // (_ENTRY_TOKENS + _LEAST_OF_A_SOURCE)))
-    most = max(1, room)
+    most, guess = max(1, room), max(1, room - sources * _ENTRY_TOKENS)
 
     def fitting(within: Callable[[int], ContextPackage]) -> ContextPackage:
-        guess = max(1, room - sources * _ENTRY_TOKENS)
         return filled(lambda tokens: within(min(tokens, most)), _reply, guess, budget)
 
     asked = {

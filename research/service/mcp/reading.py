@@ -41,7 +41,7 @@ def get_page(
     views.sort(key=lambda view: abs(int(view.item.ref.part) - number))
     reading = _Reading(asked, views, start)
     budget = Budget(max_tokens, text_in)
-    reply = filled(reading.reply, _itself, budget.room(reading.reply(0)), budget)
+    reply = filled(reading.reply, lambda reply: reply, budget.room(reading.reply(0)), budget)
     if not (reply.fields or {})["pages"]:
         raise budget.too_small(reply)
     return reply
@@ -178,10 +178,6 @@ class _Reading:
             "truncated": len(kept) < len(self._views) or any(item.cut for item in kept),
         }
         return fields if next_start is None else {**fields, "next_start": next_start}
-
-
-def _itself(reply: Reply) -> Reply:
-    return reply
 
 
 def _places(kept: Sequence[Item]) -> list[str]:

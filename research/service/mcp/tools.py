@@ -8,6 +8,8 @@ a line has been escaped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from research.context.escape import name as safe_name
@@ -55,22 +57,17 @@ def ask(
     """The passages that answer, cited, with as much around them as the budget holds: searched once, and fitted until
     the whole result fits and little is left over."""
     budget = Budget(max_tokens, text_in)
-    answer = index.find(request, counter=escaped_counter(), tenant=tenant)
+    answer = index.find(replace(request, tenant=tenant))
     total = len(answer.found.items)
     if not (request.types and total):  # else another source has answered
         check_legs(answer.found.coverage)
     room = budget.room(answer_reply(None, total))
     # Few sources with something to say are better than many without, and none than those that do not answer.
-    sources = max(1, min(total, room // (_ENTRY_TOKENS + _LEAST_OF_A_SOURCE)))
-    sources = 0 if _is_none(answer.found.confidence) else sources
-
-    def reply(context: ResearchContext) -> Reply:
-        return answer_reply(context, total)
-
-    def within(tokens: int) -> ResearchContext:
-        return answer.within(tokens, max_sources=sources)
-
-    return reply(filled(within, reply, max(1, room - sources * _ENTRY_TOKENS), budget))
+    most = room // (_ENTRY_TOKENS + _LEAST_OF_A_SOURCE)
+    sources = 0 if _is_none(answer.found.confidence) else max(1, min(total, most))
+    within = partial(answer.within, counter=escaped_counter(), max_sources=sources)
+    guess = max(1, room - sources * _ENTRY_TOKENS)
+    return answer_reply(filled(within, partial(answer_reply, found=total), guess, budget), total)
 
 
 def answer_reply(context: ResearchContext | None, found: int) -> Reply:

@@ -93,9 +93,9 @@ def ways(index: Index) -> Iterator[tuple[str, Callable[[], Any]]]:  # noqa: PLR0
     yield "context", lambda: index.context(ASKED, CONTEXT_TYPES, max_tokens=4000)
     yield "premortem", lambda: index.premortem("debugging", "read-the-error")
     yield "ask", lambda: index.ask(ASKED, types=CONTEXT_TYPES)
-    yield "find", lambda: index.find(ASKED).within(4000)
-    yield "find_context", lambda: index.find_context(AskRequest(ASKED)).within(4000)
-    yield "find_premortem", lambda: index.find_premortem("debugging").within(4000)
+    yield "find", lambda: index.find(AskRequest(ASKED)).within(4000, index.counter)
+    yield "find_context", lambda: index.find_context(AskRequest(ASKED)).within(4000, index.counter)
+    yield "find_premortem", lambda: index.find_premortem("debugging").within(4000, index.counter)
     yield "search_code", lambda: index.search_code(ASKED)
     for ref in (f"document:{info.doc_id}", f"memory:{memory}", f"experience:{experience}", "session:s"):
         yield "neighbourhood", lambda ref=ref: index.neighbourhood(ref, hops=3)
