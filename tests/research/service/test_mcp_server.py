@@ -88,7 +88,7 @@ def test_a_call_searches_once_whatever_its_budget(of_everything: Path, tmp_path:
                 assert len(index.packages()) == packages + 1
 
 
-def test_nothing_found_is_a_short_answer(of_everything: Path) -> None:
+def test_nothing_found_is_a_short_answer(of_everything: Path, tmp_path: Path) -> None:
     nothing = {
         "ask": {"question": "qwxz vbnmk plorf"},
         "search": {"question": "qwxz vbnmk plorf", "mode": "lexical"},
@@ -98,7 +98,7 @@ def test_nothing_found_is_a_short_answer(of_everything: Path) -> None:
         "recall": {"question": "qwxz vbnmk plorf", "tags": ["nobody"]},
         "list_documents": {"name": "giraffe"},
     }
-    with agent_here(of_everything) as agent:
+    with agent_here(shutil.copytree(of_everything, tmp_path / "index")) as agent:
         for tool, arguments in nothing.items():
             result = agent.call(tool, text_in="content", **arguments)
             text = text_of(result)
