@@ -292,7 +292,7 @@ def test_tools_show_documents_of_mean_texts(tmp_path: Path) -> None:
     with Index.open(tmp_path / "index") as opened:
         found = tools.ask(opened, AskRequest("zebra", mode="lexical"), max_tokens=100_000)
         assert structure(found.text.partition("\n\n")[2], "cited") == ["header"] * 10
-        found = tools.search(opened, "zebra", mode="lexical", num_results=10)
+        found = tools.search(opened, AskRequest("zebra", mode="lexical", num_results=10))
         assert structure(found.text.partition("\n\n")[2], "message") == ["label"] * 10
         lines = listing.list_documents(opened, limit=10_000, max_tokens=100_000).text.splitlines()
         assert len(lines) == 1 + len(MEAN[::6])
