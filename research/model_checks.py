@@ -45,7 +45,7 @@ def contacts(settings: Settings, status: Status) -> tuple[Contact, ...]:
         with suppress(UsageError):  # told where it is used
             found.append(Contact(_MEMORY, SomaSettings.from_environment().base_url))
     if settings.redis_url:
-        from research.packages.redis_link import shown_address
+        from research.packages.cache import shown_address
 
         found.append(Contact(_PACKAGES, shown_address(settings.redis_url)))
     return tuple(dict.fromkeys(found))

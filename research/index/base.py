@@ -212,7 +212,7 @@ class IndexBase:
     def _drop_packages(self) -> None:
         """After a removal: what another server keeps of packages goes, too. The catalog's own went with the removal."""
         if self.settings.redis_url and self.exists:
-            from research.packages.wiring import drop_left
+            from research.packages.packages import drop_left
 
             drop_left(self.unrestricted())
 

@@ -123,7 +123,7 @@ class Governed(IndexBase):
     def _packages(self) -> Packages:
         """Packages, loaded with the first: no question needs anything of them. All views share them."""
         if self._rooms.packages is None:
-            from research.packages.wiring import packages_of
+            from research.packages.packages import packages_of
 
             self._rooms.keep_packages(packages_of(cast("Index", self.unrestricted())))
         assert self._rooms.packages is not None

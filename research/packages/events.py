@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from research.observe.log import logger_of
-from research.packages.redis_link import RedisLink
+from research.packages.cache import RedisLink
 from research.private_files import make_private_folder
 
 if TYPE_CHECKING:
