@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ingest.code.walk import BEYOND, Found
+from ingest.code.find import BEYOND, Found
 from ingest.gone import folder_above, looks_unmounted
 from ingest.report import IngestSummary
 from ingest.scan import to_utf8

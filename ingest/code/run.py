@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ingest.code.find import Found, SourceFile, find_code, no_code
 from ingest.code.gone import settle_gone
 from ingest.code.items import FilePlace, items_of
 from ingest.code.languages import check_installed
-from ingest.code.walk import Found, SourceFile, find_code, no_code
 from ingest.encoder import RunEncoder
 from ingest.jobs import CodeRead, DocumentFailed, Job, Task
 from ingest.pool import LIMITS, Limits, Pool

@@ -1,4 +1,7 @@
-"""Finding the source files of a folder: without what git ignores, what others wrote, and what no person did."""
+"""Finding the source files of a folder: without what git ignores, what others wrote, and what no person did.
+
+.gitignore files count as git reads them: the last pattern that fits decides, the deepest file first.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ingest.code.ignoring import Ignoring, ignoring_at
 from ingest.code.languages import language_of
 from ingest.code.reading import LARGEST
 from ingest.scan import os_reason, path_problem, to_utf8
 from research.errors import NothingFoundError
 from research.store.files.paths import CATALOG, MARKER
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 MOST_FILES = 200_000  # of one run; a tree with more is named by its parts
 
@@ -204,3 +210,72 @@ def _is_vendored(entry: os.DirEntry[str]) -> bool:
     if name in _VENDORED or any((path.parent / maker).exists() for maker in _BUILT.get(name, ())):
         return True
     return name in ("env", "venv") and (path / "pyvenv.cfg").exists()
+
+
+_LARGEST_IGNORE_FILE = 1 << 18  # bytes
+_MOST_PATTERNS = 2_000
+# A pattern with more stars in a row takes for ever on a name that nearly fits; nobody means one.
+_MOST_STARS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ignoring:
+    """The patterns that hold in a folder: those of the folders above, then its own."""
+
+    specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()  # the folder each is of, the outermost first
+
+    def ignores(self, path: str, *, is_folder: bool) -> bool:
+        for folder, spec in reversed(self.specs):
+            name = path[len(folder) :].lstrip("/") + ("/" if is_folder else "")
+            included = spec.check_file(name).include
+            if included is not None:
+                return included
+        return False
+
+    def within(self, folder: str) -> Ignoring:
+        """The same with the folder's own, if it has any."""
+        return self.having(folder, Path(folder, ".gitignore"))
+
+    def having(self, folder: str, file: Path) -> Ignoring:
+        spec = _read_ignore_file(file)
+        return self if spec is None else Ignoring((*self.specs, (folder, spec)))
+
+
+def ignoring_at(folder: Path) -> tuple[Ignoring, Path | None]:
+    """What holds for a folder from above, and the repository it is in."""
+    repository = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
+    found = Ignoring()
+    if repository is None:
+        return found, None
+    found = found.having(str(repository), repository / ".git" / "info" / "exclude")
+    above = [each for each in folder.parents if each == repository or repository in each.parents]
+    for each in reversed(above):
+        found = found.having(str(each), each / ".gitignore")
+    return found, repository
+
+
+def _read_ignore_file(file: Path) -> GitIgnoreSpec | None:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        if not file.is_file() or file.stat().st_size > _LARGEST_IGNORE_FILE:
+            return None
+        lines = file.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    patterns = list(_harmless(lines))[:_MOST_PATTERNS]
+    return GitIgnoreSpec.from_lines(patterns) if patterns else None
+
+
+def _harmless(lines: Sequence[str]) -> Iterator[str]:
+    from pathspec import GitIgnoreSpec
+
+    for line in lines:
+        parts = line.split("/")
+        if any(part.count("*") + part.count("[") > _MOST_STARS for part in parts) or parts.count("**") > _MOST_STARS:
+            continue
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:  # no pattern of git's
+            continue
+        yield line
