@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ingest.code.decoding import decode, unwanted
-from ingest.code.definitions import Parsed, parse
+from ingest.code.definitions import Parsed, parse, recover
 from ingest.code.languages import LANGUAGES, language_of
 from ingest.code.masking import mask
-from ingest.code.recovery import recover
 from ingest.code.units import Unit, text_units, units_of
 from research.errors import DocumentError
 
@@ -70,7 +69,7 @@ def read_code(path: Path) -> ReadFile:
 
 def _parsed(source: bytes, language: str) -> Parsed:
     parsed = parse(source, language)
-    return recover(source, parsed, language, parse) if parsed.has_errors else parsed
+    return recover(source, parsed, language) if parsed.has_errors else parsed
 
 
 def _characters(source: bytes, parsed: Parsed) -> list[tuple[int, int]]:
