@@ -37,8 +37,6 @@ _MOST_CALLS = 40
 _MOST_DEFINITIONS = 5000  # of a file; what has more was not written by people
 _LONGEST_NAME = 200
 _DEEPEST = 12  # names in a full name
-
-
 _MOST_PARSED_APART = 500  # parts that are parsed by themselves
 _JAVASCRIPT = (
     rb"(?:export\s+)?(?:default\s+)?(?:async\s+function\b|function\b|class\b|abstract\s+class\b|interface\b|enum\b)"
