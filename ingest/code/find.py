@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.code.languages import language_of
-from ingest.code.reading import LARGEST
+from ingest.code.reading import GENERATED, LARGEST
 from ingest.scan import os_reason, path_problem, to_utf8
 from research.errors import NothingFoundError
 from research.store.files.paths import CATALOG, MARKER
@@ -27,7 +27,6 @@ MOST_FILES = 200_000  # of one run; a tree with more is named by its parts
 TOO_LARGE = f"larger than {LARGEST // 1_000_000} MB"
 IGNORED = "ignored by git"
 VENDORED = "of others (vendored)"
-GENERATED = "generated"
 BEYOND = f"beyond {MOST_FILES:,} files"
 
 # Folders of what others wrote, or a tool; some names only beside what makes them such.
