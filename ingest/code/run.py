@@ -1,8 +1,9 @@
 """A run: source files → pieces → the catalog → vectors.
 
 Only files that changed are read, each in a process apart. A file's pieces are put in place of those it had in one
-transaction, and can be found by their words from then on; pieces that stayed the same keep their vectors. Stopped
-anywhere, the next run goes on there.
+transaction, and can be found by their words from then on; pieces that stayed the same keep their vectors. Source files
+that are gone are told; those no longer taken (ignored by now, grown too large, passed over) go. Stopped anywhere, the
+next run goes on there.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ingest.code.find import Found, SourceFile, find_code, no_code
-from ingest.code.gone import settle_gone
+from ingest.code.find import BEYOND, Found, SourceFile, find_code, no_code
 from ingest.code.items import FilePlace, items_of
 from ingest.code.languages import check_installed
 from ingest.encoder import RunEncoder
+from ingest.gone import folder_above, looks_unmounted
 from ingest.jobs import CodeRead, DocumentFailed, Job, Task
 from ingest.pool import LIMITS, Limits, Pool
 from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
@@ -36,6 +37,7 @@ from research.store.catalog.item_writes import ParentItems, put_parents, remove_
 from research.store.catalog.items import ItemParent, count_parents, item_parents, numbers_without_vectors
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
+from research.store.upkeep.gone_files import found_at
 
 KIND = "code"
 READER = 2
@@ -90,7 +92,7 @@ def ingest_code(
             _report_walk(run, found)
             known = _known(catalog, given, found.files)
             _read(run, found.files, known, limits, retry=retry)
-            settle_gone(catalog, given, found, known, summary=run.summary, prune=prune)
+            _settle_gone(run, given, found, known, prune=prune)
             run.counts.embedded = embed_items(catalog, KIND, run.encoder, told.on_embed)
             update_graph_of(catalog)
         except KeyboardInterrupt:
@@ -115,8 +117,7 @@ def remove_paths(
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
         for path in paths:
             parents = [parent.parent for parent in item_parents(catalog, KIND, below=_stored(path))]
-            parts = [parents[start : start + _FILES_AT_ONCE] for start in range(0, len(parents), _FILES_AT_ONCE)]
-            removed.append((_stored(path), len(parents), sum(remove_parents(catalog, KIND, part) for part in parts)))
+            removed.append((_stored(path), len(parents), _remove(catalog, parents)))
     return removed
 
 
@@ -142,10 +143,6 @@ def _report_walk(run: _Run, found: Found) -> None:
     run.summary.dangling_links += map(to_utf8, found.dangling_links)
     for path, reason in found.unreadable:
         _finish(run, FileOutcome(to_utf8(path), "failed", code="unreadable", reason=reason))
-    _tell_passed_over(run, found)
-
-
-def _tell_passed_over(run: _Run, found: Found) -> None:
     kinds = sorted(found.passed_over.items(), key=lambda kind: (-kind[1], kind[0]))
     run.summary.passed_over = {to_utf8(what): count for what, count in kinds}
 
@@ -264,3 +261,36 @@ def _pass_over(run: _Run, reason: str) -> None:
 def _finish(run: _Run, outcome: FileOutcome) -> None:
     run.summary.files.append(outcome)
     run.observer.on_file(outcome)
+
+
+def _settle_gone(
+    run: _Run, given: Sequence[Path], found: Found, known: Mapping[str, ItemParent], *, prune: bool
+) -> None:
+    """Tell what is gone from the folders given; with `prune` the index forgets it. What is there and no longer taken
+    goes at once: it would be found as it was."""
+    folders = [f"{to_utf8(os.path.normpath(path.absolute())).rstrip('/')}/" for path in given if path.is_dir()]
+    taken = {to_utf8(file.path) for file in found.files}
+    unseen = tuple(f"{to_utf8(path).rstrip('/')}/" for path, _ in found.unreadable)
+    left = [
+        path
+        for path in known
+        if path not in taken and path.startswith(tuple(folders)) and not f"{path}/".startswith(unseen or "\0")
+    ]
+    there = {path for path in left if found_at(path) is not None}
+    run.summary.gone = sorted(path for path in left if path not in there and folder_above(path))
+    if not found.passed_over[BEYOND]:
+        _remove(run.catalog, sorted(there))
+    if not prune:
+        return
+    above = {path: folder_above(path) for path in run.summary.gone}
+    empty = {folder for folder in above.values() if looks_unmounted(folder, {})}
+    run.summary.empty_folders = sorted(empty)
+    removed = [path for path, folder in above.items() if folder not in empty]
+    _remove(run.catalog, removed)
+    run.counts.removed = removed
+
+
+def _remove(catalog: Catalog, parents: Sequence[str]) -> int:
+    """Take the pieces of files out of the index; return how many there were."""
+    parts = (parents[start : start + _FILES_AT_ONCE] for start in range(0, len(parents), _FILES_AT_ONCE))
+    return sum(remove_parents(catalog, KIND, part) for part in parts)
