@@ -11,33 +11,79 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
-from ingest.commits.embed import choose_encoder, count_pending, embed_commits
 from ingest.commits.history import Commit, reachable, read_commits
 from ingest.commits.items import KIND, commit_items, redactor
-from ingest.commits.report import CommitsSummary, RepositoryOutcome
 from ingest.commits.repository import Repository, find_repository
+from ingest.encoder import RunEncoder, choose_text_encoder
 from ingest.report import Observer, SilentObserver
 from ingest.run import HasPaths
 from ingest.scan import to_utf8
 from ingest.stages.graph import update_graph_of
 from research.errors import CtxError, DocumentError, unusable
 from research.settings import Settings
+from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_keys import count_of_parents, keys_of_parent
-from research.store.catalog.item_writes import Written, add_items, remove_items, remove_parents
-from research.store.catalog.items import known_keys
+from research.store.catalog.item_writes import Written, add_items, remove_items, remove_parents, write_item_vectors
+from research.store.catalog.items import fitting_parts, known_keys, numbers_without_vectors, pending_items
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
+
+Result = Literal["read", "failed", "removed"]
 
 _A_TRANSACTION = 256  # commits: a second of work, all that a kill can cost
 _REMOVED_AT_ONCE = 2000
 
 T = TypeVar("T")
+
+_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryOutcome:
+    """What became of one repository. `commits` are those it has in the index now."""
+
+    path: str
+    result: Result
+    repository: str = ""  # the folder in which git keeps it
+    commits: int = 0
+    added: int = 0
+    removed: int = 0  # no longer reachable, or the repository is gone
+    elsewhere: int = 0  # in the index already, from another copy of the repository
+    damaged: int = 0  # taken without their changes, which git cannot show
+    unreadable: int = 0  # left out
+    reason: str = ""
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class CommitsSummary:
+    """The account of a run."""
+
+    repositories: list[RepositoryOutcome] = field(default_factory=list)
+    embedded: int = 0  # in this run
+    pending: int = 0  # still without a vector
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def failed(self) -> list[RepositoryOutcome]:
+        return [each for each in self.repositories if each.result == "failed"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "repositories": [{**asdict(each), "notes": list(each.notes)} for each in self.repositories],
+            "embedded": self.embedded,
+            "pending": self.pending,
+            "seconds": round(self.seconds, 3),
+            "interrupted": self.interrupted,
+        }
 
 
 def ingest_commits(
@@ -196,3 +242,37 @@ def _is_there(path: Path) -> bool:
 def _batches(items: Iterator[T], size: int) -> Iterator[list[T]]:
     while batch := list(islice(items, size)):
         yield batch
+
+
+def choose_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> RunEncoder:
+    """The one that the index has. Where the user names another, documents would have to be embedded anew, which is for
+    an ingest of documents to do."""
+    known = vectors.encoder_of(catalog)
+    name = choose_text_encoder(catalog, settings, observer)
+    encoder = RunEncoder(known or name, named=bool(settings.text_encoder), timeout=settings.request_timeout)
+    if known and known != name:
+        observer.on_note(f"commits are embedded by {known}, as this index is; to change it: ctx ingest PATH")
+    return encoder
+
+
+def embed_commits(catalog: Catalog, encoder: RunEncoder, observer: Observer) -> int:
+    """How many were given one. What an earlier run left is among them."""
+    numbers = numbers_without_vectors(catalog, KIND, encoder.name)
+    if not numbers:
+        return 0
+    loaded = encoder.load()
+    if not vectors.encoder_of(catalog):
+        encoder.declare(catalog)
+    done = 0
+    observer.on_embed(done, len(numbers))
+    for start in range(0, len(numbers), _BATCH):
+        pending = pending_items(catalog, numbers[start : start + _BATCH])
+        parts, owners = fitting_parts(pending, loaded)
+        write_item_vectors(catalog, loaded.name, owners, loaded.embed(parts))
+        done += len(pending)
+        observer.on_embed(done, len(numbers))
+    return done
+
+
+def count_pending(catalog: Catalog, encoder: RunEncoder) -> int:
+    return len(numbers_without_vectors(catalog, KIND, encoder.name))

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.commits.report import RepositoryOutcome
-from ingest.commits.run import ingest_commits, remove_repositories
+from ingest.commits.run import RepositoryOutcome, ingest_commits, remove_repositories
 from ingest.report import SilentObserver
 from research.errors import CtxError, UsageError
 from research.index import Index
