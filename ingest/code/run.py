@@ -87,7 +87,7 @@ def ingest_code(
     if found.empty and not (where.exists and _knows(where, given)):
         raise no_code(given, found)
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
-        run = _Run(catalog, told, encoder_for_items(catalog, settings, told, "code"))
+        run = _Run(catalog, told, encoder_for_items(catalog, settings, told, "code is"))
         try:
             _report_walk(run, found)
             known = _known(catalog, given, found.files)

@@ -19,18 +19,17 @@ from typing import Any, Literal, TypeVar
 from ingest.commits.history import Commit, reachable, read_commits
 from ingest.commits.items import KIND, commit_items, redactor
 from ingest.commits.repository import Repository, find_repository
-from ingest.encoder import RunEncoder, choose_text_encoder
 from ingest.report import Observer, SilentObserver
 from ingest.run import HasPaths
 from ingest.scan import to_utf8
 from ingest.stages.graph import update_graph_of
+from ingest.stages.items import embed_items, encoder_for_items
 from research.errors import CtxError, DocumentError, unusable
 from research.settings import Settings
-from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_keys import count_of_parents, keys_of_parent
-from research.store.catalog.item_writes import Written, add_items, remove_items, remove_parents, write_item_vectors
-from research.store.catalog.items import fitting_parts, known_keys, numbers_without_vectors, pending_items
+from research.store.catalog.item_writes import Written, add_items, remove_items, remove_parents
+from research.store.catalog.items import known_keys, numbers_without_vectors
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 
@@ -40,8 +39,6 @@ _A_TRANSACTION = 256  # commits: a second of work, all that a kill can cost
 _REMOVED_AT_ONCE = 2000
 
 T = TypeVar("T")
-
-_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +95,8 @@ def ingest_commits(
     """Bring the history of git repositories into an index: of each what HEAD and the local branches lead to.
 
     A repository that cannot be read never stops the others: it stands in the summary with the reason; alone, it raises
-    CtxError. `prune`: the
-    commits of one that is gone are removed. `wait`: seconds to wait for another writer, -1 for ever. Ctrl-C ends it in
-    good order, with `interrupted` set.
+    CtxError. `prune`: the commits of one that is gone are removed. `wait`: seconds to wait for another writer, -1 for
+    ever. Ctrl-C ends it in good order, with `interrupted` set.
     """
     started = time.monotonic()
     where = index if isinstance(index, IndexPaths) else index.paths
@@ -113,21 +109,21 @@ def ingest_commits(
         raise errors[0]  # no index is made for nothing
     summary = CommitsSummary()
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
-        encoder = choose_encoder(catalog, settings, told)
+        encoder = encoder_for_items(catalog, settings, told, "commits are")
         try:
             for path, repository in found:
                 outcome = _take(catalog, path, repository, told, prune=prune)
                 if outcome.result == "failed" and len(found) == 1:
                     raise (type(errors[0]) if errors else CtxError)(outcome.reason, hint=outcome.hint)
                 summary.repositories.append(outcome)
-            summary.embedded = embed_commits(catalog, encoder, told)
+            summary.embedded = embed_items(catalog, KIND, encoder, told.on_embed)
             update_graph_of(catalog)
         except KeyboardInterrupt:
             summary.interrupted = True
         except OSError as error:
             catalog.check_in_place()
             raise unusable("the index cannot be written", error) from error
-        summary.pending = count_pending(catalog, encoder)
+        summary.pending = len(numbers_without_vectors(catalog, KIND, encoder.name))
     summary.seconds = time.monotonic() - started
     return summary
 
@@ -242,37 +238,3 @@ def _is_there(path: Path) -> bool:
 def _batches(items: Iterator[T], size: int) -> Iterator[list[T]]:
     while batch := list(islice(items, size)):
         yield batch
-
-
-def choose_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> RunEncoder:
-    """The one that the index has. Where the user names another, documents would have to be embedded anew, which is for
-    an ingest of documents to do."""
-    known = vectors.encoder_of(catalog)
-    name = choose_text_encoder(catalog, settings, observer)
-    encoder = RunEncoder(known or name, named=bool(settings.text_encoder), timeout=settings.request_timeout)
-    if known and known != name:
-        observer.on_note(f"commits are embedded by {known}, as this index is; to change it: ctx ingest PATH")
-    return encoder
-
-
-def embed_commits(catalog: Catalog, encoder: RunEncoder, observer: Observer) -> int:
-    """How many were given one. What an earlier run left is among them."""
-    numbers = numbers_without_vectors(catalog, KIND, encoder.name)
-    if not numbers:
-        return 0
-    loaded = encoder.load()
-    if not vectors.encoder_of(catalog):
-        encoder.declare(catalog)
-    done = 0
-    observer.on_embed(done, len(numbers))
-    for start in range(0, len(numbers), _BATCH):
-        pending = pending_items(catalog, numbers[start : start + _BATCH])
-        parts, owners = fitting_parts(pending, loaded)
-        write_item_vectors(catalog, loaded.name, owners, loaded.embed(parts))
-        done += len(pending)
-        observer.on_embed(done, len(numbers))
-    return done
-
-
-def count_pending(catalog: Catalog, encoder: RunEncoder) -> int:
-    return len(numbers_without_vectors(catalog, KIND, encoder.name))

@@ -42,7 +42,7 @@ def encoder_for_items(catalog: Catalog, settings: Settings, observer: Observer, 
     known = vectors.encoder_of(catalog)
     name = choose_text_encoder(catalog, settings, observer)
     if known and known != name:
-        observer.on_note(f"{what} is embedded by {known}, as this index is; to change it: ctx ingest PATH")
+        observer.on_note(f"{what} embedded by {known}, as this index is; to change it: ctx ingest PATH")
     return RunEncoder(known or name, named=bool(settings.text_encoder), timeout=settings.request_timeout)
 
 
