@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.pdf.version import READER_VERSION
+from ingest.pdf import READER_VERSION
 from ingest.report import FileOutcome
 from ingest.scan import hash_of, stamp_of, to_utf8
 from research.errors import DocumentError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ingest.failures import kept_failures, report_failure, skip_failed_ocr
 from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted
-from ingest.pdf.version import READER_VERSION
+from ingest.pdf import READER_VERSION
 from ingest.plan import ToRead, plan, read_again
 from ingest.report import FileOutcome, Result
 from ingest.scan import stamp_of, to_utf8

@@ -21,7 +21,7 @@ from ingest.chunks import chunk_page
 from ingest.faults import NOT_OURS, Fault, fault_of
 from ingest.jobs import NO_SPACE, UNREADABLE
 from ingest.ocr.detect import OcrNeed, ocr_need
-from ingest.pdf import PdfReader, open_pdf
+from ingest.pdf.reader import PdfReader, open_pdf
 from ingest.serialize import encode_lines, encode_page
 from research.encoders.base import TokenCounter
 from research.encoders.counting import is_light, token_counter

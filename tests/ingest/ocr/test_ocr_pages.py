@@ -17,7 +17,7 @@ from ingest.ocr.engine import OcrEngine, OcrLine
 from ingest.ocr.images import MAX_SIDE, Render, render
 from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
 from ingest.ocr.tesseract import TesseractEngine
-from ingest.pdf import open_pdf
+from ingest.pdf.reader import open_pdf
 from research.boxes import Box, turned_back
 from research.errors import DocumentError
 from research.records import Block, Page

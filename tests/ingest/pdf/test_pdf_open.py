@@ -12,8 +12,8 @@ import pymupdf
 import pytest
 
 from ingest.faults import FaultError
-from ingest.pdf import PdfReader, open_pdf
 from ingest.pdf.raster import raster
+from ingest.pdf.reader import PdfReader, open_pdf
 from research.errors import DocumentError
 
 
@@ -227,7 +227,7 @@ def test_title(tmp_path: Path, given: str, title: str) -> None:
 
 
 def test_the_version_loads_no_pdf_library() -> None:
-    code = "import sys, ingest.pdf.version; sys.exit('pymupdf' in sys.modules)"
+    code = "import sys, ingest.pdf; sys.exit('pymupdf' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
