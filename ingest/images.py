@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.pdf.raster import raster
+from ingest.pdf.mupdf import raster
 from research.store.files.paths import image_name, thumbnail_name
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Any
 
 from PIL import Image
 
-from ingest.pdf.mupdf import MupdfError, load_page
-from ingest.pdf.raster import raster
+from ingest.pdf.mupdf import MupdfError, load_page, raster
 from research.boxes import Box
 from research.errors import OcrError
 

@@ -12,7 +12,7 @@ import pymupdf
 import pytest
 
 from ingest.faults import FaultError
-from ingest.pdf.raster import raster
+from ingest.pdf.mupdf import raster
 from ingest.pdf.reader import PdfReader, open_pdf
 from research.errors import DocumentError
 
@@ -169,7 +169,7 @@ def test_a_slip_of_ours_around_drawing_is_not_a_page_that_cannot_be_drawn(
     def slips(*_: object) -> None:
         {}["a key that is not there"]
 
-    monkeypatch.setattr("ingest.pdf.raster.placed", slips)
+    monkeypatch.setattr("ingest.pdf.mupdf.placed", slips)
     with open_pdf(make(tmp_path / "a.pdf")) as reader, pytest.raises(KeyError):
         raster(reader.raw_page(1), longest=100)
 
