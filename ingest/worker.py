@@ -6,6 +6,7 @@ messages both ways.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from ingest.chunks import chunk_page
 from ingest.faults import NOT_OURS, Fault, fault_of
 from ingest.jobs import NO_SPACE, UNREADABLE
 from ingest.ocr.detect import OcrNeed, ocr_need
+from ingest.pdf.mupdf import raster
 from ingest.pdf.reader import PdfReader, open_pdf
 from ingest.serialize import encode_lines, encode_page
 from research.encoders.base import TokenCounter
@@ -29,15 +31,21 @@ from research.errors import CtxError, DocumentError, is_full
 from research.process import die_with_parent
 from research.records import Chunk, Line, Page
 from research.store.catalog.failures import INTERNAL
+from research.store.files.paths import image_name, thumbnail_name
 from research.telemetry import switch_off
 
 if TYPE_CHECKING:
+    from PIL import Image
+
     from ingest.ocr.engine import OcrEngine
     from ingest.ocr.run import OcrFailure
 
 # Bytes of address space. Reading needs a few hundred MB at most; OCR models map 1.6 GB and more, as do other encoders.
 _MEMORY_LIMIT = 4 << 30
 _READING_LIMIT = 2 << 30
+
+_IMAGE, _THUMBNAIL = 1280, 256  # pixels of the longest side
+_JPEG_QUALITY, _WEBP_QUALITY = 78, 60
 
 
 class Worker:
@@ -97,7 +105,6 @@ class Worker:
         return line, page.error
 
     def _render(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-        from ingest.images import write_images
 
         folder = Path(job["output"])
         shutil.rmtree(folder, ignore_errors=True)  # from a try that was cut short
@@ -108,7 +115,7 @@ class Worker:
             for number in range(1, document.num_pages + 1):
                 progress(number)
                 try:
-                    if number not in job["skip_pages"] and write_images(document.raw_page(number), number, folder):
+                    if number not in job["skip_pages"] and _write_images(document.raw_page(number), number, folder):
                         drawn.append(number)
                 except NOT_OURS:
                     raise
@@ -177,6 +184,28 @@ class Worker:
     def _send(self, **message: object) -> None:
         self._out.write(json.dumps(message) + "\n")
         self._out.flush()
+
+
+def _write_images(page: Any, number: int, folder: Path) -> bool:
+    """Draw a page, PyMuPDF's or None, into its two files. False if it cannot be drawn."""
+    from PIL import Image
+
+    if page is None:
+        return False
+    picture = raster(page, longest=_IMAGE)
+    if picture is None or min(picture.size) < 1:
+        return False
+    _write_image(picture, folder / image_name(number), "JPEG", quality=_JPEG_QUALITY)
+    picture.thumbnail((_THUMBNAIL, _THUMBNAIL), Image.Resampling.BILINEAR, reducing_gap=2.0)
+    _write_image(picture, folder / thumbnail_name(number), "WEBP", quality=_WEBP_QUALITY, method=2)
+    return True
+
+
+def _write_image(picture: Image.Image, path: Path, kind: str, **options: int) -> None:
+    # Through memory: Pillow's own writing does not say that the disk is full.
+    data = io.BytesIO()
+    picture.save(data, kind, **options)
+    path.write_bytes(data.getvalue())
 
 
 def main() -> None:
