@@ -9,7 +9,7 @@ from PIL import Image
 
 from ingest.ocr.engine import OcrLine
 from ingest.ocr.layout import is_tall, mean_confidence
-from ingest.pdf.cleaning import alnum_count
+from ingest.pdf.lines import alnum_count
 from research.boxes import turned_back
 
 Lines = list[OcrLine]

@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from ingest.pdf.cleaning import clean_code, clean_text
 from ingest.pdf.drawings import find_drawings
-from ingest.pdf.lines import Line, RawPage
+from ingest.pdf.lines import Line, RawPage, clean_code, clean_text
 from ingest.pdf.mupdf import TEXT_FLAGS, MupdfError, finite, mupdf_errors, pymupdf
 
 _BOLD_NAMES = ("bold", "black", "heavy", "demi")

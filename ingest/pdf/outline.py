@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingest.pdf.cleaning import clean_text
+from ingest.pdf.lines import clean_text
 from ingest.pdf.mupdf import MupdfError, mupdf_errors
 
 _MAX_ENTRIES = 50_000

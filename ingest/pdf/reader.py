@@ -15,12 +15,11 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from ingest.faults import NOT_OURS, Fault, FaultError, fault_of
-from ingest.pdf.cleaning import clean_text
 from ingest.pdf.compose import Composer
 from ingest.pdf.document_stats import DocumentStats
 from ingest.pdf.extract import MAX_CHARACTERS, extract_page, is_full
 from ingest.pdf.hyphens import join_lines
-from ingest.pdf.lines import Line, RawPage
+from ingest.pdf.lines import Line, RawPage, clean_text
 from ingest.pdf.mupdf import MupdfError, load_page, mupdf_errors, open_document, pymupdf
 from ingest.pdf.outline import read_outline
 from research.errors import DocumentError

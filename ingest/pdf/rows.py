@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ingest.pdf.cleaning import is_rtl
 from ingest.pdf.layout import is_numeric
-from ingest.pdf.lines import Line, same_row
+from ingest.pdf.lines import Line, is_rtl, same_row
 from research.text import is_joined_script
 
 CELL_MARK = " | "

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ingest.pdf.cleaning import clean_text, is_rtl
 from ingest.pdf.hyphens import Vocabulary, join_lines
 from ingest.pdf.layout import is_numeric
-from ingest.pdf.lines import Line
+from ingest.pdf.lines import Line, clean_text, is_rtl
 from ingest.pdf.mupdf import TEXT_FLAGS, MupdfError, mupdf_errors
 from ingest.pdf.ruling_lines import Grid, RulingLine, find_grids
 from research.boxes import Box, contains_center
