@@ -134,7 +134,7 @@ def test_pages_that_fail_are_reported(tmp_path: Path) -> None:
         "ingest.pdf.reader.extract_page",
         "ingest.pdf.extract._lines",
         "ingest.pdf.extract.find_drawings",
-        "ingest.pdf.drawings._DrawingDevice._count",
+        "ingest.pdf.extract._DrawingDevice._count",
         "ingest.pdf.tables.find_grids",
         "ingest.pdf.compose.reading_order",
     ],
