@@ -8,7 +8,7 @@ from dataclasses import replace
 from ingest.ocr.engine import OcrLine
 from ingest.pdf.layout import reading_order
 from ingest.pdf.lines import Line
-from ingest.pdf.rows import Row, make_rows
+from ingest.pdf.paragraphs import Row, make_rows
 from research.boxes import Box, placed, rounded, scaled, turned_back
 
 _BODY = 10.0  # points given to the usual height of a line: the reader's rules are made for such pages

@@ -7,8 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from ingest.pdf.hyphens import Vocabulary, join_lines
-from ingest.pdf.paragraphs import Draft, marker_of
-from ingest.pdf.rows import Row
+from ingest.pdf.paragraphs import Draft, Row, marker_of
 from research.boxes import Box, union
 from research.records import Block
 

@@ -16,13 +16,11 @@ from ingest.pdf.blocks import (
     rows_block,
 )
 from ingest.pdf.document_stats import DocumentStats, Fonts
-from ingest.pdf.headings import heading_levels
+from ingest.pdf.headings import Outline, Sections, advance, heading_levels
 from ingest.pdf.hyphens import HYPHENS, Vocabulary
 from ingest.pdf.layout import Region, reading_order
 from ingest.pdf.lines import Line, RawPage
-from ingest.pdf.outline import Outline, Sections, advance
-from ingest.pdf.paragraphs import Draft, draft_region
-from ingest.pdf.rows import make_rows
+from ingest.pdf.paragraphs import Draft, draft_region, make_rows
 from ingest.pdf.tables import RuledTable, find_ruled_tables
 from research.boxes import Box, fractions, union
 from research.records import Block, Page

@@ -1,4 +1,4 @@
-"""One PyMuPDF page to a `RawPage`: lines with their fonts, pictures, and whether the rules drawn on it make a table likely.
+"""One PyMuPDF page to a `RawPage`: lines with their fonts, pictures, and whether rules on it make a table likely.
 
 For what is drawn, a device of our own is called for paths and images. PyMuPDF's `get_bboxlog` tells the same, but also
 of every piece of text, and keeps it all: slower, and without bound on a page of millions of strokes.

@@ -18,10 +18,10 @@ from ingest.faults import NOT_OURS, Fault, FaultError, fault_of
 from ingest.pdf.compose import Composer
 from ingest.pdf.document_stats import DocumentStats
 from ingest.pdf.extract import MAX_CHARACTERS, extract_page, is_full
+from ingest.pdf.headings import read_outline
 from ingest.pdf.hyphens import join_lines
 from ingest.pdf.lines import Line, RawPage, clean_text
 from ingest.pdf.mupdf import MupdfError, load_page, mupdf_errors, open_document, pymupdf
-from ingest.pdf.outline import read_outline
 from research.errors import DocumentError
 from research.records import PAGE_GIVEN_UP, Page
 
