@@ -9,7 +9,7 @@ from ingest.ocr.detect import OcrNeed
 from ingest.ocr.engine import OcrEngine, OcrLine
 from ingest.ocr.images import Render
 from ingest.ocr.layout import on_page, regions
-from ingest.pdf.blocks import list_block, prose_block, rows_block
+from ingest.pdf.compose import list_block, prose_block, rows_block
 from ingest.pdf.hyphens import Vocabulary
 from ingest.pdf.paragraphs import Draft, draft_region
 from research.boxes import Box, area, contains_center, union
