@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from ingest.ocr.engine import OcrEngine
-    from ingest.ocr.run import OcrFailure
+    from ingest.ocr.page import OcrFailure
 
 # Bytes of address space. Reading needs a few hundred MB at most; OCR models map 1.6 GB and more, as do other encoders.
 _MEMORY_LIMIT = 4 << 30
@@ -125,7 +125,7 @@ class Worker:
 
     def _ocr(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
         from ingest.ocr.choose import choose_engine
-        from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
+        from ingest.ocr.page import OcrFailure, OcrTask, ocr_document
 
         if self._engine is None:
             self._engine = choose_engine(job["engine"], language=job["language"])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ingest.ocr.engine import OcrEngine
+from typing import TYPE_CHECKING
+
 from research.errors import CtxError, UsageError
+
+if TYPE_CHECKING:
+    from ingest.ocr.engine import OcrEngine
 
 ENGINES = ("auto", "tesseract", "rapidocr")
 
