@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ingest.chunks import chunk_page
 from ingest.faults import NOT_OURS, Fault, fault_of
 from ingest.jobs import NO_SPACE, UNREADABLE
-from ingest.ocr.detect import OcrNeed, ocr_need
+from ingest.ocr.choose import OcrNeed, choose_engine, ocr_need
 from ingest.pdf.mupdf import raster
 from ingest.pdf.reader import PdfReader, open_pdf
 from ingest.serialize import encode_lines, encode_page
@@ -124,7 +124,6 @@ class Worker:
         return {"event": "rendered", "pages": drawn}
 
     def _ocr(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-        from ingest.ocr.choose import choose_engine
         from ingest.ocr.page import OcrFailure, OcrTask, ocr_document
 
         if self._engine is None:

@@ -15,7 +15,7 @@ from typing import Any
 from PIL import Image
 
 from ingest.faults import NOT_OURS, fault_of
-from ingest.ocr.detect import OcrNeed
+from ingest.ocr.choose import OcrNeed
 from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine, lines_on_page, regions
 from ingest.pdf.compose import list_block, prose_block, rows_block
 from ingest.pdf.hyphens import Vocabulary

@@ -10,8 +10,7 @@ from ocr_tools import FakeTesseract, draw, noisy, png, scan, skewed
 from PIL import Image
 
 from ingest.chunks import chunk_page
-from ingest.ocr.choose import choose_engine
-from ingest.ocr.detect import OcrNeed, ocr_need
+from ingest.ocr.choose import OcrNeed, choose_engine, ocr_need
 from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine
 from ingest.ocr.page import OcrFailure, OcrResult, OcrTask, Render, blocks_of, ocr_document, read_page, render
 from ingest.ocr.tesseract import TesseractEngine
