@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ingest.failures import kept_failures, report_failure, skip_failed_ocr
 from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted
 from ingest.pdf import READER_VERSION
 from ingest.plan import ToRead, plan, read_again
 from ingest.report import FileOutcome, Result
 from ingest.scan import stamp_of, to_utf8
-from ingest.serialize import read_pages
-from ingest.stages.base import Work
+from ingest.serialize import PageWithChunks, read_pages
+from ingest.stages.base import Work, report_failure
 from research.errors import DocumentError
 from research.records import DocumentInfo, FailedPage
-from research.store.catalog.document_writes import add_document, note_file
+from research.store.catalog.document_writes import add_document, note_file, ocr_error
 from research.store.catalog.documents import get_document
 from research.store.catalog.failures import (
     TIMEOUT,
@@ -27,7 +27,7 @@ from research.store.catalog.failures import (
     record_file,
     waits,
 )
-from research.store.catalog.ledger import STAGE_READ
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ
 
 
 def read_files(work: Work, files: Sequence[Path], *, retry: bool) -> None:
@@ -113,13 +113,13 @@ def _commit(work: Work, step: ToRead, event: DocumentRead, new: Sequence[FailedP
         sha256=step.sha256,
         warnings=warnings,
     )
-    kept = kept_failures(step.failed, event.job)
+    kept = _kept_failures(step.failed, event.job)
     try:
         add_document(
             work.catalog,
             info,
             step.stamp,
-            skip_failed_ocr(read_pages(event.job.output), kept),
+            _skip_failed_ocr(read_pages(event.job.output), kept),
             reader_version=READER_VERSION,
             images=work.settings.images,
             failed=[*kept, *(add_tries(page, step.failed) for page in new)],
@@ -127,10 +127,30 @@ def _commit(work: Work, step: ToRead, event: DocumentRead, new: Sequence[FailedP
     except DocumentError as error:
         return FileOutcome(step.stamp.path, "failed", step.doc_id, code=error.code, reason=error.message)
     for page in new:
-        report_failure(work.summary, work.observer, source_path, page)
+        report_failure(work, source_path, page)
     work.summary.pages += event.pages
     result: Result = "replaced" if step.replaces else "added"
     return FileOutcome(step.stamp.path, result, step.doc_id, event.pages, warnings=warnings)
+
+
+def _kept_failures(earlier: Iterable[FailedPage], job: Job) -> list[FailedPage]:
+    """What stays given up of a document that was read again: the pages left out, and what would only hang later."""
+    return [
+        page
+        for page in earlier
+        if waits(page)
+        and (page.page in job.skip_pages if page.stage == STAGE_READ else page.stage in (STAGE_OCR, STAGE_IMAGES))
+    ]
+
+
+def _skip_failed_ocr(pages: Iterable[PageWithChunks], kept: Sequence[FailedPage]) -> Iterator[PageWithChunks]:
+    """The pages, of which those that OCR gave up do not ask for it again."""
+    given_up = {page.page: page.reason for page in kept if page.stage == STAGE_OCR}
+    for page, chunks in pages:
+        if page.needs_ocr and page.number in given_up:
+            yield replace(page, needs_ocr=False, error=ocr_error(given_up[page.number])), chunks
+        else:
+            yield page, chunks
 
 
 def _name_of(work: Work, step: ToRead) -> tuple[str, str]:

@@ -19,11 +19,11 @@ from typing import Any, Literal, TypeVar
 from ingest.commits.history import Commit, reachable, read_commits
 from ingest.commits.items import KIND, commit_items, redactor
 from ingest.commits.repository import Repository, find_repository
+from ingest.encoder import embed_items, encoder_for_items
 from ingest.report import Observer, SilentObserver
 from ingest.run import HasPaths
 from ingest.scan import to_utf8
 from ingest.stages.graph import update_graph_of
-from ingest.stages.items import embed_items, encoder_for_items
 from research.errors import CtxError, DocumentError, unusable
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Protocol
 
 from ingest.encoder import RunEncoder
-from ingest.failures import report_failure
 from ingest.jobs import Job, Task
 from ingest.pool import Limits, Pool
-from ingest.report import IngestSummary, Observer
+from ingest.report import IngestSummary, Observer, PageOutcome
 from ingest.scan import stamp_of
 from research.errors import DocumentError
 from research.records import FailedPage
@@ -91,10 +90,16 @@ def pages_to_skip(work: Work, doc_id: str, stage: str) -> tuple[int, ...]:
     return tuple(sorted(broken | {f.page for f in failed if f.stage == stage and waits(f)}))
 
 
+def report_failure(work: Work, path: str, failed: FailedPage) -> None:
+    outcome = PageOutcome(path, failed.page, failed.stage, failed.code, failed.reason)
+    work.summary.failed_pages.append(outcome)
+    work.observer.on_failed_page(outcome)
+
+
 def report_failures(work: Work, doc_id: str, failed: Sequence[FailedPage]) -> None:
     info = get_document(work.catalog, doc_id)
     for page in failed:
-        report_failure(work.summary, work.observer, info.source_path if info else "", page)
+        report_failure(work, info.source_path if info else "", page)
 
 
 def _is_current(catalog: Catalog, doc_id: str, path: Path, source_path: str) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ingest.failures import document_failure
 from ingest.jobs import UNREADABLE, DocumentFailed, DocumentRendered, Job, PageFailed
 from ingest.stages.base import Work, has_unfinished, is_same_file, pages_to_skip, report_failures, unfinished_files
 from research.records import FailedPage
 from research.store.catalog.document_writes import mark_drawn
-from research.store.catalog.ledger import STAGE_IMAGES
+from research.store.catalog.ledger import STAGE_IMAGES, WHOLE
 from research.store.files import images
 from research.store.files.paths import make_folder
 from research.store.vectors import generations
@@ -57,7 +56,7 @@ def _finish(work: Work, event: DocumentRendered | DocumentFailed, failed: list[F
         images.adopt(work.catalog.paths, doc_id, event.job.output)
         mark_drawn(work.catalog, doc_id, event.pages, published=published, failed=failed)
     else:
-        failed = [document_failure(event, STAGE_IMAGES)]
+        failed = [FailedPage(WHOLE, STAGE_IMAGES, event.code, event.reason, event.tries)]
         if event.code != UNREADABLE:
             mark_drawn(work.catalog, doc_id, [], published=published, failed=failed)
     report_failures(work, doc_id, failed)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.encoder import note_fetching, remember_permission
-from ingest.failures import report_failure
-from ingest.stages.base import Work
+from ingest.stages.base import Work, report_failure
 from research.boxes import pack_boxes
 from research.encoders import hub
 from research.encoders.allowed import check_allowed
@@ -160,7 +159,7 @@ def _embed_image(work: Work, image: PageImage, encoder: VisualEncoder) -> None:
         failed = FailedPage(image.page, STAGE_VISUAL, "visual_failed", error.message)
         page_vectors.give_up(work.catalog, image, failed)
         work.summary.visual_failures.append(f"{image.name}: {error.message}")
-        report_failure(work.summary, work.observer, image.source_path, failed)
+        report_failure(work, image.source_path, failed)
     else:
         page_vectors.write(work.catalog, [_blobs(image.page_id, seen)])
 
