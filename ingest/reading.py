@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted
+from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted, PageWithChunks, read_pages
 from ingest.pdf import READER_VERSION
 from ingest.report import FileOutcome, Result
 from ingest.scan import hash_of, stamp_of, to_utf8
-from ingest.serialize import PageWithChunks, read_pages
 from ingest.stages.base import Work, report_failure
 from research.errors import DocumentError
 from research.records import DocumentInfo, FailedPage

@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ingest.chunks import chunk_page
 from ingest.faults import NOT_OURS, Fault, fault_of
-from ingest.jobs import NO_SPACE, UNREADABLE
+from ingest.jobs import NO_SPACE, UNREADABLE, encode_lines, encode_page
 from ingest.ocr.choose import OcrNeed, choose_engine, ocr_need
 from ingest.pdf.mupdf import raster
 from ingest.pdf.reader import PdfReader, open_pdf
-from ingest.serialize import encode_lines, encode_page
 from research.encoders.base import TokenCounter
 from research.encoders.counting import is_light, token_counter
 from research.errors import CtxError, DocumentError, is_full
