@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ingest.scan import to_utf8
-from ingest.stages.base import Work
+from ingest.stages import Work
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import forget_path
 from research.store.catalog.documents import paths_below

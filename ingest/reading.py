@@ -14,7 +14,7 @@ from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStart
 from ingest.pdf import READER_VERSION
 from ingest.report import FileOutcome, Result
 from ingest.scan import hash_of, stamp_of, to_utf8
-from ingest.stages.base import Work, report_failure
+from ingest.stages import Work, report_failure
 from research.errors import DocumentError
 from research.records import DocumentInfo, FailedPage
 from research.store.catalog.catalog import Catalog

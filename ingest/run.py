@@ -21,14 +21,8 @@ from ingest.pool import LIMITS, Limits, Pool
 from ingest.reading import finish, read_files
 from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, SilentObserver
 from ingest.scan import Scanned, no_files, scan, to_utf8
-from ingest.stages.base import Stage, Work
-from ingest.stages.embed import EmbedStage
-from ingest.stages.graph import GraphStage
-from ingest.stages.items import ItemsStage
-from ingest.stages.ocr import OcrStage
-from ingest.stages.publish import PublishStage
-from ingest.stages.render import RenderStage
-from ingest.stages.visual import RegionsStage, VisualStage, choose_visual, is_by_model
+from ingest.stages import EmbedStage, GraphStage, ItemsStage, OcrStage, PublishStage, RenderStage, Stage, Work
+from ingest.visual import RegionsStage, VisualStage, choose_visual, is_by_model
 from research.encoders.base import usable_cores
 from research.errors import unusable
 from research.settings import Settings

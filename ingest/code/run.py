@@ -25,7 +25,7 @@ from ingest.pool import LIMITS, Limits, Pool
 from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
 from ingest.run import HasPaths
 from ingest.scan import to_utf8
-from ingest.stages.graph import update_graph_of
+from ingest.stages import update_graph_of
 from research.encoders.base import usable_cores
 from research.encoders.registry import DEFAULT
 from research.errors import unusable

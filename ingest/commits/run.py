@@ -23,7 +23,7 @@ from ingest.encoder import embed_items, encoder_for_items
 from ingest.report import Observer, SilentObserver
 from ingest.run import HasPaths
 from ingest.scan import to_utf8
-from ingest.stages.graph import update_graph_of
+from ingest.stages import update_graph_of
 from research.errors import CtxError, DocumentError, unusable
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.encoder import note_fetching, remember_permission
-from ingest.stages.base import Work, report_failure
+from ingest.stages import Work, report_failure
 from research.boxes import pack_boxes
 from research.encoders import hub
 from research.encoders.allowed import check_allowed
