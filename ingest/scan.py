@@ -1,4 +1,9 @@
-"""Finding the files of a run and telling whether they changed."""
+"""The files of a run: finding them, telling whether they changed or are gone, and following folders.
+
+A file that cannot be seen is not always gone. What cannot be looked at (a folder that may not be read, a server that
+does not answer) counts as there, and so does what a link led to that now leads nowhere. A drive that is not mounted
+leaves an empty folder behind: what was in one is told as gone, but never removed for that.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,24 @@ import hashlib
 import os
 import stat
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from research.errors import DocumentError, NothingFoundError, UsageError
+from research.errors import CtxError, DocumentError, NothingFoundError, UsageError
 from research.store.catalog.documents import FileStamp
 from research.store.files.paths import CATALOG, MARKER, is_own_name
+from research.store.upkeep.gone_files import found_at
 
 _SUFFIX = ".pdf"
 _HASH_PART = 1 << 20
+
+Identity = tuple[int, int]
+"""A folder itself, whatever is mounted on it: device and inode."""
+
+_SETTLE_MS = 1_000  # files are copied in pieces: a run waits until nothing has happened for this long
+_LONGEST_MS = 10_000  # and at most so long, where something happens all the time
 
 
 @dataclass
@@ -191,3 +203,98 @@ def os_reason(error: OSError) -> str:
 
 def _unreadable(error: OSError) -> DocumentError:
     return DocumentError(f"cannot be read: {error.strerror or error}", code="unreadable")
+
+
+def folders_of(files: Iterable[str]) -> dict[str, Identity]:
+    """The folders above these files, as they are now."""
+    folders = {str(folder) for file in files for folder in Path(file).parents}
+    found = {folder: _identity(folder) for folder in folders}
+    return {folder: identity for folder, identity in found.items() if identity is not None}
+
+
+def folder_above(path: str) -> str:
+    """The nearest folder above a lost file that is there; empty if a link stands in between that leads nowhere."""
+    at = path
+    while found_at(at) is None:
+        if os.path.islink(at):  # noqa: PTH114  a stored text
+            return ""
+        at = os.path.dirname(at)  # noqa: PTH120
+    return at
+
+
+def looks_unmounted(folder: str, known: Mapping[str, Identity]) -> bool:
+    """Whether a folder holds nothing at all, and is not known to have held something itself."""
+    real = found_at(folder) or folder
+    try:
+        with os.scandir(real) as entries:
+            empty = next(entries, None) is None
+    except NotADirectoryError:  # a file has taken its name
+        return False
+    except OSError:  # nobody knows what is in it
+        return True
+    return empty and (folder not in known or known[folder] != _identity(real))
+
+
+def _identity(folder: str) -> Identity | None:
+    try:
+        status = os.stat(folder)  # noqa: PTH116
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+class PdfFilter:
+    """Which changes concern the index: PDFs, and folders that came or went with what is in them. Hidden files do not,
+    and neither does what is written into the index itself."""
+
+    def __init__(self, tops: Sequence[Path], index: Path) -> None:
+        self._tops = [top.absolute() for top in tops]
+        self._index = index.absolute()
+        self.folders: dict[str, Identity] = {}
+
+    def remember(self, files: Iterable[str]) -> None:
+        """The folders of these files: one that is deleted leaves no other sign of what it was. Those of before stay,
+        for what was lost with one may still be in the index."""
+        self.folders |= folders_of(files)
+
+    def __call__(self, change: object, path: str) -> bool:
+        place = Path(path).absolute()
+        if place.is_relative_to(self._index) or self._is_hidden(place):
+            return False
+        if place in self._tops:  # of its own changes only its end concerns us
+            return not place.is_dir()
+        return place.suffix.lower() == ".pdf" or str(place) in self.folders or place.is_dir()
+
+    def _is_hidden(self, path: Path) -> bool:
+        top = next((top for top in self._tops if path.is_relative_to(top)), None)
+        below = path.relative_to(top).parts if top else path.parts
+        return any(part.startswith(".") for part in below)
+
+
+def changes(folders: Sequence[Path], wanted: PdfFilter, *, poll: bool = False) -> Iterator[None]:
+    """One step as soon as the folders are watched, for what happened before; then one whenever something has changed
+    and come to rest. Ends never; Ctrl-C is the caller's.
+
+    `poll` looks every few hundred milliseconds instead of being told by the system: for network drives.
+    """
+    from watchfiles import watch
+
+    begun = False
+    try:
+        for changed in watch(
+            *(folder.absolute() for folder in folders),
+            watch_filter=wanted,
+            debounce=_LONGEST_MS,
+            step=_SETTLE_MS,
+            rust_timeout=_SETTLE_MS,
+            yield_on_timeout=True,
+            force_polling=poll or None,
+        ):
+            if changed or not begun:
+                begun = True
+                yield
+    except OSError as error:
+        raise CtxError(
+            f"the folder can no longer be watched: {error.strerror or error}",
+            hint="--poll works without the system's help, also on network drives",
+        ) from error

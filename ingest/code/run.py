@@ -19,12 +19,11 @@ from ingest.code.find import BEYOND, Found, SourceFile, find_code, no_code
 from ingest.code.items import FilePlace, items_of
 from ingest.code.languages import check_installed
 from ingest.encoder import RunEncoder, embed_items, encoder_for_items
-from ingest.gone import folder_above, looks_unmounted
 from ingest.jobs import CodeRead, DocumentFailed, Job, Task
 from ingest.pool import LIMITS, Limits, Pool
 from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
 from ingest.run import HasPaths
-from ingest.scan import to_utf8
+from ingest.scan import folder_above, looks_unmounted, to_utf8
 from ingest.stages import update_graph_of
 from research.encoders.base import usable_cores
 from research.encoders.registry import DEFAULT
