@@ -146,7 +146,7 @@ class Worker:
         return {"event": "ocr_done"}
 
     def _code(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-        from ingest.code.reading import read_code
+        from ingest.code.units import read_code
 
         return read_code(path).message()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.code.languages import language_of
-from ingest.code.reading import GENERATED, LARGEST
+from ingest.code.units import GENERATED, LARGEST
 from ingest.scan import os_reason, path_problem, to_utf8
 from research.errors import NothingFoundError
 from research.store.files.paths import CATALOG, MARKER

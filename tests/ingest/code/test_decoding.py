@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ingest.code.reading import decode, mask, unwanted
+from ingest.code.units import decode, mask, unwanted
 
 
 @pytest.mark.parametrize(
