@@ -209,7 +209,7 @@ def _write_image(picture: Image.Image, path: Path, kind: str, **options: int) ->
 def main() -> None:
     switch_off()
     os.umask(0o077)  # pages and images lie in the index, and Pillow asks for no rights of its own
-    _ignore_interrupt()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's, which ends this process when it has to
     if len(sys.argv) > 1:
         die_with_parent(int(sys.argv[1]))
     # Whatever a library prints must not be taken for a message.
@@ -224,11 +224,6 @@ def main() -> None:
 def _jobs(stream: TextIO) -> Iterator[dict[str, Any]]:
     for line in stream:
         yield json.loads(line)
-
-
-def _ignore_interrupt() -> None:
-    """Leave Ctrl-C to the command, which ends this process when it has to."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _limit_memory(job: dict[str, Any]) -> None:

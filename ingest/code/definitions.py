@@ -100,9 +100,9 @@ class Definition:
 
     @property
     def unit_type(self) -> str:
-        if self.kind == "function" and (self.owner or _holds_methods(self.parent)):
-            return "method"
-        return self.kind
+        above = self.parent
+        holds_methods = above is not None and (above.is_class or above.kind == "owner_scope")
+        return "method" if self.kind == "function" and (self.owner or holds_methods) else self.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,10 +265,6 @@ def _inside(stack: list[Definition], at: int) -> Iterator[Definition]:
     while stack and stack[-1].end <= at:
         stack.pop()
     yield from (each for each in reversed(stack) if each.start <= at < each.end)
-
-
-def _holds_methods(parent: Definition | None) -> bool:
-    return parent is not None and (parent.is_class or parent.kind == "owner_scope")
 
 
 def _text(node: Node) -> str:

@@ -100,14 +100,14 @@ class _Walk:
             raise problem
         whole = Path(os.path.normpath(path.absolute()))
         folder = whole if path.is_dir() else whole.parent
-        ignoring, repository = ignoring_at(folder)
+        ignoring, repository = _ignoring_at(folder)
         root = str(repository or folder)
         if path.is_dir():
             self._walk(str(whole), root, ignoring)
         elif not self._take(str(whole), root, asked=True):
             self.found.passed_over[whole.suffix.lower()] += 1
 
-    def _walk(self, top: str, root: str, ignoring: Ignoring) -> None:
+    def _walk(self, top: str, root: str, ignoring: _Ignoring) -> None:
         """A list of what is left to do: folders can be nested deeper than calls."""
         real_top = os.path.realpath(top)
         waiting = [(top, ignoring)]
@@ -144,7 +144,7 @@ class _Walk:
             else:
                 self.found.passed_over[os.path.splitext(entry.name)[1].lower()] += 1  # noqa: PTH122
 
-    def _look_at(self, entry: os.DirEntry[str], root: str, here: Ignoring, top: str) -> bool:
+    def _look_at(self, entry: os.DirEntry[str], root: str, here: _Ignoring, top: str) -> bool:
         """Take a file; say whether the entry is a folder to enter."""
         try:
             is_folder, is_link = entry.is_dir(), entry.is_symlink()
@@ -218,7 +218,7 @@ _MOST_STARS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Ignoring:
+class _Ignoring:
     """The patterns that hold in a folder: those of the folders above, then its own."""
 
     specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()  # the folder each is of, the outermost first
@@ -231,19 +231,19 @@ class Ignoring:
                 return included
         return False
 
-    def within(self, folder: str) -> Ignoring:
+    def within(self, folder: str) -> _Ignoring:
         """The same with the folder's own, if it has any."""
         return self.having(folder, Path(folder, ".gitignore"))
 
-    def having(self, folder: str, file: Path) -> Ignoring:
+    def having(self, folder: str, file: Path) -> _Ignoring:
         spec = _read_ignore_file(file)
-        return self if spec is None else Ignoring((*self.specs, (folder, spec)))
+        return self if spec is None else _Ignoring((*self.specs, (folder, spec)))
 
 
-def ignoring_at(folder: Path) -> tuple[Ignoring, Path | None]:
+def _ignoring_at(folder: Path) -> tuple[_Ignoring, Path | None]:
     """What holds for a folder from above, and the repository it is in."""
     repository = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
-    found = Ignoring()
+    found = _Ignoring()
     if repository is None:
         return found, None
     found = found.having(str(repository), repository / ".git" / "info" / "exclude")

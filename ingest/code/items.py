@@ -62,7 +62,7 @@ ip address|lhs left hand side|rhs right hand side|lvl level|mgr manager|misc mis
 neg negative|nl newline|perm permission|perms permissions|prefs preferences|priv private|pub public|qty quantity
 sched schedule|srv server|svc service|subdir subdirectory|tbl table|tz time zone|ws whitespace|xfer transfer
 """
-SPELLED = {
+_IN_FULL = {
     short: words
     for entry in _SPELLED.replace("\n", "|").split("|")
     if entry
@@ -137,7 +137,7 @@ def _item(unit: Unit, place: FilePlace, key: str) -> NewItem:
 def _words(unit: Unit, place: FilePlace) -> str:
     """Where it stands, and its name in whole words where it is written in short ones."""
     above = apart(unit.qualified_name.rpartition(".")[0])
-    short = [SPELLED[word] for word in apart(unit.qualified_name).split() if word in SPELLED]
+    short = [_IN_FULL[word] for word in apart(unit.qualified_name).split() if word in _IN_FULL]
     special = spelled(unit.name) if unit.name.startswith("__") else ""
     return " ".join(filter(None, (above, place.words, *short, special)))[:_LONGEST_WORDS]
 
@@ -167,4 +167,4 @@ def spelled(name: str) -> str:
     """The same in whole words."""
     if name in _SPECIAL:
         return _SPECIAL[name]
-    return " ".join(SPELLED.get(word, word) for word in apart(name).split())
+    return " ".join(_IN_FULL.get(word, word) for word in apart(name).split())

@@ -290,9 +290,6 @@ def _embedded(commit: Commit, text: str, files: list[str]) -> str:
     message = text[:_EMBEDDED]
     if len(message) >= _SHORT_MESSAGE:
         return message
-    names = " ".join([*(one_line(name) for name in commit.functions[:12]), *(_file_stem(path) for path in files[:12])])
+    stems = (path.rpartition("/")[2].partition(".")[0] for path in files[:12])
+    names = " ".join([*(one_line(name) for name in commit.functions[:12]), *stems])
     return f"{message}\n{names[:_EMBEDDED_NAMES]}".strip() or commit.sha
-
-
-def _file_stem(path: str) -> str:
-    return path.rpartition("/")[2].partition(".")[0]

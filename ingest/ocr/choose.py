@@ -13,9 +13,9 @@ from research.records import Block, Page
 if TYPE_CHECKING:
     from ingest.ocr.engine import OcrEngine
 
-ENGINES = ("auto", "tesseract", "rapidocr")
+_ENGINES = ("auto", "tesseract", "rapidocr")
 
-FEW_CHARACTERS = 20  # a page with fewer has no text layer worth the name
+_FEW_CHARACTERS = 20  # a page with fewer has no text layer worth the name
 _ENOUGH_TO_JUDGE = 40
 _BROKEN_SHARE = 0.1
 _PLENTY = 200  # characters on a page whose picture covers it all: a background, or a scan that was read before
@@ -38,8 +38,8 @@ def choose_engine(wanted: str = "auto", *, language: str = "", threads: int = 1)
     `language` is tesseract's ("eng", "deu+eng") and needs tesseract: rapidocr has one model and cannot be told.
     Raises `CtxError` with the command that installs what is missing.
     """
-    if wanted not in ENGINES:
-        raise UsageError(f"there is no OCR engine called {wanted!r}", hint=f"choose one of: {', '.join(ENGINES)}")
+    if wanted not in _ENGINES:
+        raise UsageError(f"there is no OCR engine called {wanted!r}", hint=f"choose one of: {', '.join(_ENGINES)}")
     from ingest.ocr import rapid, tesseract
 
     if wanted == "rapidocr" and language:
@@ -75,7 +75,7 @@ def ocr_need(page: Page, *, force: bool = False) -> OcrNeed | None:
         return OcrNeed("page", "forced")
     text = "".join(block.text for block in page.blocks) or page.markdown
     characters = len("".join(text.split()))
-    if characters < FEW_CHARACTERS:
+    if characters < _FEW_CHARACTERS:
         # Pictures, slices of pictures, letters drawn as outlines: what is painted may be text. Blank paper is not.
         return OcrNeed("page", "no text") if page.painted else None
     if characters >= _ENOUGH_TO_JUDGE and count_broken(text) > _BROKEN_SHARE * characters:

@@ -83,23 +83,23 @@ class Composer:
         for index, piece in enumerate(pieces):
             is_item = isinstance(piece, Draft) and piece.kind == "list" and index not in levels
             if items and not is_item:
-                blocks.append(list_block(items, place(box_of(items)), vocabulary))
+                blocks.append(list_block(items, place(_box_of(items)), vocabulary))
                 items = []
             if isinstance(piece, RuledTable):
                 blocks.append(Block("table", piece.markdown, place(piece.box)))
             elif is_item:
                 items.append(piece)
             else:
-                blocks.append(self._block(piece, levels.get(index, 0), place(box_of([piece]))))
+                blocks.append(self._block(piece, levels.get(index, 0), place(_box_of([piece]))))
         if items:
-            blocks.append(list_block(items, place(box_of(items)), vocabulary))
+            blocks.append(list_block(items, place(_box_of(items)), vocabulary))
         return _swept([block for block in blocks if block.text])
 
     def _block(self, draft: Draft, level: int, box: Box) -> Block:
         if level:
-            return Block("heading", f"{'#' * level} {heading_text(draft, self.stats.vocabulary)}", box, level)
+            return Block("heading", f"{'#' * level} {_heading_text(draft, self.stats.vocabulary)}", box, level)
         if draft.kind == "code":
-            return code_block(draft, box)
+            return _code_block(draft, box)
         if draft.kind == "table":
             return rows_block(draft, box)
         return prose_block(draft, box, self.stats.vocabulary)
@@ -136,7 +136,7 @@ def _with_tables(drafts: list[Draft], tables: list[RuledTable]) -> list[Piece]:
         x0, y0, x1, _ = table.box
         at = len(pieces)
         for index, piece in enumerate(pieces):
-            box = box_of([piece]) if isinstance(piece, Draft) else piece.box
+            box = _box_of([piece]) if isinstance(piece, Draft) else piece.box
             if box[1] >= y0 and box[0] < x1 and box[2] > x0:
                 at = index
                 break
@@ -195,33 +195,33 @@ def _with_pictures(blocks: list[Block], raw: RawPage) -> list[Block]:
     for picture in raw.pictures:
         box = fractions(picture, raw.width, raw.height)
         at = next((i for i, block in enumerate(placed) if block.box[1] > box[1]), len(placed))
-        placed.insert(at, picture_block(box))
+        placed.insert(at, Block("picture", "", box))
     return placed
 
 
-def box_of(drafts: list[Draft]) -> Box:
+def _box_of(drafts: list[Draft]) -> Box:
     """The box around drafts, in points."""
     return union([(row.x0, row.y0, row.x1, row.y1) for draft in drafts for row in draft.rows])
 
 
-def heading_text(draft: Draft, vocabulary: Vocabulary | None) -> str:
-    return shrink_leaders(join_lines((row.text for row in draft.rows), vocabulary))
+def _heading_text(draft: Draft, vocabulary: Vocabulary | None) -> str:
+    return _shrink_leaders(join_lines((row.text for row in draft.rows), vocabulary))
 
 
-def shrink_leaders(text: str) -> str:
+def _shrink_leaders(text: str) -> str:
     """Dot leaders and rules made of characters, cut to three: they say nothing and cost tokens."""
     return _LEADERS.sub(r"\1\1\1", text)
 
 
 def prose_block(draft: Draft, box: Box, vocabulary: Vocabulary | None) -> Block:
-    text = heading_text(draft, vocabulary)
+    text = _heading_text(draft, vocabulary)
     # What is no heading on the page must not turn into one here.
     return Block("paragraph", f"\\{text}" if _LIKE_HEADING.match(text) else text, box)
 
 
 def rows_block(draft: Draft, box: Box) -> Block:
     """Unruled rows: each visual row a line, so that a label and its figures stay together."""
-    return Block("table", "\n".join(shrink_leaders(row.text) for row in draft.rows), box)
+    return Block("table", "\n".join(_shrink_leaders(row.text) for row in draft.rows), box)
 
 
 def list_block(drafts: list[Draft], box: Box, vocabulary: Vocabulary | None) -> Block:
@@ -234,7 +234,7 @@ def list_block(drafts: list[Draft], box: Box, vocabulary: Vocabulary | None) -> 
     items = []
     for draft in drafts:
         depth = max(index for index, edge in enumerate(edges) if edge <= draft.rows[0].x0)
-        items.append("  " * min(depth, 3) + _item(heading_text(draft, vocabulary)))
+        items.append("  " * min(depth, 3) + _item(_heading_text(draft, vocabulary)))
     return Block("list", "\n".join(items), box)
 
 
@@ -247,7 +247,7 @@ def _item(text: str) -> str:
     return f"- {text[len(marker) :]}"
 
 
-def code_block(draft: Draft, box: Box) -> Block:
+def _code_block(draft: Draft, box: Box) -> Block:
     """Monospaced rows, fenced, with the indentation they have on the page."""
     rows = draft.rows
     widths = [(line.x1 - line.x0) / len(line.text) for row in rows for line in row.lines if line.x1 > line.x0]
@@ -272,7 +272,3 @@ def _code_line(row: Row, left: float, advance: float) -> str:
         column = min(round((line.x0 - left) / advance), 200)
         text += " " * max(column - len(text), 1 if text else 0) + line.text
     return text
-
-
-def picture_block(box: Box) -> Block:
-    return Block("picture", "", box)

@@ -35,7 +35,7 @@ Key = tuple[str, str, int]
 _MAX_SIZES = 2_000
 
 
-def margin_lines(page: RawPage) -> list[tuple[str, int, Line]]:
+def _margin_lines(page: RawPage) -> list[tuple[str, int, Line]]:
     """Lines of the margin bands as (band, row from the edge, line)."""
     found: list[tuple[str, int, Line]] = []
     lines = [line for line in page.lines if line.upright]
@@ -53,7 +53,7 @@ def margin_lines(page: RawPage) -> list[tuple[str, int, Line]]:
     return found
 
 
-def last_alone(page: RawPage) -> Line | None:
+def _last_alone(page: RawPage) -> Line | None:
     """The lowest line, if it stands alone in its row: short pages carry their number right under the text."""
     lines = [line for line in page.lines if line.upright]
     lowest = max(lines, key=lambda line: line.middle, default=None)
@@ -76,7 +76,7 @@ class HeadersFooters:
         self.pages[parity] += 1
         keys: set[Key] = set()
         offsets: set[int] = set()
-        for band, row, line in margin_lines(page):
+        for band, row, line in _margin_lines(page):
             key = _key(band, line)
             if key:
                 keys.add(key)
@@ -85,7 +85,7 @@ class HeadersFooters:
             value = _page_number(line.text)
             if value is not None and row < 2:
                 offsets.add(value - page.number)
-        lowest = last_alone(page)
+        lowest = _last_alone(page)
         value = _page_number(lowest.text) if lowest else None
         if value is not None:
             offsets.add(value - page.number)
@@ -95,9 +95,9 @@ class HeadersFooters:
 
     def split(self, page: RawPage) -> tuple[list[Line], list[Line]]:
         """The page's lines that stay, and those that run through the document. Never leaves a page without text."""
-        margin = margin_lines(page)
+        margin = _margin_lines(page)
         numbers = {id(line) for _, row, line in margin if row < 2 and self._is_number(line, page)}
-        lowest = last_alone(page)
+        lowest = _last_alone(page)
         if lowest and self._is_number(lowest, page):
             numbers.add(id(lowest))
         numbered = {(band, row) for band, row, line in margin if id(line) in numbers}
@@ -157,11 +157,6 @@ def _roman(text: str) -> int | None:
     return total if 0 < total < 400 else None
 
 
-def half_points(size: float) -> float:
-    """Sizes to the nearest half point: scaled pages give the same font slightly different sizes."""
-    return round(size * 2) / 2
-
-
 @dataclass(slots=True)
 class DocumentStats:
     """Gathers during the first pass, answers during the second."""
@@ -176,7 +171,7 @@ class DocumentStats:
         for line in page.lines:
             if not line.upright:
                 continue  # stamps along the margin
-            size = half_points(line.size)
+            size = round(line.size * 2) / 2  # scaled pages give the same font slightly different sizes
             if size in self.characters or len(self.characters) < _MAX_SIZES:
                 # Headers and footers repeat on every page; they must not pass for the body.
                 self.characters[size] += len(line.text) if top < line.middle < bottom else 1

@@ -145,7 +145,7 @@ def heading_levels(drafts: list[Draft], fonts: Fonts, entries: list[OutlineEntry
         if draft.kind in ("table", "code") or len(draft.rows) > 4:
             continue
         level = _toc_level(draft.text, wanted)
-        if level == 0 and is_heading(draft, fonts):
+        if level == 0 and _is_heading(draft, fonts):
             level = fonts.level(draft.rows[0].size)
             by_font[index] = len(draft.text)
         if level:
@@ -172,7 +172,7 @@ def _toc_level(text: str, wanted: dict[str, int]) -> int:
     return 0
 
 
-def is_heading(draft: Draft, fonts: Fonts) -> bool:
+def _is_heading(draft: Draft, fonts: Fonts) -> bool:
     """Whether a draft's font alone makes it a heading."""
     if not _could_be(draft, fonts):
         return False

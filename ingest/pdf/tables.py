@@ -64,11 +64,11 @@ def find_ruled_tables(page: Any, lines: list[Line], vocabulary: Vocabulary | Non
         if not cells or not _holds_all(cells, inside):
             continue
         taken.update(map(id, inside))
-        tables.append(RuledTable(grid.box, to_markdown(cells), frozenset(map(id, inside))))
+        tables.append(RuledTable(grid.box, _to_markdown(cells), frozenset(map(id, inside))))
     return tables
 
 
-def to_markdown(cells: Cells) -> str:
+def _to_markdown(cells: Cells) -> str:
     """A markdown table whose first row is its header."""
     rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
     rows.insert(1, "|" + " --- |" * len(cells[0]))
