@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted, PageWithChunks, read_pages
 from ingest.pdf import READER_VERSION
-from ingest.report import FileOutcome, Result
+from ingest.report import Account, FileOutcome, Result
 from ingest.scan import hash_of, stamp_of, to_utf8
 from ingest.stages import Work, report_failure
 from research.errors import DocumentError
@@ -87,7 +87,7 @@ def read_files(work: Work, files: Sequence[Path], *, retry: bool) -> None:
             _settle_copy(work, copy)
 
 
-def finish(work: Work, outcome: FileOutcome) -> None:
+def finish(work: Account, outcome: FileOutcome) -> None:
     work.summary.files.append(outcome)
     work.observer.on_file(outcome)
 

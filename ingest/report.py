@@ -194,3 +194,10 @@ class SilentObserver:
     def on_publish(self) -> None: ...
 
     def on_commits(self, done: int, total: int) -> None: ...
+
+
+class Account(Protocol):
+    """A run, as far as what it has to tell goes."""
+
+    summary: IngestSummary
+    observer: Observer

@@ -12,13 +12,13 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from ingest.encoder import RunEncoder, choose_text_encoder
 from ingest.jobs import Task
 from ingest.pool import LIMITS, Limits, Pool
 from ingest.reading import finish, read_files
-from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, SilentObserver
+from ingest.report import Account, FileOutcome, IngestSummary, Observer, PageOutcome, SilentObserver
 from ingest.scan import Identity, Scanned, folder_above, looks_unmounted, no_files, scan, to_utf8
 from ingest.stages import EmbedStage, GraphStage, ItemsStage, OcrStage, PublishStage, RenderStage, Stage, Work
 from ingest.visual import RegionsStage, VisualStage, choose_visual, is_by_model
@@ -89,7 +89,7 @@ def ingest(
         try:
             with pool:
                 _choose_encoders(work)
-                _report_scan(work, found)
+                report_scan(work, found)
                 read_files(work, found.files, retry=retry)
                 _tell_gone(work, given, prune=prune, known_folders=known_folders)
                 _open_stages(work, retry=retry)
@@ -138,7 +138,7 @@ def _choose_encoders(work: Work) -> None:
     choose_visual(work)
 
 
-def _report_scan(work: Work, found: Scanned) -> None:
+def report_scan(work: Account, found: Scanned[Any]) -> None:
     """What the search came upon and did not bring."""
     work.summary.links_not_followed += map(to_utf8, found.external_links)
     work.summary.dangling_links += map(to_utf8, found.dangling_links)

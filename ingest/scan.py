@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from research.errors import CtxError, DocumentError, NothingFoundError, UsageError
 from research.store.catalog.documents import FileStamp
@@ -24,6 +25,8 @@ from research.store.upkeep.gone_files import found_at
 _SUFFIX = ".pdf"
 _HASH_PART = 1 << 20
 
+File = TypeVar("File")
+
 Identity = tuple[int, int]
 """A folder itself, whatever is mounted on it: device and inode."""
 
@@ -32,21 +35,21 @@ _LONGEST_MS = 10_000  # and at most so long, where something happens all the tim
 
 
 @dataclass
-class Scanned:
-    """The files of a run, and what stood in the way of more."""
+class Scanned(Generic[File]):
+    """The files of a run, PDFs or others, and what stood in the way of more."""
 
-    files: list[Path] = field(default_factory=list)
-    unreadable: list[tuple[Path, str]] = field(default_factory=list)  # files and folders, and why
-    external_links: list[Path] = field(default_factory=list)  # links out of a folder that were not followed
-    dangling_links: list[Path] = field(default_factory=list)  # links that lead nowhere
-    passed_over: Counter[str] = field(default_factory=Counter)  # files of other kinds in the folders, by their ending
+    files: list[File] = field(default_factory=list)
+    unreadable: list[tuple[Path | str, str]] = field(default_factory=list)  # files and folders, and why
+    external_links: list[Path | str] = field(default_factory=list)  # links out of a folder that were not followed
+    dangling_links: list[Path | str] = field(default_factory=list)  # links that lead nowhere
+    passed_over: Counter[str] = field(default_factory=Counter)  # other files in the folders, by ending or by reason
 
     @property
     def empty(self) -> bool:
         return not self.files and not self.unreadable
 
 
-def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
+def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned[Path]:
     """The PDFs to ingest: files as given, folders searched to the bottom. Each file once, in a stable order.
 
     Links that leave the folder they stand in are followed only with `follow_links`; a link to a file that is there
@@ -58,7 +61,7 @@ def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
     return search.result()
 
 
-def no_files(paths: Sequence[Path], found: Scanned) -> NothingFoundError:
+def no_files(paths: Sequence[Path], found: Scanned[Path]) -> NothingFoundError:
     """What there is to say of paths that hold no PDF."""
     hint = "ctx reads files whose name ends in .pdf"
     if found.external_links:
@@ -71,7 +74,7 @@ def no_files(paths: Sequence[Path], found: Scanned) -> NothingFoundError:
 class _Search:
     def __init__(self, follow_links: bool) -> None:
         self._follow = follow_links
-        self._found = Scanned()
+        self._found = Scanned[Path]()
         self._candidates: list[tuple[Path, bool]] = []  # with whether it is a link
         self._folders: set[tuple[int, int]] = set()  # entered before; this is where loops end
         self._counted: set[tuple[int, int]] = set()  # entered from any of the paths given
@@ -87,7 +90,7 @@ class _Search:
                 return
         raise path_problem(path) or UsageError(f"no such file or folder: {to_utf8(path)}")
 
-    def result(self) -> Scanned:
+    def result(self) -> Scanned[Path]:
         """Real files before links to them, so that a file goes by its own name."""
         own = {os.path.realpath(path) for path, is_link in self._candidates if not is_link}
         seen: set[str] = set()

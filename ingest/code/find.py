@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.code.languages import language_of
 from ingest.code.units import GENERATED, LARGEST
-from ingest.scan import os_reason, path_problem, to_utf8
+from ingest.scan import Scanned, os_reason, path_problem, to_utf8
 from research.errors import NothingFoundError
 from research.store.files.paths import CATALOG, MARKER
 
@@ -56,22 +55,7 @@ class SourceFile:
     stamp: str
 
 
-@dataclass
-class Found:
-    """The source files of a run, and what stood in the way of more."""
-
-    files: list[SourceFile] = field(default_factory=list)
-    unreadable: list[tuple[str, str]] = field(default_factory=list)  # files and folders, and why
-    external_links: list[str] = field(default_factory=list)
-    dangling_links: list[str] = field(default_factory=list)
-    passed_over: Counter[str] = field(default_factory=Counter)  # by ending, or by reason
-
-    @property
-    def empty(self) -> bool:
-        return not self.files and not self.unreadable
-
-
-def find_code(paths: Sequence[Path], *, follow_links: bool = False) -> Found:
+def find_code(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned[SourceFile]:
     """Files as given, folders searched to the bottom, each file once and in a stable order."""
     walk = _Walk(follow_links)
     for path in paths:
@@ -79,7 +63,7 @@ def find_code(paths: Sequence[Path], *, follow_links: bool = False) -> Found:
     return walk.found
 
 
-def no_code(paths: Sequence[Path], found: Found) -> NothingFoundError:
+def no_code(paths: Sequence[Path], found: Scanned[SourceFile]) -> NothingFoundError:
     hint = "ctx ingest PATH --code takes source files; without --code it takes PDFs"
     if found.passed_over:
         most = ", ".join(f"{what or 'without ending'} {count:,}" for what, count in found.passed_over.most_common(3))
@@ -89,7 +73,7 @@ def no_code(paths: Sequence[Path], found: Found) -> NothingFoundError:
 
 class _Walk:
     def __init__(self, follow_links: bool) -> None:
-        self.found = Found()
+        self.found = Scanned[SourceFile]()
         self._follow = follow_links
         self._files: set[tuple[int, int]] = set()  # taken before, also under another name
         self._folders: set[tuple[int, int]] = set()  # entered before; this is where loops end

@@ -15,15 +15,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ingest.code.find import BEYOND, Found, SourceFile, find_code, no_code
+from ingest.code.find import BEYOND, SourceFile, find_code, no_code
 from ingest.code.items import FilePlace, items_of
 from ingest.code.languages import check_installed
 from ingest.encoder import RunEncoder, embed_items, encoder_for_items
 from ingest.jobs import CodeRead, DocumentFailed, Job, Task
 from ingest.pool import LIMITS, Limits, Pool
+from ingest.reading import finish
 from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
-from ingest.run import HasPaths
-from ingest.scan import folder_above, looks_unmounted, to_utf8
+from ingest.run import HasPaths, report_scan
+from ingest.scan import Scanned, folder_above, looks_unmounted, to_utf8
 from ingest.stages import update_graph_of
 from research.encoders.base import usable_cores
 from research.encoders.registry import DEFAULT
@@ -87,7 +88,7 @@ def ingest_code(
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
         run = _Run(catalog, told, encoder_for_items(catalog, settings, told, "code is"))
         try:
-            _report_walk(run, found)
+            report_scan(run, found)
             known = _known(catalog, given, found.files)
             _read(run, found.files, known, limits, retry=retry)
             _settle_gone(run, given, found, known, prune=prune)
@@ -136,15 +137,6 @@ def _stored(path: Path) -> str:
     return to_utf8(os.path.normpath(path.absolute()))
 
 
-def _report_walk(run: _Run, found: Found) -> None:
-    run.summary.links_not_followed += map(to_utf8, found.external_links)
-    run.summary.dangling_links += map(to_utf8, found.dangling_links)
-    for path, reason in found.unreadable:
-        _finish(run, FileOutcome(to_utf8(path), "failed", code="unreadable", reason=reason))
-    kinds = sorted(found.passed_over.items(), key=lambda kind: (-kind[1], kind[0]))
-    run.summary.passed_over = {to_utf8(what): count for what, count in kinds}
-
-
 def _read(
     run: _Run,
     files: Sequence[SourceFile],
@@ -160,7 +152,7 @@ def _read(
         if outcome is None:
             to_read[Path(file.path)] = file
         elif outcome.result != "copy":
-            _finish(run, outcome)
+            finish(run, outcome)
     if not to_read:
         return
     run.observer.on_plan(len(to_read), sum(int(file.stamp.split(":")[0]) for file in to_read.values()))
@@ -227,7 +219,7 @@ def _write(run: _Run) -> None:
         put_parents(run.catalog, KIND, [parent for parent, _ in part])
     for parent, outcome in waiting:
         if "passed_over" not in parent.metadata:
-            _finish(run, outcome)
+            finish(run, outcome)
 
 
 def _parts(waiting: Sequence[tuple[ParentItems, FileOutcome]]) -> Iterator[list[tuple[ParentItems, FileOutcome]]]:
@@ -256,13 +248,8 @@ def _pass_over(run: _Run, reason: str) -> None:
     run.summary.passed_over[reason] = run.summary.passed_over.get(reason, 0) + 1
 
 
-def _finish(run: _Run, outcome: FileOutcome) -> None:
-    run.summary.files.append(outcome)
-    run.observer.on_file(outcome)
-
-
 def _settle_gone(
-    run: _Run, given: Sequence[Path], found: Found, known: Mapping[str, ItemParent], *, prune: bool
+    run: _Run, given: Sequence[Path], found: Scanned[SourceFile], known: Mapping[str, ItemParent], *, prune: bool
 ) -> None:
     """Tell what is gone from the folders given; with `prune` the index forgets it. What is there and no longer taken
     goes at once: it would be found as it was."""
