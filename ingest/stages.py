@@ -76,9 +76,6 @@ class Work:
 class Stage(Protocol):
     """One kind of work on documents that were read."""
 
-    @property
-    def name(self) -> str: ...
-
     def pending(self, work: Work) -> bool:
         """Whether there is something for it to do."""
 
@@ -141,8 +138,6 @@ def _is_current(catalog: Catalog, doc_id: str, path: Path, source_path: str) -> 
 class EmbedStage:
     """A vector for every chunk, in batches, each batch a commit."""
 
-    name = "embed"
-
     def pending(self, work: Work) -> bool:
         return _has_unfinished(work, STAGE_VECTORS) or work.encoder.is_other_than(work.catalog)
 
@@ -191,8 +186,6 @@ def _check_window(catalog: Catalog, encoder: TextEncoder) -> None:
 
 class RenderStage:
     """Page images and thumbnails, drawn by the reading processes into folders that are then put in place whole."""
-
-    name = "render"
 
     def pending(self, work: Work) -> bool:
         return work.settings.images and _has_unfinished(work, STAGE_IMAGES)
@@ -245,8 +238,6 @@ def _put_in_place(
 
 class OcrStage:
     """OCR of what has no text, page by page; each page is committed as it comes."""
-
-    name = "ocr"
 
     def pending(self, work: Work) -> bool:
         """Also where an engine was named: that it is missing is told, whether there is something to read or not."""
@@ -343,8 +334,6 @@ class ItemsStage:
     """A vector for every item that has none: what an earlier run left, and everything once another encoder has taken
     over."""
 
-    name = "items"
-
     def pending(self, work: Work) -> bool:
         return bool(self._kinds(work))
 
@@ -363,8 +352,6 @@ class ItemsStage:
 class GraphStage:
     """The graph, brought up to the catalog: what documents, code and commits say of each other."""
 
-    name = "graph"
-
     def pending(self, work: Work) -> bool:
         return is_behind(work.catalog)
 
@@ -382,8 +369,6 @@ def update_graph_of(catalog: Catalog) -> None:
 
 class PublishStage:
     """The collections, brought up to the catalog."""
-
-    name = "publish"
 
     def pending(self, work: Work) -> bool:
         return generations.state_of(work.catalog).behind

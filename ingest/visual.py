@@ -74,8 +74,6 @@ def is_by_model(work: Work) -> bool:
 class RegionsStage:
     """`regions` can answer as soon as the text side has vectors, long before OCR is through."""
 
-    name = "regions"
-
     def pending(self, work: Work) -> bool:
         return work.visual == REGIONS and bool(vectors.encoder_of(work.catalog))
 
@@ -86,8 +84,6 @@ class RegionsStage:
 
 class VisualStage:
     """Brings the visual side up to date, whichever it is."""
-
-    name = "visual"
 
     def pending(self, work: Work) -> bool:
         return bool(work.visual)
