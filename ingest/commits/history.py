@@ -67,7 +67,6 @@ class Commit:
     time: str
     message: str
     files: tuple[str, ...] = ()
-    changed_files: int = 0  # more than `files` where these were cut
     insertions: int = 0
     deletions: int = 0
     functions: tuple[str, ...] = ()
@@ -211,7 +210,6 @@ def _commit(record: bytes, level: int) -> Commit | None:
         _time(at),
         text[:LONGEST_MESSAGE],
         tuple(_paths([name for _, _, name in names])),
-        len(names),
         sum(plus for plus, _, _ in names),
         sum(minus for _, minus, _ in names),
         tuple(function_names(patch)),
