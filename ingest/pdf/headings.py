@@ -27,7 +27,7 @@ _NUMBER = re.compile(
     r"(?:Chapter|Section|Part|PART|Item|ITEM|Note|NOTE|Appendix|Article|Annex|Exhibit|Figure|Table)\s+[\dA-Z][\w.]*)\s+\S"
 )
 _LEADING_NUMBER = re.compile(r"[\d.]+\s*|[A-Z]\.\s+")
-_MAX_CHARACTERS = 160
+_MAX_HEADING = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def _could_be(draft: Draft, fonts: Fonts) -> bool:
     text, row = draft.text, draft.rows[0]
     if (draft.kind == "list" and not _NUMBER.match(text)) or (row.mono and fonts.code):
         return False
-    if len(row.cells) > 1 or not row.lines[0].upright or len(text) > _MAX_CHARACTERS or len(draft.rows) > 3:
+    if len(row.cells) > 1 or not row.lines[0].upright or len(text) > _MAX_HEADING or len(draft.rows) > 3:
         return False
     named = _LEADING_NUMBER.sub("", text, count=1)
     letters = sum(map(str.isalpha, named))

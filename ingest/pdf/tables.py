@@ -29,7 +29,7 @@ Cells = list[list[str]]
 
 _THIN = 3.0  # points; thicker fills are shading
 _TOUCH = 3.0  # how near counts as touching
-_MAX_LINES = 300
+_MAX_RULES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def find_grids(drawings: Iterable[dict[str, Any]]) -> list[Grid]:
     """The grids formed by rules that meet, from top to bottom."""
     across, upright = _rules(drawings)
     across, upright = _merged(across), _merged(upright)
-    if not 2 <= len(across) <= _MAX_LINES or not 1 <= len(upright) <= _MAX_LINES:
+    if not 2 <= len(across) <= _MAX_RULES or not 1 <= len(upright) <= _MAX_RULES:
         return []
     grids = (_grid(rows, columns) for rows, columns in _components(across, upright))
     return sorted((grid for grid in grids if grid), key=lambda grid: (grid.ys[0], grid.xs[0]))
