@@ -19,7 +19,7 @@ from ingest.jobs import Task
 from ingest.pool import LIMITS, Limits, Pool
 from ingest.reading import finish, read_files
 from ingest.report import Account, FileOutcome, IngestSummary, Observer, PageOutcome, SilentObserver
-from ingest.scan import Identity, Scanned, folder_above, looks_unmounted, no_files, scan, to_utf8
+from ingest.scan import Identity, Scanned, folder_above, no_files, removable, scan, to_utf8
 from ingest.stages import EmbedStage, GraphStage, ItemsStage, OcrStage, PublishStage, RenderStage, Stage, Work
 from ingest.visual import RegionsStage, VisualStage, choose_visual, is_by_model
 from research.encoders.base import usable_cores
@@ -163,10 +163,8 @@ def _tell_gone(work: Work, paths: Sequence[Path], *, prune: bool, known_folders:
     summary.gone = _find_gone(work.catalog, paths)
     if not prune:
         return
-    above = {path: folder_above(path) for path in summary.gone}
-    empty = {folder for folder in above.values() if looks_unmounted(folder, known_folders or {})}
-    summary.empty_folders = sorted(empty)
-    for path in (path for path, folder in above.items() if folder not in empty):
+    lost, summary.empty_folders = removable(summary.gone, known_folders or {})
+    for path in lost:
         removed = forget_path(work.catalog, path)
         if removed is not None:
             summary.removed.append(removed)

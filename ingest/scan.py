@@ -225,7 +225,14 @@ def folder_above(path: str) -> str:
     return at
 
 
-def looks_unmounted(folder: str, known: Mapping[str, Identity]) -> bool:
+def removable(lost: Iterable[str], known: Mapping[str, Identity]) -> tuple[list[str], list[str]]:
+    """Of lost files those that may be removed, and the folders that keep the others: they look unmounted."""
+    above = {path: folder_above(path) for path in lost}
+    empty = {folder for folder in above.values() if _looks_unmounted(folder, known)}
+    return [path for path, folder in above.items() if folder not in empty], sorted(empty)
+
+
+def _looks_unmounted(folder: str, known: Mapping[str, Identity]) -> bool:
     """Whether a folder holds nothing at all, and is not known to have held something itself."""
     real = found_at(folder) or folder
     try:

@@ -24,7 +24,7 @@ from ingest.pool import LIMITS, Limits, Pool
 from ingest.reading import finish
 from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
 from ingest.run import HasPaths, report_scan
-from ingest.scan import Scanned, folder_above, looks_unmounted, to_utf8
+from ingest.scan import Scanned, folder_above, removable, to_utf8
 from ingest.stages import update_graph_of
 from research.encoders.base import usable_cores
 from research.encoders.registry import DEFAULT
@@ -267,12 +267,8 @@ def _settle_gone(
         _remove(run.catalog, sorted(there))
     if not prune:
         return
-    above = {path: folder_above(path) for path in run.summary.gone}
-    empty = {folder for folder in above.values() if looks_unmounted(folder, {})}
-    run.summary.empty_folders = sorted(empty)
-    removed = [path for path, folder in above.items() if folder not in empty]
-    _remove(run.catalog, removed)
-    run.counts.removed = removed
+    run.counts.removed, run.summary.empty_folders = removable(run.summary.gone, {})
+    _remove(run.catalog, run.counts.removed)
 
 
 def _remove(catalog: Catalog, parents: Sequence[str]) -> int:
