@@ -18,7 +18,7 @@ from research.encoders.openai import OpenAIEncoder, alike
 from research.encoders.registry import DEFAULT, identify_text_encoder, load_text_encoder
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import EncoderUnavailable
-from research.governance.encoders import check_encoder
+from research.governance.policy_files import check_encoder
 from research.observe.log import logger_of
 from research.parallel import Workers
 from research.settings import Settings

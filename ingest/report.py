@@ -101,31 +101,54 @@ class IngestSummary:
 
     def to_dict(self) -> dict[str, Any]:
         results: tuple[Result, ...] = ("added", "replaced", "renamed", "unchanged", "copy", "failed")
+        fields = asdict(self)
+        code = fields.pop("code")
         return {
             **{result: self.count(result) for result in results},
-            "pages": self.pages,
-            "chunks": self.chunks,
-            "pending_chunks": self.pending_chunks,
-            "pending_ocr": self.pending_ocr,
-            "ocr_pages": self.ocr_pages,
-            "ocr_failures": self.ocr_failures,
+            **fields,
             "failed_pages": [page.to_dict() for page in self.failed_pages],
             "waiting_pages": [page.to_dict() for page in self.waiting_pages],
-            "links_not_followed": self.links_not_followed,
-            "dangling_links": self.dangling_links,
-            "passed_over": self.passed_over,
-            "gone": self.gone,
             "removed": [{"doc_id": document.doc_id, "filename": document.filename} for document in self.removed],
-            "empty_folders": self.empty_folders,
-            "visual_pages": self.visual_pages,
-            "visual_failures": self.visual_failures,
-            "visual_error": self.visual_error,
-            "visual_hint": self.visual_hint,
             "seconds": round(self.seconds, 3),
-            "interrupted": self.interrupted,
             "files": [outcome.to_dict() for outcome in self.files],
-            **({} if self.code is None else {"code": asdict(self.code)}),
+            **({} if code is None else {"code": code}),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryOutcome:
+    """What became of one repository. `commits` are those it has in the index now."""
+
+    path: str
+    result: Literal["read", "failed", "removed"]
+    repository: str = ""  # the folder in which git keeps it
+    commits: int = 0
+    added: int = 0
+    removed: int = 0  # no longer reachable, or the repository is gone
+    elsewhere: int = 0  # in the index already, from another copy of the repository
+    damaged: int = 0  # taken without their changes, which git cannot show
+    unreadable: int = 0  # left out
+    reason: str = ""
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class CommitsSummary:
+    """The account of a run over the commits of repositories."""
+
+    repositories: list[RepositoryOutcome] = field(default_factory=list)
+    embedded: int = 0  # in this run
+    pending: int = 0  # still without a vector
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def failed(self) -> list[RepositoryOutcome]:
+        return [each for each in self.repositories if each.result == "failed"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
 
 
 class Observer(Protocol):

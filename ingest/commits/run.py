@@ -11,15 +11,14 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
 
 from ingest.commits.history import Commit, reachable, read_commits
 from ingest.commits.repository import Repository, find_repository
 from ingest.encoder import embed_items, encoder_for_items
-from ingest.report import Observer, SilentObserver
+from ingest.report import CommitsSummary, Observer, RepositoryOutcome, SilentObserver
 from ingest.run import HasPaths
 from ingest.scan import to_utf8
 from ingest.stages import update_graph_of
@@ -36,7 +35,6 @@ from research.store.files.paths import IndexPaths
 from research.visible_text import block, one_line
 
 KIND = "commit"
-Result = Literal["read", "failed", "removed"]
 
 _A_TRANSACTION = 256  # commits: a second of work, all that a kill can cost
 _REMOVED_AT_ONCE = 2000
@@ -46,48 +44,6 @@ _LONGEST_WORDS = 12_000
 _SHORT_MESSAGE = 60  # characters: "fix", "wip", "typo" tell an encoder nothing
 _EMBEDDED = 1000  # characters of a message
 _EMBEDDED_NAMES = 300
-
-
-@dataclass(frozen=True, slots=True)
-class RepositoryOutcome:
-    """What became of one repository. `commits` are those it has in the index now."""
-
-    path: str
-    result: Result
-    repository: str = ""  # the folder in which git keeps it
-    commits: int = 0
-    added: int = 0
-    removed: int = 0  # no longer reachable, or the repository is gone
-    elsewhere: int = 0  # in the index already, from another copy of the repository
-    damaged: int = 0  # taken without their changes, which git cannot show
-    unreadable: int = 0  # left out
-    reason: str = ""
-    hint: str = ""
-    notes: tuple[str, ...] = ()
-
-
-@dataclass
-class CommitsSummary:
-    """The account of a run."""
-
-    repositories: list[RepositoryOutcome] = field(default_factory=list)
-    embedded: int = 0  # in this run
-    pending: int = 0  # still without a vector
-    seconds: float = 0.0
-    interrupted: bool = False
-
-    @property
-    def failed(self) -> list[RepositoryOutcome]:
-        return [each for each in self.repositories if each.result == "failed"]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "repositories": [{**asdict(each), "notes": list(each.notes)} for each in self.repositories],
-            "embedded": self.embedded,
-            "pending": self.pending,
-            "seconds": round(self.seconds, 3),
-            "interrupted": self.interrupted,
-        }
 
 
 def ingest_commits(

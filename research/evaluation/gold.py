@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from research.evaluation.questions import PageKey, Question, document_key
 from research.records import DocumentInfo
-from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents, paths_of
+from research.store.catalog.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class GoldCheck:
     beyond: list[str]  # gold pages past their document's end, as file:page
 
 
-def look_up(catalog: Catalog, questions: Sequence[Question]) -> GoldCheck:
+def look_up(catalog: Reader, questions: Sequence[Question]) -> GoldCheck:
     """Find each gold document by its file name, or the name of a copy of it."""
     known = _documents_by_key(catalog)
     check = GoldCheck([], [], {}, [])
@@ -52,7 +52,7 @@ def look_up(catalog: Catalog, questions: Sequence[Question]) -> GoldCheck:
     return check
 
 
-def _documents_by_key(catalog: Catalog) -> dict[str, list[DocumentInfo]]:
+def _documents_by_key(catalog: Reader) -> dict[str, list[DocumentInfo]]:
     found: dict[str, list[DocumentInfo]] = {}
     copies: dict[str, list[DocumentInfo]] = {}
     for info in all_documents(catalog):

@@ -25,7 +25,9 @@ LEAST_EXPERIENCES = 10
 MOST_EXPERIENCES = 20_000
 """Of an axis, the newest: time grows with the square."""
 
-_NEAR = 0.6  # cosine with the centroid; sentences that say the same in other words have 0.67 and more
+NEAR = 0.6
+"""Cosine with the centroid; sentences that say the same in other words have 0.67 and more."""
+
 _MIN_SAMPLES = 2
 _EXACT = 1_000  # vectors; of more only what differs most among them is compared, which is ten times as quick
 _PRINCIPAL = 48  # dimensions that are left of them
@@ -94,7 +96,7 @@ def _rows_by_label(labels: NDArray[Any]) -> list[NDArray[Any]]:
 
 def _tight(vectors: NDArray[np.float32], rows: NDArray[Any]) -> Cluster | None:
     """What is near the centroid; None if that is too little."""
-    near = rows[vectors[rows] @ centroid_of(vectors[rows]) >= _NEAR]
+    near = rows[vectors[rows] @ centroid_of(vectors[rows]) >= NEAR]
     if len(near) < least_members(len(vectors)):
         return None
     centroid = centroid_of(vectors[near])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from research.experiences.axes import KIND, axis_fields
-from research.experiences.clusters import Cluster
+from research.experiences.clusters import NEAR, Cluster
 from research.experiences.records import Experience, Value
 from research.store.catalog.items import get_parent
 
@@ -41,7 +41,8 @@ class NamedCluster:
 def name_clusters(
     reader: Reader, encoder: TextEncoder, axis: str, ids: Sequence[str], clusters: Sequence[Cluster]
 ) -> list[NamedCluster]:
-    """Of each cluster that has a sentence to be told by. `ids`: the experience of each row."""
+    """Of each cluster that has a sentence to be told by, as near to its centroid as its members are. `ids`: the
+    experience of each row."""
     asked = [[_stored(reader, ids[row]) for row in cluster.rows[:_ASKED]] for cluster in clusters]
     candidates = [_sentences(axis, experiences) for experiences in asked]
     texts = [text for each in candidates for _, text in each]
@@ -55,6 +56,8 @@ def name_clusters(
         start += len(told)
         similar = own @ cluster.centroid
         best = int(similar.argmax())
+        if similar[best] < NEAR:  # it would not say what the members do
+            continue
         members = [ids[row] for row in cluster.rows]
         experience, text = told[best]
         value = Value(

@@ -17,12 +17,15 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.edge_writes import NewNode
 from research.store.catalog.edges import CHANGES, CONTAINS, SUPPORTS
 from research.store.catalog.graph_progress import GraphedItem
+from research.store.catalog.reader import NO_MASKS
 
 _MOST_FILES = 500  # of a commit: one that moves a whole tree says nothing of each
 
 
 class Here:
     """A reader in the middle of a transaction."""
+
+    masks = NO_MASKS
 
     def __init__(self, connection: sqlite3.Connection, catalog: Catalog) -> None:
         self.connection = connection

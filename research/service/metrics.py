@@ -19,6 +19,7 @@ from research.observe.log import logger_of
 from research.observe.recorder import Recorder, RequestRecorder
 from research.observe.trace import TRACE, taken_up
 from research.service.job import State
+from research.service.problems import only_for_owner
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -95,8 +96,15 @@ def route_of(scope: MutableMapping[str, Any]) -> str:
 def metrics_router(recorder: PrometheusRecorder) -> APIRouter:
     router = APIRouter(tags=["state"])
 
-    @router.get("/metrics", summary="Times and counts for Prometheus", response_class=Response)
+    @router.get(
+        "/metrics",
+        summary="Times and counts for Prometheus; for the owner alone",
+        response_class=Response,
+        responses={403: {"description": "Only the owner may read the metrics"}},
+    )
     def metrics(request: Request) -> Response:
+        if not request.state.caller.owner:  # they count what is done for everybody
+            raise only_for_owner("metrics")
         text, content_type = recorder.render(request.headers.get("accept", ""))
         return Response(text, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
 
