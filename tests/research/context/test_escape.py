@@ -30,6 +30,7 @@ from research.memories import Memory, Recalled
 from research.models import Item, PageResult, Ref, SourceDocument
 from research.packages.builder import PackageItems
 from research.records import Chunk, DocumentInfo, Page
+from research.request import AskRequest
 from research.service.mcp import code as mcp_code
 from research.service.mcp import listing, reading, tools
 from research.service.mcp import memory as mcp_memory
@@ -289,9 +290,9 @@ def test_tools_show_documents_of_mean_texts(tmp_path: Path) -> None:
             chunks = [(page, [Chunk(page.number, 0, page.markdown, mean, 9, (0, 0, 1, 1))]) for page in pages]
             add_document(catalog, info, FileStamp(path, 1, 1, 1, 1), chunks, reader_version=1)
     with Index.open(tmp_path / "index") as opened:
-        found = tools.ask(opened, "zebra", max_tokens=100_000, max_sources=10, mode="lexical")
+        found = tools.ask(opened, AskRequest("zebra", mode="lexical"), max_tokens=100_000)
         assert structure(found.text.partition("\n\n")[2], "cited") == ["header"] * 10
-        found = tools.search(opened, "zebra", mode="lexical", num_results=10)
+        found = tools.search(opened, AskRequest("zebra", mode="lexical", num_results=10))
         assert structure(found.text.partition("\n\n")[2], "message") == ["label"] * 10
         lines = listing.list_documents(opened, limit=10_000, max_tokens=100_000).text.splitlines()
         assert len(lines) == 1 + len(MEAN[::6])
