@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Literal
 
-from ingest.commits.report import CommitsSummary
-from ingest.report import CodeCounts, FileOutcome, IngestSummary, PageOutcome
+from ingest.report import CodeCounts, CommitsSummary, FileOutcome, IngestSummary, PageOutcome
 from research.answer.check import CheckedSentence
 from research.answer.prompt import Prompt
 from research.answer.written import WrittenAnswer

@@ -113,7 +113,7 @@ class Job:
         return {"name": file.name, "size": file.size, "doc_id": file.doc_id, **told}
 
     def hear(self, line: bytes) -> None:
-        """A message of its process; `ingest.job` has what they are."""
+        """A message of its process; `ingest.server_job` has what they are."""
         try:
             message = json.loads(line)
             self._take(message.pop("event"), message)

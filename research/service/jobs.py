@@ -33,7 +33,7 @@ _RETRY_SECONDS = 30
 
 
 class JobRunner:
-    """`start` begins the process of an ingest of these paths; `ingest.job.start_job`, bound to an index, does so."""
+    """`start` begins the process of an ingest of these paths: `ingest.server_job.start_job`, bound to an index."""
 
     def __init__(self, start: StartJob, *, most_waiting: int = 20) -> None:
         self._start = start

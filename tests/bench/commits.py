@@ -19,9 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ingest.commits.history import Commit, reachable, read_commits
-from ingest.commits.items import KIND, commit_items, redactor
 from ingest.commits.repository import find_repository
-from ingest.commits.run import ingest_commits
+from ingest.commits.run import KIND, commit_items, ingest_commits, redactor
 from research.encoders.base import TextEncoder
 from research.encoders.registry import load_text_encoder
 from research.search.items import ItemSearch, fitting_parts

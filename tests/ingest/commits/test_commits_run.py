@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.commits.report import RepositoryOutcome
 from ingest.commits.run import ingest_commits, remove_repositories
-from ingest.report import SilentObserver
+from ingest.report import RepositoryOutcome, SilentObserver
 from research.errors import CtxError, UsageError
 from research.index import Index
 from research.sources.commits import CommitsSource

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ingest.job import Reporter, _LogLines, _settings, bounded, run, start_job
 from ingest.report import FileOutcome, IngestSummary, PageOutcome
+from ingest.server_job import Reporter, _LogLines, _settings, bounded, run, start_job
 from research.observe.log import NAME, in_full, logger_of
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog

@@ -43,6 +43,7 @@ _SETTINGS = (
 _SECONDS_BETWEEN = 0.25  # two messages of progress in one stage
 _MOST_ENTRIES = 1000  # of any list in a summary: a server keeps many of them
 _FOR_EVER = -1.0
+_GONE = "it was removed before it was read"
 
 
 def start_job(index: Path, settings: Settings, paths: Sequence[Path]) -> subprocess.Popen[bytes]:
@@ -55,7 +56,7 @@ def start_job(index: Path, settings: Settings, paths: Sequence[Path]) -> subproc
     }
     # It asks the encoder, perhaps one elsewhere; the processes that open files are started by it, without these keys.
     keys = {name: os.environ[name] for name in ENCODER_KEYS if name in os.environ}
-    process = start_helper("ingest.job", stdin=subprocess.PIPE, environment=keys, hears_ctrl_c=False)
+    process = start_helper("ingest.server_job", stdin=subprocess.PIPE, environment=keys, hears_ctrl_c=False)
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # it died at once, as its reader will see
         process.stdin.write(json.dumps(request).encode())
@@ -169,9 +170,6 @@ def _ingest(index: IndexPaths, paths: Sequence[Path], settings: Settings, send: 
     summary = _when_free(index, there, settings, reporter) if there else IngestSummary()
     summary.files = [*gone, *summary.files]
     return summary
-
-
-_GONE = "it was removed before it was read"
 
 
 def _when_free(index: IndexPaths, paths: Sequence[Path], settings: Settings, reporter: Reporter) -> IngestSummary:

@@ -1,27 +1,31 @@
-"""Finding the source files of a folder: without what git ignores, what others wrote, and what no person did."""
+"""Finding the source files of a folder: without what git ignores, what others wrote, and what no person did.
+
+.gitignore files count as git reads them: the last pattern that fits decides, the deepest file first.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ingest.code.ignoring import Ignoring, ignoring_at
 from ingest.code.languages import language_of
-from ingest.code.reading import LARGEST
-from ingest.scan import os_reason, path_problem, to_utf8
+from ingest.code.units import GENERATED, LARGEST
+from ingest.scan import Scanned, os_reason, path_problem, to_utf8
 from research.errors import NothingFoundError
 from research.store.files.paths import CATALOG, MARKER
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 MOST_FILES = 200_000  # of one run; a tree with more is named by its parts
 
 TOO_LARGE = f"larger than {LARGEST // 1_000_000} MB"
 IGNORED = "ignored by git"
 VENDORED = "of others (vendored)"
-GENERATED = "generated"
 BEYOND = f"beyond {MOST_FILES:,} files"
 
 # Folders of what others wrote, or a tool; some names only beside what makes them such.
@@ -51,22 +55,7 @@ class SourceFile:
     stamp: str
 
 
-@dataclass
-class Found:
-    """The source files of a run, and what stood in the way of more."""
-
-    files: list[SourceFile] = field(default_factory=list)
-    unreadable: list[tuple[str, str]] = field(default_factory=list)  # files and folders, and why
-    external_links: list[str] = field(default_factory=list)
-    dangling_links: list[str] = field(default_factory=list)
-    passed_over: Counter[str] = field(default_factory=Counter)  # by ending, or by reason
-
-    @property
-    def empty(self) -> bool:
-        return not self.files and not self.unreadable
-
-
-def find_code(paths: Sequence[Path], *, follow_links: bool = False) -> Found:
+def find_code(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned[SourceFile]:
     """Files as given, folders searched to the bottom, each file once and in a stable order."""
     walk = _Walk(follow_links)
     for path in paths:
@@ -74,7 +63,7 @@ def find_code(paths: Sequence[Path], *, follow_links: bool = False) -> Found:
     return walk.found
 
 
-def no_code(paths: Sequence[Path], found: Found) -> NothingFoundError:
+def no_code(paths: Sequence[Path], found: Scanned[SourceFile]) -> NothingFoundError:
     hint = "ctx ingest PATH --code takes source files; without --code it takes PDFs"
     if found.passed_over:
         most = ", ".join(f"{what or 'without ending'} {count:,}" for what, count in found.passed_over.most_common(3))
@@ -84,7 +73,7 @@ def no_code(paths: Sequence[Path], found: Found) -> NothingFoundError:
 
 class _Walk:
     def __init__(self, follow_links: bool) -> None:
-        self.found = Found()
+        self.found = Scanned[SourceFile]()
         self._follow = follow_links
         self._files: set[tuple[int, int]] = set()  # taken before, also under another name
         self._folders: set[tuple[int, int]] = set()  # entered before; this is where loops end
@@ -95,14 +84,14 @@ class _Walk:
             raise problem
         whole = Path(os.path.normpath(path.absolute()))
         folder = whole if path.is_dir() else whole.parent
-        ignoring, repository = ignoring_at(folder)
+        ignoring, repository = _ignoring_at(folder)
         root = str(repository or folder)
         if path.is_dir():
             self._walk(str(whole), root, ignoring)
         elif not self._take(str(whole), root, asked=True):
             self.found.passed_over[whole.suffix.lower()] += 1
 
-    def _walk(self, top: str, root: str, ignoring: Ignoring) -> None:
+    def _walk(self, top: str, root: str, ignoring: _Ignoring) -> None:
         """A list of what is left to do: folders can be nested deeper than calls."""
         real_top = os.path.realpath(top)
         waiting = [(top, ignoring)]
@@ -139,7 +128,7 @@ class _Walk:
             else:
                 self.found.passed_over[os.path.splitext(entry.name)[1].lower()] += 1  # noqa: PTH122
 
-    def _look_at(self, entry: os.DirEntry[str], root: str, here: Ignoring, top: str) -> bool:
+    def _look_at(self, entry: os.DirEntry[str], root: str, here: _Ignoring, top: str) -> bool:
         """Take a file; say whether the entry is a folder to enter."""
         try:
             is_folder, is_link = entry.is_dir(), entry.is_symlink()
@@ -204,3 +193,72 @@ def _is_vendored(entry: os.DirEntry[str]) -> bool:
     if name in _VENDORED or any((path.parent / maker).exists() for maker in _BUILT.get(name, ())):
         return True
     return name in ("env", "venv") and (path / "pyvenv.cfg").exists()
+
+
+_LARGEST_IGNORE_FILE = 1 << 18  # bytes
+_MOST_PATTERNS = 2_000
+# A pattern with more stars in a row takes for ever on a name that nearly fits; nobody means one.
+_MOST_STARS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Ignoring:
+    """The patterns that hold in a folder: those of the folders above, then its own."""
+
+    specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()  # the folder each is of, the outermost first
+
+    def ignores(self, path: str, *, is_folder: bool) -> bool:
+        for folder, spec in reversed(self.specs):
+            name = path[len(folder) :].lstrip("/") + ("/" if is_folder else "")
+            included = spec.check_file(name).include
+            if included is not None:
+                return included
+        return False
+
+    def within(self, folder: str) -> _Ignoring:
+        """The same with the folder's own, if it has any."""
+        return self.having(folder, Path(folder, ".gitignore"))
+
+    def having(self, folder: str, file: Path) -> _Ignoring:
+        spec = _read_ignore_file(file)
+        return self if spec is None else _Ignoring((*self.specs, (folder, spec)))
+
+
+def _ignoring_at(folder: Path) -> tuple[_Ignoring, Path | None]:
+    """What holds for a folder from above, and the repository it is in."""
+    repository = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
+    found = _Ignoring()
+    if repository is None:
+        return found, None
+    found = found.having(str(repository), repository / ".git" / "info" / "exclude")
+    above = [each for each in folder.parents if each == repository or repository in each.parents]
+    for each in reversed(above):
+        found = found.having(str(each), each / ".gitignore")
+    return found, repository
+
+
+def _read_ignore_file(file: Path) -> GitIgnoreSpec | None:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        if not file.is_file() or file.stat().st_size > _LARGEST_IGNORE_FILE:
+            return None
+        lines = file.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    patterns = list(_harmless(lines))[:_MOST_PATTERNS]
+    return GitIgnoreSpec.from_lines(patterns) if patterns else None
+
+
+def _harmless(lines: Sequence[str]) -> Iterator[str]:
+    from pathspec import GitIgnoreSpec
+
+    for line in lines:
+        parts = line.split("/")
+        if any(part.count("*") + part.count("[") > _MOST_STARS for part in parts) or parts.count("**") > _MOST_STARS:
+            continue
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:  # no pattern of git's
+            continue
+        yield line

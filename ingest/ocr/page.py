@@ -1,25 +1,96 @@
-"""OCR lines to blocks and markdown, and a page read by OCR put in the place of the one that had no text."""
+"""OCR of one document, page by page, so that each page can be stored before the next is begun.
+
+A page is drawn in grey, its lines become blocks and markdown, and what was read is put in the place of the page that
+had no text. A page that fails costs only itself.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from ingest.ocr.detect import OcrNeed
-from ingest.ocr.engine import OcrEngine, OcrLine
-from ingest.ocr.images import Render
-from ingest.ocr.layout import on_page, regions
-from ingest.pdf.blocks import list_block, prose_block, rows_block
+from PIL import Image
+
+from ingest.faults import NOT_OURS, fault_of
+from ingest.ocr.choose import OcrNeed
+from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine, lines_on_page, regions
+from ingest.pdf.compose import list_block, prose_block, rows_block
 from ingest.pdf.hyphens import Vocabulary
+from ingest.pdf.mupdf import MupdfError, load_page, open_document, pymupdf, raster
 from ingest.pdf.paragraphs import Draft, draft_region
 from research.boxes import Box, area, contains_center, union
+from research.errors import OCR_FAILED, OcrError
 from research.records import Block, Page
+from research.store.catalog.failures import INTERNAL
 
+_SHRINK_EVERY = 10  # pages; MuPDF keeps what it decoded
 _MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well
 _ENLARGED = 1.25  # pictures are drawn larger than the page they stand on, for the same reason
 _WORDS = re.compile(r"[^\W_]+")
 _SLACK = 0.01  # of the page, by which ink and boxes may differ
 _SAME = 0.75  # share of a line's words found where it stands, from which on it is the same text
+
+Render = Callable[[Box | None, int], Image.Image]
+"""Renders a part of one page (None: all of it) so that its longest side has so many pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class OcrTask:
+    """A page as the reader gave it, and what OCR should read of it."""
+
+    page: Page
+    need: OcrNeed
+
+
+@dataclass(frozen=True, slots=True)
+class OcrFailure:
+    """A page that OCR could not read, and why. Its text is as it was."""
+
+    page: int
+    code: str
+    reason: str
+    tries: int = 1
+    trace: str = ""  # where our own code failed
+
+
+def ocr_document(
+    path: Path, tasks: Iterable[OcrTask], engine: OcrEngine, *, progress: Callable[[int], None] | None = None
+) -> Iterator[OcrResult | OcrFailure]:
+    """Read the pages asked for, one after the other. A page that fails costs only itself.
+
+    `progress` is a callback: it gets a page's number before it is touched. Raises `DocumentError` where the file cannot
+    be opened.
+    """
+    on_page = progress or (lambda number: None)
+    document = open_document(path)
+    try:
+        for done, task in enumerate(tasks, start=1):
+            yield _read(task, document, engine, on_page)
+            if done % _SHRINK_EVERY == 0:
+                pymupdf.TOOLS.store_shrink(100)
+    finally:
+        document.close()
+
+
+def _read(task: OcrTask, document: Any, engine: OcrEngine, on_page: Callable[[int], None]) -> OcrResult | OcrFailure:
+    """One page. An engine that was killed, or took too long, is given a second try."""
+    number, tries = task.page.number, 0
+    while True:
+        tries += 1
+        on_page(number)
+        try:
+            return read_page(task.page, task.need, page_render(document, number), engine)
+        except OcrError as error:
+            if error.code == OCR_FAILED or tries == 2:
+                return OcrFailure(number, error.code, error.message, tries)
+        except NOT_OURS:
+            raise
+        except Exception as error:  # noqa: BLE001  one page's fault costs one page
+            fault = fault_of(error)
+            return OcrFailure(number, INTERNAL, fault.reason, tries, fault.trace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +113,7 @@ def read_page(page: Page, need: OcrNeed, render: Render, engine: OcrEngine) -> O
     for box in need.boxes:
         image = render(box, _picture_side(box, engine.page_side))
         lines = engine.read(image)
-        placed = on_page(lines, box)
+        placed = lines_on_page(lines, box)
         new = [i for i, line in enumerate(placed) if not _is_known(line, page.blocks)]
         # One block, so that a picture's words stay together.
         text = "\n".join(block.text for block in blocks_of([lines[i] for i in new], image.size))
@@ -143,3 +214,27 @@ def _share(words: list[str], known: set[str]) -> float:
 def _picture_side(box: Box, page_side: int) -> int:
     share = max(box[2] - box[0], box[3] - box[1])
     return max(_MIN_PICTURE_SIDE, min(page_side, round(_ENLARGED * share * page_side)))
+
+
+def render(document: Any, page_number: int, box: Box | None = None, *, longest: int) -> Image.Image:
+    """A page (1-based), or the part in `box`, in grey, its longest side `longest` pixels. Raises `OcrError`.
+
+    The scale comes from the page's size, never from dpi: a page may measure a point or a billion.
+    """
+    try:
+        page = load_page(document, page_number)
+    except MupdfError as error:
+        raise OcrError("the page cannot be rendered") from error
+    image = raster(page, longest=max(1, min(longest, MAX_SIDE)), box=box, grey=True)
+    if image is None:
+        raise OcrError("the page cannot be rendered")
+    return image
+
+
+def page_render(document: Any, page_number: int) -> Render:
+    """`render` for one page, as `read_page` wants it."""
+
+    def draw(box: Box | None, longest: int) -> Image.Image:
+        return render(document, page_number, box, longest=longest)
+
+    return draw

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.encoder import note_fetching, remember_permission
-from ingest.failures import report_failure
-from ingest.stages.base import Work
+from ingest.stages import Work, report_failure
 from research.boxes import pack_boxes
 from research.encoders import hub
 from research.encoders.allowed import check_allowed
@@ -75,8 +74,6 @@ def is_by_model(work: Work) -> bool:
 class RegionsStage:
     """`regions` can answer as soon as the text side has vectors, long before OCR is through."""
 
-    name = "regions"
-
     def pending(self, work: Work) -> bool:
         return work.visual == REGIONS and bool(vectors.encoder_of(work.catalog))
 
@@ -87,8 +84,6 @@ class RegionsStage:
 
 class VisualStage:
     """Brings the visual side up to date, whichever it is."""
-
-    name = "visual"
 
     def pending(self, work: Work) -> bool:
         return bool(work.visual)
@@ -160,7 +155,7 @@ def _embed_image(work: Work, image: PageImage, encoder: VisualEncoder) -> None:
         failed = FailedPage(image.page, STAGE_VISUAL, "visual_failed", error.message)
         page_vectors.give_up(work.catalog, image, failed)
         work.summary.visual_failures.append(f"{image.name}: {error.message}")
-        report_failure(work.summary, work.observer, image.source_path, failed)
+        report_failure(work, image.source_path, failed)
     else:
         page_vectors.write(work.catalog, [_blobs(image.page_id, seen)])
 
