@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from research.encoders.minilm import files
-from research.encoders.minilm.build import build
 from research.encoders.minilm.encoder import MiniLMEncoder, load_session, load_tokenizer
 from research.errors import CtxError
 from tests.pace import draws
 from tests.research.encoders.bert_reference import published_tokenizer, read_passages, reference_vectors
+from tools.build_encoder import build
 
 TEXT = Path(__file__).with_name("passages.txt")
 PASSAGES = read_passages(TEXT)
