@@ -16,7 +16,7 @@ from research.encoders.registry import DEFAULT, identify_text_encoder, load_text
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import EncoderUnavailable
 from research.governance.encoders import check_encoder
-from research.observe.log import logger_of
+from research.observe import logger_of
 from research.parallel import Workers
 from research.settings import Settings
 from research.store.catalog import vectors

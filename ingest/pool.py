@@ -19,7 +19,7 @@ from ingest.exit_reasons import ExitReason, document_timeout, exit_reason, page_
 from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcrDone, PageStarted, Task, event_of
 from ingest.stopwatch import Stopwatch
 from research.errors import FREE_SPACE, RUN_AGAIN, IndexUnusableError
-from research.observe.log import in_full, logger_of
+from research.observe import in_full, logger_of
 from research.process import start_helper
 
 _TRIES = 2  # of a page that a process ended on, before it is given up

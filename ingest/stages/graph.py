@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingest.stages.base import Work
 from research.graph.update import is_behind, update_graph
-from research.observe.log import log_failure
+from research.observe import log_failure
 from research.store.catalog.catalog import Catalog
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from research.governance.policy import MemoryAccessPolicy
     from research.governance.redaction import RedactorProtocol
     from research.models import Item
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.settings import Settings
     from research.store.catalog.reader import Reader
     from research.store.files.paths import IndexPaths
@@ -149,7 +149,7 @@ class Gate:
         try:
             self._audit(decision, purpose)
         except Exception as error:  # noqa: BLE001  what is not recorded is not given out, whatever the reason
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("governance", "an access could not be recorded", error)
             raise CtxError(

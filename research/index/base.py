@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from research.filters import Filters
     from research.governance.access import Principal
     from research.governance.ways_out import WaysOut
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.records import DocumentInfo
     from research.search.items import FoundItems
     from research.sources.documents import DocumentsSource
@@ -294,6 +294,6 @@ class IndexBase:
 
 def _harmless(recorder: Recorder) -> Recorder:
     """A recorder that fails breaks no question."""
-    from research.observe.recorder import Recorders
+    from research.observe import Recorders
 
     return recorder if isinstance(recorder, Recorders) else Recorders(recorder)

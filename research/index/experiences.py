@@ -193,7 +193,7 @@ class ExperienceMethods(IndexBase):
         logged."""
 
         def renew() -> None:
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             try:
                 self.rebuild_values(force=False)

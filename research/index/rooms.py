@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from research.governance.audit import Audit
     from research.governance.policy import MemoryAccessPolicy
     from research.governance.ways_out import WaysOut
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.packages.packages import Packages
     from research.settings import Settings
     from research.sources.documents import DocumentsSource
@@ -138,7 +138,7 @@ class Rooms:
         return self._audit
 
     def _record(self, decision: MemoryAccessDecision, purpose: str) -> None:
-        from research.observe.trace import current_trace
+        from research.observe import current_trace
 
         self.audit().record(decision, purpose, trace_id=current_trace())
 

@@ -133,7 +133,7 @@ class CatalogCache:
                 rows.remove_cached(connection, rows.expired_ids(connection, row.put_at))
                 rows.put_cached(connection, row)
         except CtxError as error:  # somebody writes for long, or the disk is full: the package itself is fine
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("packages", "a package was not kept", error)
             return False

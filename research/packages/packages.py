@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import BusyError, NothingFoundError, PackageRequestError
 from research.governance.access import Principal
-from research.observe.trace import current_trace, telling, traced
+from research.observe import current_trace, telling, traced
 from research.packages.builder import Built, Ids, PackageBuilder, new_id
 from research.packages.cache import Cached, PackageCache
 from research.packages.events import (

@@ -76,7 +76,7 @@ class RedisLink:
     def _tell(self, error: Exception) -> None:
         """Once, until it answers again."""
         if not self._told:
-            from research.observe.log import logger_of
+            from research.observe import logger_of
 
             self._told = True
             logger_of("packages").warning("Redis is not used for now: %s", type(error).__name__)

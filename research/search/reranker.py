@@ -85,7 +85,7 @@ class PageReranker:
         except CtxError as error:
             reason = error.message
         except Exception as error:  # noqa: BLE001  whatever a model's library raises: the answer stands without it
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("search", "the reranker failed", error)
             reason = f"{type(error).__name__}: {error}"

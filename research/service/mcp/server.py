@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.governance.access import Principal
-from research.observe.log import log_failure, logger_of
+from research.observe import log_failure, logger_of
 from research.service.mcp import catalogue, code, contexts, experience, memory_catalogue, packages, resources
 from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
 from research.service.mcp.catalogue import Tool
