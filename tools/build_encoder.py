@@ -32,6 +32,21 @@ CALIBRATION = FOLDER / "calibration.txt"
 ORIGIN = FOLDER / "ORIGIN.md"
 ALIGNMENT = 4096  # a tensor that starts on a page can be mapped where it lies
 
+LAYERS = 6
+HEADS = 12
+DIM = 384
+WINDOW = 256  # sentence-transformers' published max_seq_length; positions above it are not shipped
+EPSILON = 1e-12
+CONTRIB = "com.microsoft"
+
+Weights = Mapping[str, NDArray[np.float32]]
+
+# AVX2 adds two u8*s8 products in a saturating int16. With 7-bit weights 2*255*63 fits, so the result is exact there
+# and the same on every CPU; measured on AVX2, 8-bit weights are both no faster and further from fp32.
+WEIGHT_RANGE = 63
+TABLE_RANGE = 127  # the word table is only looked up, nothing there can saturate
+SMOOTHING = 0.65  # how much of an activation's spread moves into the weights (SmoothQuant's alpha)
+
 
 def source_file(name: str) -> Path:
     """A file of the weights package, found without importing it: its import would load torch."""
@@ -118,16 +133,6 @@ uncased rules. Tests compare it with tokenizer.json, hold the cosine against fp3
 |---|---|
 {outputs}
 """
-
-
-LAYERS = 6
-HEADS = 12
-DIM = 384
-WINDOW = 256  # sentence-transformers' published max_seq_length; positions above it are not shipped
-EPSILON = 1e-12
-CONTRIB = "com.microsoft"
-
-Weights = Mapping[str, NDArray[np.float32]]
 
 
 def smoothing_sites() -> list[tuple[str, list[str]]]:
@@ -265,13 +270,6 @@ class GraphBuilder:
     def _op(self, kind: str, inputs: Sequence[str], name: str, domain: str = "", **attributes: Any) -> str:
         self._nodes.append(helper.make_node(kind, inputs, [name], name=name, domain=domain, **attributes))
         return name
-
-
-# AVX2 adds two u8*s8 products in a saturating int16. With 7-bit weights 2*255*63 fits, so the result is exact there
-# and the same on every CPU; measured on AVX2, 8-bit weights are both no faster and further from fp32.
-WEIGHT_RANGE = 63
-TABLE_RANGE = 127  # the word table is only looked up, nothing there can saturate
-SMOOTHING = 0.65  # how much of an activation's spread moves into the weights (SmoothQuant's alpha)
 
 
 def quantize_columns(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

