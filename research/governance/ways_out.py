@@ -17,8 +17,7 @@ from research.store.catalog.edges import section_pages
 
 if TYPE_CHECKING:
     from research.governance.access import MemoryAccessDecision, Ruling
-    from research.graph.neighbourhood import Neighbourhood, Node
-    from research.graph.shown import ShownGraph, ShownNode
+    from research.graph.neighbourhood import Neighbourhood, Node, ShownGraph, ShownNode
     from research.models import DocumentOutline, Item, PageView, Question, ResearchContext, Rewrite, SourceDocument
     from research.records import DocumentInfo
     from research.search.items import FoundItem
