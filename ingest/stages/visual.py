@@ -14,7 +14,7 @@ from ingest.encoder import note_fetching, remember_permission
 from ingest.failures import report_failure
 from ingest.stages.base import Work
 from research.boxes import pack_boxes
-from research.encoders import hub
+from research.encoders import checkpoints
 from research.encoders.allowed import check_allowed
 from research.encoders.base import TextEncoder, fitting
 from research.encoders.visual.first_stage import first_stage
@@ -120,7 +120,11 @@ def _chosen(work: Work, known: str) -> str:
     if wanted in (REGIONS, OFF):
         return wanted
     checkpoint = checkpoint_of(wanted)
-    if hub.as_folder(checkpoint, typed=True) is None and not hub.at_hand(checkpoint) and not hub.offline():
+    if (
+        checkpoints.as_folder(checkpoint, typed=True) is None
+        and not checkpoints.at_hand(checkpoint)
+        and not checkpoints.offline()
+    ):
         note_fetching(checkpoint, work.observer)
     return identify(wanted)
 

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from research.encoders import hub
+from research.encoders import checkpoints
 from research.encoders.base import usable_cores
-from research.encoders.inspection import check_files
+from research.encoders.checkpoints import check_files
+from research.encoders.libraries import allow_torchvision, quiet
 from research.encoders.minilm.encoder import load_session, without_surrogates
-from research.encoders.quiet import quiet
 from research.encoders.sentence_transformers import check_package
-from research.encoders.torchvision_shim import allow_torchvision
 from research.errors import EncoderUnavailable
 
 _BATCH = 32
@@ -94,7 +93,7 @@ def _no_reranker(name: str, scores: int) -> EncoderUnavailable:
 def find_onnx(name: str) -> Path | None:
     """The ONNX file of a folder, named as `find` takes one, that has no safetensors."""
     path = Path(name).expanduser()
-    if not (path.is_absolute() or name.startswith(".")) or (path / hub.WEIGHTS).is_file():
+    if not (path.is_absolute() or name.startswith(".")) or (path / checkpoints.WEIGHTS).is_file():
         return None
     return next((file for file in (path / "model.onnx", path / "onnx" / "model.onnx") if file.is_file()), None)
 
@@ -104,12 +103,12 @@ def find(name: str) -> Path:
     planted where the user stands is not the hub's model of that name."""
     path = Path(name).expanduser()
     if path.is_absolute() or name.startswith("."):
-        folder = hub.as_folder(str(path.resolve()))
+        folder = checkpoints.as_folder(str(path.resolve()))
         if folder is None:
             raise EncoderUnavailable(f"no such model folder: {name}", hint="name a folder with config.json and weights")
     else:
-        folder = hub.locate(name if "/" in name else f"{_BARE}{name}", download=False)
-    base = hub.locate_base(folder, download=False)
+        folder = checkpoints.locate(name if "/" in name else f"{_BARE}{name}", download=False)
+    base = checkpoints.locate_base(folder, download=False)
     for place in (folder, *([base] if base else [])):
         check_files(place)
     return folder

@@ -11,7 +11,7 @@ import pytest
 from ingest.report import IngestSummary, SilentObserver
 from ingest.run import ingest
 from research.contract import ContextBuilder, SearchEngine
-from research.encoders.quiet import quiet
+from research.encoders.libraries import quiet
 from research.encoders.visual.loading import engine as colpali_classes
 from research.encoders.visual.packing import unpack
 from research.encoders.visual.registry import checkpoint_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from research.boxes import WHOLE_PAGE, Box
-from research.encoders.quiet import quiet
+from research.encoders.libraries import quiet
 from research.encoders.visual import boxes as places
 from research.encoders.visual.base import PageVectors
 from research.encoders.visual.device import choose_device, choose_dtype, free_memory

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from research.encoders import hub
-from research.encoders.fingerprint import DIGITS, add_weights
-from research.encoders.inspection import check_files
+from research.encoders import checkpoints
+from research.encoders.checkpoints import DIGITS, add_weights, check_files
 from research.errors import EncoderUnavailable
 
 Layout = Literal["tiles", "grid", "square"]
@@ -63,15 +62,15 @@ def find_checkpoint(checkpoint: str, *, typed: bool = False) -> Checkpoint:
     One that the user `typed` may be a relative folder, and a hub name that is not in the cache is fetched; for a folder
     nothing ever is, not even the base model of an adapter.
     """
-    own = hub.as_folder(checkpoint, typed=typed)
-    folder = own or hub.locate(checkpoint, download=typed)
-    base = hub.locate_base(folder, download=typed and own is None)
+    own = checkpoints.as_folder(checkpoint, typed=typed)
+    folder = own or checkpoints.locate(checkpoint, download=typed)
+    base = checkpoints.locate_base(folder, download=typed and own is None)
     places = [folder, *([base] if base else [])]
     for place in places:
         check_files(place)
     family = _family(folder, base)
     for place in places:
-        if not hub.complete(place):
+        if not checkpoints.complete(place):
             raise EncoderUnavailable(f"{place} has no weights, or not all that its index names")
     name = checkpoint if own is None else f"{folder}@{_fingerprint(folder, base)}"
     return Checkpoint(name, folder, base, family)
@@ -81,8 +80,8 @@ def _family(folder: Path, base: Path | None) -> Family:
     config = (base or folder) / "config.json"
     if not config.is_file():
         raise EncoderUnavailable(f"{folder} is no model: it has neither config.json nor adapter_config.json")
-    content = hub.read_json(config)
-    adapter = hub.read_json(folder / "adapter_config.json") if base else {}
+    content = checkpoints.read_json(config)
+    adapter = checkpoints.read_json(folder / "adapter_config.json") if base else {}
     mapping = adapter.get("auto_mapping") or {}
     named = [mapping.get("base_model_class"), *_words(content.get("architectures"))]
     for architecture in named:
@@ -110,6 +109,6 @@ def _fingerprint(folder: Path, base: Path | None) -> str:
         for name in ("config.json", "adapter_config.json"):
             if (place / name).is_file():
                 digest.update((place / name).read_bytes())
-        for path in hub.weight_files(place):
+        for path in checkpoints.weight_files(place):
             add_weights(digest, path)
     return digest.hexdigest()[:DIGITS]

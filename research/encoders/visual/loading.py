@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from research.encoders.quiet import is_there, quiet
-from research.encoders.torchvision_shim import allow_torchvision
+from research.encoders.libraries import allow_torchvision, is_there, quiet
 from research.errors import EncoderUnavailable
 
 INSTALL = "pip install 'ctx-research[visual]'"

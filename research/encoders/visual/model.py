@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from research.encoders import hub
+from research.encoders import checkpoints
 from research.encoders.visual.families import Checkpoint
 from research.errors import EncoderUnavailable
 
@@ -83,7 +83,7 @@ def _keys(checkpoint: Checkpoint) -> list[str]:
 
     keys: list[str] = []
     for folder in (checkpoint.base, checkpoint.folder):
-        for path in hub.weight_files(folder) if folder else []:
+        for path in checkpoints.weight_files(folder) if folder else []:
             try:
                 with safe_open(path, framework="numpy") as file:
                     keys += file.keys()

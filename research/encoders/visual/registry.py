@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from research.encoders import hub
+from research.encoders import checkpoints
 from research.encoders.visual.base import VisualEncoder
 from research.encoders.visual.colpali import KIND, ColpaliEncoder, full_name
 from research.encoders.visual.device import accelerator_there
@@ -23,7 +23,7 @@ _NAME = re.compile(
 def colpali_ready(checkpoint: str = DEFAULT_CHECKPOINT) -> bool:
     """Whether `auto` may choose colpali: the extra is installed, the weights are on this machine and so is an
     accelerator. Imports no torch and never reaches the network."""
-    return installed() and accelerator_there() and hub.at_hand(checkpoint)
+    return installed() and accelerator_there() and checkpoints.at_hand(checkpoint)
 
 
 def identify(wanted: str) -> str:

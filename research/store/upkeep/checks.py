@@ -139,7 +139,7 @@ def _text(catalog: Catalog, named_encoders: Sequence[str], timeout: int) -> Iter
 
 def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
     """Whether what filled the visual side may and can still be asked, told without loading it."""
-    from research.encoders import hub
+    from research.encoders import checkpoints
     from research.encoders.allowed import check_allowed
     from research.encoders.visual.loading import INSTALL, installed
     from research.encoders.visual.registry import checkpoint_of
@@ -161,7 +161,7 @@ def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
     if not installed():
         message = f"{name} filled it, and the packages behind it are not installed"
         yield Check("visual", "warning", message, INSTALL)
-    elif not hub.at_hand(checkpoint_of(name)):
+    elif not checkpoints.at_hand(checkpoint_of(name)):
         message = f"the weights of {name} are not on this machine"
         yield Check("visual", "warning", message, "ctx ingest PATH --visual MODEL")
     else:

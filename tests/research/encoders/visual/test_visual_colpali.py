@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from research.boxes import WHOLE_PAGE
-from research.encoders.quiet import quiet
+from research.encoders.libraries import quiet
 from research.encoders.visual.loading import engine
 from research.encoders.visual.maxsim import score
 from research.encoders.visual.packing import pack, stack
