@@ -215,7 +215,7 @@ class OcrLinesLeg:
 
     def _lines(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> dict[int, float]:
         """page_id → cosine of its best line: of all pages that have lines, or of these where there are very many."""
-        from research.encoders.visual.first_stage import EXACT_PAGES
+        from research.encoders.maxsim import EXACT_PAGES
 
         if not lines_match_encoder(reader):
             return {}
@@ -251,7 +251,7 @@ def lines_match_encoder(reader: Reader) -> bool:
 def _read(reader: Reader, page_ids: Sequence[int] | None) -> _Lines:
     import numpy as np
 
-    from research.encoders.visual.packing import stack
+    from research.encoders.maxsim import stack
 
     rows = [(page_id, blob) for page_id, blob in page_vectors.vectors_of(reader, page_ids) if blob]
     packed = stack([blob for _, blob in rows])

@@ -141,8 +141,7 @@ def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
     """Whether what filled the visual side may and can still be asked, told without loading it."""
     from research.encoders import checkpoints
     from research.encoders.allowed import check_allowed
-    from research.encoders.visual.loading import INSTALL, installed
-    from research.encoders.visual.registry import checkpoint_of
+    from research.encoders.colpali import INSTALL, checkpoint_of, installed
     from research.errors import EncoderNotAllowed
 
     name, problem = page_vectors.encoder_of(catalog), page_vectors.problem_of(catalog)
