@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from research.encoders.base import TextEncoder
-from research.encoders.minilm.encoder import MiniLMEncoder
+from research.encoders.minilm import MiniLMEncoder
 from research.errors import EncoderUnavailable
 
 DEFAULT = MiniLMEncoder.name

@@ -14,7 +14,7 @@ from research.encoders import checkpoints
 from research.encoders.base import usable_cores
 from research.encoders.checkpoints import check_files
 from research.encoders.libraries import allow_torchvision, quiet
-from research.encoders.minilm.encoder import load_session, without_surrogates
+from research.encoders.minilm import load_session, without_surrogates
 from research.encoders.sentence_transformers import check_package
 from research.errors import EncoderUnavailable
 

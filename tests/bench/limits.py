@@ -58,7 +58,7 @@ def _account(files: Path, index: Path) -> dict[str, float]:
     """CPU seconds of a run over `files`: the whole, and what its calls for embedding, writing and reading took."""
     from ingest import reading, run
     from ingest.report import SilentObserver
-    from research.encoders.minilm.encoder import MiniLMEncoder
+    from research.encoders.minilm import MiniLMEncoder
     from research.settings import Settings
     from research.store.catalog import vectors
     from research.store.files.paths import IndexPaths

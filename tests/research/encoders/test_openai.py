@@ -14,7 +14,7 @@ from research.api_client import ApiClient
 from research.encoders import openai
 from research.encoders.allowed import check_allowed, remember
 from research.encoders.counting import is_light, token_counter
-from research.encoders.minilm.encoder import MiniLMEncoder
+from research.encoders.minilm import MiniLMEncoder
 from research.encoders.openai import OpenAIEncoder, alike, describe, sketch_of
 from research.encoders.registry import identify_text_encoder, load_remembered, load_text_encoder
 from research.errors import AddressError, EncoderNotAllowed, EncoderUnavailable

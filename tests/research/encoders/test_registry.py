@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from research.encoders.counting import hand_over, token_counter
-from research.encoders.minilm.encoder import MiniLMEncoder
+from research.encoders.minilm import MiniLMEncoder
 from research.encoders.registry import DEFAULT, identify_text_encoder, load_remembered, load_text_encoder
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import CtxError
