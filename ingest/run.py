@@ -29,7 +29,7 @@ from ingest.stages.ocr import OcrStage
 from ingest.stages.publish import PublishStage
 from ingest.stages.render import RenderStage
 from ingest.stages.visual import RegionsStage, VisualStage, choose_visual, is_by_model
-from research.encoders.base import usable_cores
+from research.encoders import usable_cores
 from research.errors import unusable
 from research.settings import Settings
 from research.store.catalog import ledger, vectors

@@ -23,8 +23,7 @@ from ingest.jobs import NO_SPACE, UNREADABLE
 from ingest.ocr.detect import OcrNeed, ocr_need
 from ingest.pdf import PdfReader, open_pdf
 from ingest.serialize import encode_lines, encode_page
-from research.encoders.base import TokenCounter
-from research.encoders.counting import is_light, token_counter
+from research.encoders import TokenCounter, is_light, token_counter
 from research.errors import CtxError, DocumentError, is_full
 from research.process import die_with_parent
 from research.records import Chunk, Line, Page

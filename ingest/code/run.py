@@ -26,8 +26,7 @@ from ingest.run import HasPaths
 from ingest.scan import to_utf8
 from ingest.stages.graph import update_graph_of
 from ingest.stages.items import embed_items, encoder_for_items
-from research.encoders.base import usable_cores
-from research.encoders.registry import DEFAULT
+from research.encoders import DEFAULT, usable_cores
 from research.errors import unusable
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ingest.stages.base import Work, has_unfinished
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.encoders.openai import OpenAIEncoder
 from research.errors import CtxError
 from research.store.catalog import ledger, vectors

@@ -11,7 +11,7 @@ from ingest.jobs import DocumentFailed, Job, PageFailed, PageOcrDone
 from ingest.ocr.choose import choose_engine
 from ingest.pool import Pool
 from ingest.stages.base import Work, has_unfinished, is_same_file, pages_to_skip, report_failures, unfinished_files
-from research.encoders.base import usable_cores
+from research.encoders import usable_cores
 from research.records import FailedPage
 from research.store.catalog.document_writes import give_up_ocr, needs_no_ocr, write_ocr
 from research.store.catalog.documents import get_document

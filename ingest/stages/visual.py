@@ -13,9 +13,8 @@ from ingest.encoder import note_fetching, remember_permission
 from ingest.failures import report_failure
 from ingest.stages.base import Work
 from research.boxes import pack_boxes
-from research.encoders import checkpoints
+from research.encoders import TextEncoder, checkpoints, fitting
 from research.encoders.allowed import check_allowed
-from research.encoders.base import TextEncoder, fitting
 from research.encoders.colpali import (
     DEFAULT_CHECKPOINT,
     PageVectors,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.search.items import ItemSearch
     from research.store.catalog.catalog import Catalog
     from research.store.catalog.reader import Reader

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
     from research.conversation.sessions import Sessions
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.experiences.experiences import Experiences
     from research.experiences.values import Values
     from research.filters import Filters

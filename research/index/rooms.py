@@ -15,7 +15,7 @@ from research.store.vectors.index import ChromaIndex, VectorIndex
 if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.governance.access import MemoryAccessDecision, Principal
     from research.governance.audit import Audit
     from research.governance.policy import MemoryAccessPolicy
@@ -157,7 +157,7 @@ class Rooms:
         if self._encoder is not None or encoder_of(reader):
             return self.documents.encoder(reader)
         if self._first_encoder is None:
-            from research.encoders.registry import load_text_encoder
+            from research.encoders import load_text_encoder
 
             self._first_encoder = load_text_encoder()
         return self._first_encoder

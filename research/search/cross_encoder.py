@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from research.encoders import checkpoints
-from research.encoders.base import usable_cores
+from research.encoders import checkpoints, usable_cores
 from research.encoders.checkpoints import check_files
 from research.encoders.libraries import allow_torchvision, quiet
 from research.encoders.minilm import load_session, without_surrogates

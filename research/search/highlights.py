@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.store.catalog.reader import Reader
 
 _MOST = 3  # boxes a page: more would be the whole of it
@@ -158,7 +158,7 @@ def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float
     # A token has a character at least, so most texts need no counting.
     long = any(len(text) >= encoder.max_tokens for text in texts)
     if long:
-        from research.encoders.base import fitting
+        from research.encoders import fitting
 
         texts = [fitting(text, encoder) for text in texts]
     if not texts:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.search.late_interaction import LateInteractionLeg
 
 _DEPTH = 64  # pages; about what a hundred chunks come to
@@ -68,7 +68,7 @@ class QuestionEncoder:
         name = vectors.encoder_of(reader)
         if not name:
             raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
-        from research.encoders.registry import is_embedded, load_remembered
+        from research.encoders import is_embedded, load_remembered
 
         if self._check is not None and not is_embedded(name):
             self._check(name)

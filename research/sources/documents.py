@@ -26,7 +26,7 @@ from research.sources.base import Retrieved
 from research.store.catalog.pages import page_ids_at
 
 if TYPE_CHECKING:
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.observe import Recorder
     from research.search.legs import PageOrder
     from research.settings import Settings

@@ -22,8 +22,7 @@ from ingest.commits.history import Commit, reachable, read_commits
 from ingest.commits.items import KIND, commit_items, redactor
 from ingest.commits.repository import find_repository
 from ingest.commits.run import ingest_commits
-from research.encoders.base import TextEncoder
-from research.encoders.registry import load_text_encoder
+from research.encoders import TextEncoder, load_text_encoder
 from research.search.items import ItemSearch, fitting_parts
 from research.sources.commits import CommitsSource
 from research.store.catalog.catalog import Catalog

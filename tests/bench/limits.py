@@ -92,7 +92,7 @@ def _reading(files: list[Path], folder: Path) -> float:
     """CPU seconds of reading the same files here, once the reader is loaded."""
     from ingest.jobs import Job
     from ingest.worker import Worker
-    from research.encoders.registry import DEFAULT
+    from research.encoders import DEFAULT
 
     worker = Worker(io.StringIO())
     jobs = [Job("read", path, "x", folder / "spooled", DEFAULT).message() for path in files]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.encoders.minilm import MiniLMEncoder
 from research.index import Index
 from research.search import reranker

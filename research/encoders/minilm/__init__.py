@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from research.encoders.base import usable_cores
+from research.encoders import DEFAULT, usable_cores
 from research.errors import CtxError
 from research.telemetry import import_onnxruntime
 
@@ -44,7 +44,7 @@ class _Asked:
 class MiniLMEncoder:
     """all-MiniLM-L6-v2. Model and tokenizer load at the first use; one object may serve many threads."""
 
-    name = "all-MiniLM-L6-v2/onnx-int8-1"
+    name = DEFAULT
     dim = 384
     max_tokens = 256
 

@@ -124,8 +124,8 @@ def _consistency(catalog: Catalog) -> Iterator[Check]:
 
 def _text(catalog: Catalog, named_encoders: Sequence[str], timeout: int) -> Iterator[Check]:
     """Whether what filled the text side may and can still be asked, told without loading it. An address is tried."""
+    from research.encoders import check_text_encoder
     from research.encoders.allowed import check_allowed
-    from research.encoders.registry import check_text_encoder
 
     name = vectors.encoder_of(catalog)
     try:
