@@ -28,7 +28,7 @@ PATTERNS = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 TIMEOUT = 10  # seconds for the hub to answer at all
 
 _WHAT_IT_IS = "name a folder with config.json and weights, or a hub name such as ModernVBERT/colmodernvbert"
-_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 _MODULES = "modules.json"
 _LONGEST = 32 << 20  # bytes of a configuration; beyond that it is none
@@ -83,7 +83,7 @@ def as_folder(checkpoint: str, *, typed: bool = False) -> Path | None:
             return path.resolve()
         if path.exists():
             raise EncoderUnavailable(f"{checkpoint} is a file, and a model is a folder", hint=_WHAT_IT_IS)
-    if not _HUB_NAME.fullmatch(checkpoint):
+    if not HUB_NAME.fullmatch(checkpoint):
         raise EncoderUnavailable(f"no such model folder: {checkpoint}", hint=_WHAT_IT_IS)
     return None
 
