@@ -85,7 +85,7 @@ def identify(wanted: str) -> str:
     if not installed():
         engine()  # says which packages are missing, and how to get them
     found = find_checkpoint(match["checkpoint"] or DEFAULT_CHECKPOINT, typed=True)
-    return full_name(found.name, int8=match["int8"] is not None, pool_factor=int(match["pool"] or 1))
+    return _full_name(found.name, int8=match["int8"] is not None, pool_factor=int(match["pool"] or 1))
 
 
 def checkpoint_of(name: str) -> str:
@@ -129,7 +129,7 @@ def _parse(name: str) -> re.Match[str]:
     return match
 
 
-def full_name(checkpoint: str, *, int8: bool, pool_factor: int) -> str:
+def _full_name(checkpoint: str, *, int8: bool, pool_factor: int) -> str:
     """The identity an index remembers."""
     return f"{KIND}:{checkpoint}{'+int8' if int8 else ''}{f'+pool{pool_factor}' if pool_factor > 1 else ''}"
 
@@ -155,7 +155,7 @@ class ColpaliEncoder:
             raise UsageError("pool factor and batch size are 1 or more")
         models = engine()
         found = find_checkpoint(checkpoint)
-        self._device = choose_device("cpu" if int8 and device == "auto" else device)
+        self._device = _choose_device("cpu" if int8 and device == "auto" else device)
         if int8 and self._device != "cpu":
             raise UsageError(f"int8 is for the CPU, not for {self._device}")
         self._dtype = choose_dtype(self._device)
@@ -171,7 +171,7 @@ class ColpaliEncoder:
         self._batch_size = batch_size
         self._special = _special_tokens(self._processor)
         self.dim = int(self._model.dim)
-        self.name = full_name(found.name, int8=int8, pool_factor=pool_factor)
+        self.name = _full_name(found.name, int8=int8, pool_factor=pool_factor)
 
     def embed_pages(self, images: Sequence[Path]) -> list[PageVectors]:
         """Vectors of page images, (n_vectors, dim) each: all the model's own score uses, prompt words included."""
@@ -252,7 +252,7 @@ class ColpaliEncoder:
 
     def _fitting(self) -> int:
         """Pages at once: as many as fit the accelerator's memory, by what the first one took. A CPU gains nothing."""
-        free, used = free_memory(self._device)
+        free, used = _free_memory(self._device)
         return max(1, min(LARGEST_BATCH, int(0.7 * free / used))) if used else 1
 
 
@@ -311,7 +311,7 @@ def _special_tokens(processor: Any) -> list[str]:
     return sorted({*tokenizer.all_special_tokens, *added} - {""}, key=len, reverse=True)
 
 
-def choose_device(wanted: str) -> str:
+def _choose_device(wanted: str) -> str:
     """auto, cpu, mps, cuda or cuda:N as torch writes it. One that is named but not there is an error."""
     import torch
 
@@ -337,7 +337,7 @@ def choose_dtype(device: str) -> Any:
     return torch.float32
 
 
-def free_memory(device: str) -> tuple[int, int]:
+def _free_memory(device: str) -> tuple[int, int]:
     """Bytes an accelerator has left for activations, and the most that activations took so far; zeros elsewhere."""
     import torch
 

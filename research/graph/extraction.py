@@ -46,7 +46,6 @@ _PYTHON_FROM = re.compile(r"from\s+(\.*)([\w.]*)\s+import\s+(.+)")
 _PYTHON_IMPORT = re.compile(r"import\s+(.+)")
 _QUOTED = re.compile(r"[\"']([^\"']{1,200})[\"']")
 _PATH = re.compile(r"[\w]+(?:(?:\.|::|/)\w+)+")
-_NAME = re.compile(r"\w+")
 
 
 def digest(space: str, name: str) -> int:
@@ -230,7 +229,7 @@ def imported(statement: str, file_path: str) -> Iterator[str]:
         base = base[: len(base) - (len(dots) - 1)] if len(dots) > 1 else base
         path = ".".join([*base, *filter(None, module.split("."))])
         yield path
-        yield from (f"{path}.{name}" for name in _NAME.findall(names)[:20] if name != "as")
+        yield from (f"{path}.{name}" for name in _WORD.findall(names)[:20] if name != "as")
     elif quoted := _QUOTED.search(statement):
         yield from _relative(quoted[1], file_path)
     elif match := _PYTHON_IMPORT.match(statement):

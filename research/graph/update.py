@@ -186,7 +186,7 @@ def _items(catalog: Catalog, ends: float | None, done: _Done) -> bool:
         if not items:
             return True
         with catalog.short_write() as connection:
-            write_items(Here(connection, catalog), items)
+            _write_items(_Here(connection, catalog), items)
             writes.mark_items(connection, RULES, items[-1].seq)
             if len(items) < _ITEMS:
                 writes.drop_lonely(connection)
@@ -208,7 +208,7 @@ def _memories(catalog: Catalog, ends: float | None, done: _Done) -> bool:
 def _some_memories(catalog: Catalog, tenant: str, seq: int, done: _Done) -> int | None:
     """The next memories of a tenant; the last change among them, or None where there are no more."""
     with catalog.short_write() as connection:
-        here = Here(connection, catalog)
+        here = _Here(connection, catalog)
         told = progress.memories_after(here, tenant, seq, _MEMORIES)
         last = told[-1].seq if len(told) == _MEMORIES else progress.last_change(here, tenant)
         _write_memories(connection, tenant, told)
@@ -236,7 +236,7 @@ def _is_over(ends: float | None) -> bool:
     return ends is not None and time.monotonic() >= ends
 
 
-class Here:
+class _Here:
     """A reader in the middle of a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, catalog: Catalog) -> None:
@@ -250,7 +250,7 @@ class Here:
         return {}
 
 
-def write_items(here: Here, items: Sequence[GraphedItem]) -> None:
+def _write_items(here: _Here, items: Sequence[GraphedItem]) -> None:
     """Those that are still there: their rows may have gone since they were read."""
     by_kind: dict[str, list[GraphedItem]] = {}
     for item in items:
@@ -262,7 +262,7 @@ def write_items(here: Here, items: Sequence[GraphedItem]) -> None:
             write(here, some)
 
 
-def _write_code(here: Here, items: Sequence[GraphedItem]) -> None:
+def _write_code(here: _Here, items: Sequence[GraphedItem]) -> None:
     parents = progress.parents_metadata(here, "code", [item.parent for item in items])
     roots = {parent: str(told.get("root") or "") for parent, told in parents.items()}
     numbers = writes.put_nodes(
@@ -287,11 +287,11 @@ def _write_code(here: Here, items: Sequence[GraphedItem]) -> None:
     writes.put_mentions(here.connection, mentions)
 
 
-def _write_commits(here: Here, items: Sequence[GraphedItem]) -> None:
+def _write_commits(here: _Here, items: Sequence[GraphedItem]) -> None:
     edges: list[tuple[str, str]] = []
     for item in items:
         files = [str(each) for each in item.metadata.get("files_changed") or ()]
-        root = tree_of(item.parent)
+        root = _tree_of(item.parent)
         if len(files) <= _MOST_FILES:
             edges += [(f"commit:{item.key}", f"file:{root}/{file}") for file in files]
     numbers = writes.put_nodes(
@@ -305,18 +305,18 @@ def _write_commits(here: Here, items: Sequence[GraphedItem]) -> None:
     writes.put_edges(here.connection, [(numbers[commit], CHANGES, numbers[file]) for commit, file in edges])
 
 
-def tree_of(repository: str) -> str:
+def _tree_of(repository: str) -> str:
     """The folder that the paths of a repository's commits begin in."""
     path = PurePosixPath(repository)
     return str(path.parent) if path.name == ".git" else str(path)
 
 
-def _write_experiences(here: Here, items: Sequence[GraphedItem]) -> None:
+def _write_experiences(here: _Here, items: Sequence[GraphedItem]) -> None:
     first = progress.first_items(here, "experience", [item.parent for item in items])
     writes.put_nodes(here.connection, [NewNode(f"experience:{id}", item_no=number) for id, number in first.items()])
 
 
-def _write_values(here: Here, items: Sequence[GraphedItem]) -> None:
+def _write_values(here: _Here, items: Sequence[GraphedItem]) -> None:
     members = {item.key: [str(each) for each in item.metadata.get("members") or ()] for item in items}
     first = progress.first_items(here, "experience", [id for ids in members.values() for id in ids])
     numbers = writes.put_nodes(
@@ -332,7 +332,7 @@ def _write_values(here: Here, items: Sequence[GraphedItem]) -> None:
         writes.put_edges(here.connection, [(numbers[f"experience:{id}"], SUPPORTS, value) for id in ids if id in first])
 
 
-_KINDS: dict[str, Callable[[Here, Sequence[GraphedItem]], None]] = {
+_KINDS: dict[str, Callable[[_Here, Sequence[GraphedItem]], None]] = {
     "code": _write_code,
     "commit": _write_commits,
     "experience": _write_experiences,

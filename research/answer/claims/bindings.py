@@ -24,7 +24,7 @@ _AGENT = 4  # places after a "by" in which the one who did it is named
 _LIST_GAP = 3  # places between the entries of a list: its unit, a comma, an "and"
 
 
-def row_conflicts(claim: Reading, row: Row) -> Iterator[str]:
+def _row_conflicts(claim: Reading, row: Row) -> Iterator[str]:
     """What the row says otherwise, in a few words each."""
     yield from _other_column(claim, row)
     yield from _turned_round(claim, row)
@@ -122,7 +122,7 @@ def bindings_of(claim: Reading, windows: Sequence[Window]) -> Iterator[str]:
         yield from _swapped(claim, part)
     for window in windows:
         if window.row:
-            yield from row_conflicts(claim, window.row)
+            yield from _row_conflicts(claim, window.row)
 
 
 def _other_number(claim: Reading, part: Reading, parts: Sequence[Reading]) -> Iterator[str]:

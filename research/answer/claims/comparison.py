@@ -35,7 +35,7 @@ _WORTH = {Fit.NONE: 0.0, Fit.UNSCALED: 0.7, Fit.ROUNDED: 0.8, Fit.SAME: 1.0}
 _NAME, _NUMBER, _LIGHT = 2.0, 2.0, 0.25  # beside 1 for any other word
 
 
-def conflicts_of(claim: Reading, windows: Sequence[Window], turned: Sequence[tuple[Word, str]]) -> Iterator[str]:
+def _conflicts_of(claim: Reading, windows: Sequence[Window], turned: Sequence[tuple[Word, str]]) -> Iterator[str]:
     """`turned` are words of the claim, each with its opposite in the source."""
     parts = [part for window in windows for part in window.parts]
     denied = list(_denials(claim, parts))
@@ -185,7 +185,7 @@ def compare(claim: Reading, windows: Sequence[Window], scales: frozenset[float],
             told = "is rounded" if how == Fit.ROUNDED else "is written without its scale there"
             inexact.append(f"{quantity.text} {told}")
     coverage = found / weight if weight else 0.0
-    conflicts = tuple(conflicts_of(claim, windows, turned))
+    conflicts = tuple(_conflicts_of(claim, windows, turned))
     has_amount = any(not quantity.is_year and quantity not in absent for quantity in claim.quantities)
     held = sum(not word.is_light for word in claim.words) + 2 * (len(claim.quantities) - len(absent)) - len(missing)
     return Comparison(

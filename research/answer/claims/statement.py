@@ -98,7 +98,7 @@ _TOKEN = re.compile(
 )
 
 
-def in_one_way(text: str) -> str:
+def _in_one_way(text: str) -> str:
     for pattern, said in _PHRASES:
         text = pattern.sub(said, text)
     return text
@@ -186,7 +186,7 @@ def side_of(reading: Reading, item: Word | Quantity) -> tuple[int, int]:
 
 def read(text: str) -> Reading:
     """A sentence, or a few. To cut what is longer than some thousand characters is up to the caller."""
-    text = in_one_way(text)
+    text = _in_one_way(text)
     return _Reader(text).reading(numbers_in(text))
 
 
