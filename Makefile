@@ -11,7 +11,7 @@ TESTED = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PROCESSES := $(shell getconf _NPROCESSORS_ONLN)
 PYTEST = -m pytest -n $(PROCESSES)
 
-.PHONY: demo test test-all bench soak samples encoder tables clean
+.PHONY: demo test test-all bench calibrate soak samples encoder tables clean
 
 demo: .venv/base
 	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ingest data/samples
@@ -40,6 +40,10 @@ test-all: .venv/dev .venv/browser/path
 # All of it, or some: make bench ONLY="growth side"
 bench: .venv/dev
 	$(BIN)/python -m tests.bench $(ONLY)
+
+# Fits what makes scores of evidence (research/search/curves.toml) anew: whenever an encoder or a ranking changes.
+calibrate: .venv/dev
+	$(BIN)/python -m tests.bench.calibration
 
 soak: .venv/dev
 	$(BIN)/python -m pytest -s --timeout 0 tests/soak

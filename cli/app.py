@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from itertools import takewhile
@@ -24,6 +24,7 @@ from cli.options import (
     QuietOption,
     everywhere,
     keep,
+    request_options,
 )
 from cli.output import complain, write
 from research.errors import CtxError, StoppedError, UsageError
@@ -199,8 +200,12 @@ def load_command(name: str) -> Any:
         if parameter.param_type_name == "argument":
             _name_plainly(parameter)
     left_out = {*getattr(module, "WITHOUT", ()), *(() if name in ACTING else ("acting",))}
-    loaded.params += _everywhere(left_out)
-    convert_lightly(loaded, module.command, everywhere)
+    typed = request_options(module.DOOR) if hasattr(module, "DOOR") else None
+    asked = [] if typed is None else _kept(typed)
+    arguments = sum(parameter.param_type_name == "argument" for parameter in loaded.params)
+    loaded.params[arguments:arguments] = asked
+    loaded.params += [option for option in _kept(everywhere) if option.name not in left_out]
+    convert_lightly(loaded, module.command, everywhere, *([typed] if typed else []))
     return loaded
 
 
@@ -211,12 +216,12 @@ def _name_plainly(argument: Any) -> None:
     argument.get_help_record = lambda ctx: (name, argument.help)
 
 
-def _everywhere(left_out: Collection[str]) -> list[Any]:
-    """The options that all commands have, for their help and to be parsed. They are kept for `common`, so that no
-    command need name them."""
+def _kept(function: Callable[..., None]) -> list[Any]:
+    """The options that a function's parameters describe, for their help and to be parsed. They are kept in the context,
+    so that no command need name them."""
     single = typer.Typer(add_completion=False)
-    single.command()(everywhere)
-    options = [option for option in typer.main.get_command(single).params if option.name not in left_out]
+    single.command()(function)
+    options = list(typer.main.get_command(single).params)
     for option in options:
         option.expose_value, option.callback = False, keep
     return options

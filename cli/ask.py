@@ -10,17 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.filters import (
-    DocOption,
-    NotDocOption,
-    PagesOption,
-    SinceOption,
-    TagOption,
-    UnderOption,
-    UntilOption,
-    filters_from,
-    given_filters,
-)
 from cli.model_options import (
     AnswerOption,
     AnswerTokensOption,
@@ -32,19 +21,11 @@ from cli.model_options import (
 )
 from cli.options import (
     BatchOption,
-    ConfidenceOption,
     ExplainOption,
-    FieldsOption,
     FullOption,
     MaybeQuestionArgument,
-    ModeOption,
-    NoTextOption,
     PassagesOption,
     RerankerOption,
-    ResultsOption,
-    ScoreOption,
-    SourcesOption,
-    TokensOption,
     common,
     settings_for,
 )
@@ -53,7 +34,6 @@ from research.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from cli.fields import Shape
     from cli.options import Common
     from cli.views import Scored
     from research.answer.answering import AnswerWriter, CheckedAnswer
@@ -102,24 +82,14 @@ Examples:
   ctx ask "How is the index locked?" --answer --model llama3.2 --model-url http://127.0.0.1:11434
   ctx ask --session thesis "How long is the guarantee?" && ctx ask --session thesis "And for the wind vane?"
   echo "a question from a file" | ctx ask -
-  ctx ask --batch questions.jsonl --fields quotes,sources.ref > answers.jsonl
+  ctx ask --batch questions.jsonl | jq -c .quotes
 """
+
+DOOR = "ctx ask"
 
 HtmlOption = Annotated[
     str | None,
     typer.Option("--html", metavar="FILE", help="Write the answer as one HTML page with pictures; - is stdout."),
-]
-SessionOption = Annotated[
-    str | None,
-    typer.Option("--session", metavar="NAME", help="Go on with this conversation: “and in 2024?” is understood."),
-]
-TypesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--types",
-        metavar="A,B",
-        help="Which sources: documents, code, commits, memories, experiences, values. Default: documents.",
-    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="With --html: replace FILE if it exists.")]
 
@@ -128,26 +98,11 @@ def command(
     ctx: typer.Context,
     *,
     question: MaybeQuestionArgument = None,
-    max_tokens: TokensOption = None,
-    max_sources: SourcesOption = None,
-    num_results: ResultsOption = None,
-    mode: ModeOption = None,
     reranker: RerankerOption = None,
-    doc: DocOption = None,
-    not_doc: NotDocOption = None,
-    under: UnderOption = None,
-    pages: PagesOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    tag: TagOption = None,
-    min_score: ScoreOption = None,
-    min_confidence: ConfidenceOption = None,
     passages: PassagesOption = False,
     full: FullOption = False,
     explain: ExplainOption = False,
     batch: BatchOption = None,
-    fields: FieldsOption = None,
-    no_text: NoTextOption = False,
     html: HtmlOption = None,
     force: ForceOption = False,
     answer: AnswerOption = None,
@@ -156,56 +111,34 @@ def command(
     max_answer_tokens: AnswerTokensOption = None,
     show_prompt: ShowPromptOption = False,
     image: ImageOption = False,
-    session: SessionOption = None,
-    types: TypesOption = None,
 ) -> int:
     from cli.last_answer import remember
     from cli.nothing_found import end, nearest, nothing_found
-    from cli.options import check_legs, make_ready, opened, read_question
+    from cli.options import asked_for, check_legs, make_ready, opened, read_question
     from cli.output import on_terminal, write_document
 
     given = common(ctx)
-    shape = _shape(fields, no_text=no_text, as_json=given.as_json or batch is not None)
     _check_html(html, force=force, other="--json" if given.as_json else "--batch" if batch is not None else "")
     wanted = Wanted(answer, show_prompt, image, alone="--batch" if batch is not None else "--html" if html else "")
     wanted.check(model)
-    if session is not None and batch is not None:
-        raise UsageError("--session and --batch exclude each other", hint="leave one of them out")
     asked = read_question(question or (), quiet=given.quiet) if batch is None else _no_question(question)
-    filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
-    named = None if types is None else [each.strip() for each in types.split(",") if each.strip()]
+    request = asked_for(ctx, DOOR, asked)
+    request = replace(request, extent=_extent(passages, full), highlights=given.as_json or html is not None)
+    if request.session is not None and batch is not None:
+        raise UsageError("--session and --batch exclude each other", hint="leave one of them out")
     settings = settings_for(
-        given,
-        max_tokens=max_tokens,
-        max_sources=max_sources,
-        num_results=num_results,
-        mode=mode.value if mode else None,
-        min_score=min_score,
-        min_confidence=min_confidence,
-        reranker=reranker,
-        model=model,
-        model_url=model_url,
-        max_answer_tokens=max_answer_tokens,
+        given, reranker=reranker, model=model, model_url=model_url, max_answer_tokens=max_answer_tokens
     )
     with opened(settings) as found, _writer(found, wanted) as writer:
-        if batch is not None and shape is not None:
+        if batch is not None:
             from cli.batch import answer_batch
 
-            extra = {"num_results": num_results, "extent": _extent(passages, full), "types": named}
-            return answer_batch(found, batch, given, shape=shape, options=extra, filters=filters)
-        make_ready(found, given, named)
-        context = found.ask(
-            asked,
-            num_results=num_results,
-            filters=filters_from(filters),
-            extent=_extent(passages, full),
-            highlights=given.as_json or html is not None,
-            session=session,
-            types=named,
-        )
+            return answer_batch(found, batch, given, request)
+        make_ready(found, given, request.types)
+        context = found.ask(request)
         best = nearest(context)
-        nothing = nothing_found(found, context.confidence, best, filtered=bool(filters), types=named is not None)
-        if best is None or named is None:  # else another source has answered
+        nothing = nothing_found(found, request, context.confidence, best)
+        if best is None or request.types is None:  # else another source has answered
             check_legs(context.coverage)
         if show_prompt:
             from cli.written_answer import show_prompt as print_prompt
@@ -216,9 +149,10 @@ def command(
         if written is not None and context.turn:
             found.keep_answer(context, written)
     remember(found.root, [source.ref for source in context.sources])
-    if shape is not None:
-        document = {**context.to_dict(), "answer": None if written is None else written.to_dict()}
-        write_document("ctx.ask/2", shape.of(document))
+    if given.as_json:
+        from cli.batch import answer_document
+
+        write_document("ctx.ask/2", answer_document(context, written))
     elif html is not None:
         from cli.answer_notes import screen_notes
         from cli.html_page import write_page
@@ -279,14 +213,6 @@ def _check_html(html: str | None, *, force: bool, other: str) -> None:
     from cli.html_page import check_place
 
     check_place(html, force=force)
-
-
-def _shape(fields: str | None, *, no_text: bool, as_json: bool) -> Shape | None:
-    if fields is None and not no_text and not as_json:
-        return None
-    from cli.fields import shape_for
-
-    return shape_for("ask", fields, no_text=no_text, as_json=as_json)
 
 
 def _no_question(words: list[str] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,6 @@ from research.errors import UsageError
 
 if TYPE_CHECKING:
     from cli.options import Common
-    from research.governance.audit_chain import AuditProblem, Verification
     from research.governance.audit_entry import MemoryAccessAudit
     from research.index import Index
 
@@ -135,7 +135,7 @@ def _verify(index: Index, given: Common, *, accept: bool) -> int:
 
     found = index.audit().accept(owner_principal()) if accept else index.audit().verify()
     if given.as_json:
-        write_document("ctx.audit/1", {"verification": _document(found)})
+        write_document("ctx.audit/1", {"verification": asdict(found)})
     else:
         for problem in found.problems:
             write_line("broken", problem)
@@ -149,21 +149,3 @@ def _verify(index: Index, given: Common, *, accept: bool) -> int:
     if not found.ok and not given.quiet:
         say("ctx: this is not the record that was written; if you know why (a restored backup): ctx audit accept")
     return 0 if found.ok else 1
-
-
-def _document(found: Verification) -> dict[str, object]:
-    return {
-        "ok": found.ok,
-        "entries": found.entries,
-        "first": found.first,
-        "last": found.last,
-        "head": found.head,
-        "removed": found.removed,
-        "problems": [_problem(each) for each in found.problems],
-        "more_problems": found.more_problems,
-        "accepted": [_problem(each) for each in found.accepted],
-    }
-
-
-def _problem(problem: AuditProblem) -> dict[str, object]:
-    return {"first": problem.first, "last": problem.last, "what": problem.what}

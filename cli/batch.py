@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from queue import Queue
@@ -21,13 +21,13 @@ from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, S
 from research.parallel import Call, Workers
 
 if TYPE_CHECKING:
-    from cli.fields import Shape
     from cli.options import Common
+    from research.answer.answering import CheckedAnswer
     from research.index import Index
     from research.models import ResearchContext
+    from research.request import AskRequest
 
 Answer = Callable[["Line"], "ResearchContext"]
-Render = Callable[["ResearchContext"], dict[str, Any]]
 
 _MOST_WORKERS = 4
 
@@ -46,30 +46,30 @@ class _Tally:
             self.found += bool(outcome.sources or outcome.dropped)
 
 
-def answer_batch(
-    index: Index, name: str, given: Common, *, shape: Shape, options: Mapping[str, Any], filters: Mapping[str, Any]
-) -> int:
-    """Answer the questions of a file. What a line says wins over `options` and `filters`, which are for all of them."""
-    from cli.filters import filters_from
+def answer_batch(index: Index, name: str, given: Common, request: AskRequest) -> int:
+    """Answer the questions of a file. What a line says wins over `request`, which is for all of them."""
     from cli.options import check_legs, make_ready
 
     def answer(line: Line) -> ResearchContext:
-        restricted = filters_from({**filters, **line.filters})
-        context = index.ask(line.question, filters=restricted, highlights=True, **{**options, **line.options})
-        if options.get("types") is None or not (context.sources or context.dropped):
+        assert line.request is not None
+        context = index.ask(line.request, highlights=True)
+        if request.types is None or not (context.sources or context.dropped):
             check_legs(context.coverage)
         return context
 
-    def render(context: ResearchContext) -> dict[str, Any]:
-        return shape.of({"schema": "ctx.ask/2", **context.to_dict(), "answer": None})
-
-    filters_from(filters)  # what is wrong for all lines is no matter of one
-    make_ready(index, given, options.get("types"))
-    lines = read_lines(open_lines(name, quiet=given.quiet))
-    return answer_all(lines, answer, render, quiet=given.quiet)
+    make_ready(index, given, request.types)
+    return answer_all(read_lines(open_lines(name, quiet=given.quiet), request), answer, quiet=given.quiet)
 
 
-def answer_all(lines: Iterator[Line], answer: Answer, render: Render, *, quiet: bool) -> int:
+def answer_document(context: ResearchContext, answer: CheckedAnswer | None = None) -> dict[str, Any]:
+    """The fields of `ctx.ask/2`. A page's text is in them once, in `formatted_text`."""
+    document = {**context.to_dict(), "answer": None if answer is None else answer.to_dict()}
+    for source in document["sources"]:
+        del source["markdown_content"]
+    return document
+
+
+def answer_all(lines: Iterator[Line], answer: Answer, *, quiet: bool) -> int:
     """Answer each line, write its document, and give the exit code.
 
     Several are worked on side by side: a good half of a question is spent in SQLite, the encoder and Chroma, which let
@@ -81,7 +81,7 @@ def answer_all(lines: Iterator[Line], answer: Answer, render: Render, *, quiet: 
     try:
         with orderly_end():
             for line, outcome in _side_by_side(lines, answer):
-                document = _document(line, outcome, render)
+                document = _document(line, outcome)
                 with held_signals():  # no line is left half written, and none is told that was not
                     if not write(json.dumps(document) + "\n"):
                         break  # nobody reads any more
@@ -93,13 +93,12 @@ def answer_all(lines: Iterator[Line], answer: Answer, render: Render, *, quiet: 
     return _verdict(tally, quiet=quiet)
 
 
-def _document(line: Line, outcome: ResearchContext | CtxError, render: Render) -> dict[str, Any]:
+def _document(line: Line, outcome: ResearchContext | CtxError) -> dict[str, Any]:
     named = {"id": line.id, "line": line.number}
     if isinstance(outcome, CtxError):
         fields = {"error": outcome.message, "hint": outcome.hint, "exit_code": outcome.exit_code}
         return {"schema": "ctx.error/1", **named, **fields}
-    rendered = render(outcome)
-    return {"schema": rendered.pop("schema"), **named, **rendered}
+    return {"schema": "ctx.ask/2", **named, **answer_document(outcome)}
 
 
 def _verdict(tally: _Tally, *, quiet: bool) -> int:

@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import count
 from math import isfinite
 from pathlib import Path
@@ -17,12 +17,7 @@ from typing import Any, BinaryIO
 
 from cli.output import say
 from research.errors import CtxError, UsageError
-from research.settings import check
-
-FILTERS = ("doc", "not_doc", "under", "pages", "since", "until", "tag")
-SETTINGS = ("max_tokens", "max_sources", "num_results", "mode", "min_score", "min_confidence")
-_IN_WORDS = ("mode", "min_confidence")
-KEYS = ("question", "query", "id", *SETTINGS, *FILTERS)
+from research.request import AskRequest, read_request
 
 _MOST_BYTES = 1 << 20  # of a line; a longer one is no question
 _BOM = b"\xef\xbb\xbf"
@@ -30,13 +25,11 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one line asks. `options` are the settings it names, `filters` the filters: they win over the command's."""
+    """What one line asks."""
 
     number: int
-    question: str = ""
+    request: AskRequest | None = None
     id: str | int | float | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    filters: Mapping[str, Any] = field(default_factory=dict)
     error: CtxError | None = None  # why it cannot be asked
 
 
@@ -55,16 +48,16 @@ def open_lines(name: str, *, quiet: bool) -> BinaryIO:
         ) from error
 
 
-def read_lines(stream: BinaryIO) -> Iterator[Line]:
-    """Each line as it comes, so that whoever writes them may wait for an answer before the next.
+def read_lines(stream: BinaryIO, base: AskRequest) -> Iterator[Line]:
+    """Each line as it comes, so that whoever writes them may wait for an answer before the next. `base` holds for all.
 
     The stream is closed where it is read, at its end: to close a pipe that somebody reads from waits for the reader.
     """
     with nullcontext() if stream is sys.stdin.buffer else closing(stream):
-        yield from _lines(stream)
+        yield from _lines(stream, base)
 
 
-def _lines(stream: BinaryIO) -> Iterator[Line]:
+def _lines(stream: BinaryIO, base: AskRequest) -> Iterator[Line]:
     for number in count(1):
         try:
             raw = stream.readline(_MOST_BYTES + 2)
@@ -78,25 +71,21 @@ def _lines(stream: BinaryIO) -> Iterator[Line]:
         if too_long:
             yield Line(number, error=UsageError(f"the line is longer than {_MOST_BYTES:,} bytes"))
         else:
-            yield parse_line(number, raw.removeprefix(_BOM) if number == 1 else raw)
+            yield parse_line(number, raw.removeprefix(_BOM) if number == 1 else raw, base)
 
 
-def parse_line(number: int, raw: bytes) -> Line:
+def parse_line(number: int, raw: bytes, base: AskRequest) -> Line:
     """An object if it begins with a brace, else the question itself."""
+    known_id = None
     try:
         text = _text(raw)
-        fields = _object(text)
-    except CtxError as error:
-        return Line(number, error=error)
-    if fields is None:
-        return Line(number, text, error=None if text else _empty())
-    known_id = fields.get("id") if _is_id(fields.get("id")) else None
-    try:
-        question, options = _request(fields)
+        given = _object(text)
+        if given is None:
+            return Line(number, replace(base, question=text), error=None if text else _empty())
+        known_id = given.get("id") if _is_id(given.get("id")) else None
+        return Line(number, read_request("batch", _said(given), base), known_id)
     except CtxError as error:
         return Line(number, id=known_id, error=error)
-    filters = {name: fields[name] for name in FILTERS if fields.get(name) is not None}
-    return Line(number, question, known_id, options, filters)
 
 
 def _text(raw: bytes) -> str:
@@ -146,25 +135,18 @@ def _empty() -> UsageError:
     return UsageError("the question is empty", hint=_EXAMPLE)
 
 
-def _request(fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    unknown = [name for name in fields if name not in KEYS]
-    if unknown:
-        raise UsageError(f"unknown key {unknown[0][:60]!r}", hint=f"known keys: {', '.join(KEYS)}")
-    if "question" in fields and "query" in fields:
+def _said(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An object's fields without its id, the question under one name."""
+    if "question" in given and "query" in given:
         raise UsageError("question and query are the same key; give one of them", hint=_EXAMPLE)
-    if fields.get("id") is not None and not _is_id(fields["id"]):
+    if given.get("id") is not None and not _is_id(given["id"]):
         raise UsageError("id must be a text or a number", hint=_EXAMPLE)
-    text = fields.get("question", fields.get("query", ""))
-    if not isinstance(text, str):
-        raise UsageError("the question must be a text", hint=_EXAMPLE)
-    question = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").strip()
-    if not question:
+    said = {"question" if name == "query" else name: value for name, value in given.items() if name != "id"}
+    question = said.get("question", "")
+    if question is None or (isinstance(question, str) and not question.strip()):
         raise _empty()
-    return question, {name: _setting(name, fields[name]) for name in SETTINGS if fields.get(name) is not None}
-
-
-def _setting(name: str, value: Any) -> Any:
-    if isinstance(value, str) and name not in _IN_WORDS:  # which a variable may say, but JSON has numbers for
-        kind = "a number" if name == "min_score" else "a whole number"
-        raise UsageError(f"{name} must be {kind}, not {value[:60]!r}", hint=_EXAMPLE)
-    return check(name, value, name)
+    if empty := next(
+        (name for name, value in said.items() if value == []), ""
+    ):  # a list that came out empty is not "all"
+        raise UsageError(f"{empty} is empty", hint=_EXAMPLE)
+    return said

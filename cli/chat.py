@@ -5,23 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import typer
 
-from cli.filters import (
-    DocOption,
-    NotDocOption,
-    PagesOption,
-    SinceOption,
-    TagOption,
-    UnderOption,
-    UntilOption,
-    filters_from,
-    given_filters,
-)
 from cli.model_options import AnswerOption, AnswerTokensOption, ModelOption, ModelUrlOption, Wanted
-from cli.options import ExplainOption, ModeOption, common, settings_for
+from cli.options import ExplainOption, common, settings_for
 from research.errors import CtxError, NothingFoundError
 
 if TYPE_CHECKING:
@@ -49,24 +39,14 @@ Examples:
 
 WITHOUT = ("as_json",)  # a conversation is no document
 
+DOOR = "ctx chat"
+
 PROMPT = "> "
 
 
 def command(
     ctx: typer.Context,
     *,
-    session: Annotated[
-        str | None,
-        typer.Option("--session", metavar="NAME", help="Go on with this one, or begin it. Default: a new one."),
-    ] = None,
-    doc: DocOption = None,
-    not_doc: NotDocOption = None,
-    under: UnderOption = None,
-    pages: PagesOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    tag: TagOption = None,
-    mode: ModeOption = None,
     explain: ExplainOption = False,
     answer: AnswerOption = None,
     model: ModelOption = None,
@@ -74,21 +54,15 @@ def command(
     max_answer_tokens: AnswerTokensOption = None,
 ) -> int:
     from cli.chat_session import Chat
-    from cli.options import opened, tell
+    from cli.options import asked_for, opened, tell
     from cli.output import on_terminal
     from research.conversation.sessions import session_name
 
     given = common(ctx)
     wanted = Wanted(answer)
-    name = None if session is None else session_name(session)
-    filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
-    settings = settings_for(
-        given,
-        mode=mode.value if mode else None,
-        model=model,
-        model_url=model_url,
-        max_answer_tokens=max_answer_tokens,
-    )
+    request = asked_for(ctx, DOOR, "")
+    name = None if request.session is None else session_name(request.session)
+    settings = settings_for(given, model=model, model_url=model_url, max_answer_tokens=max_answer_tokens)
     with opened(settings) as index, ExitStack() as stack:
         tell(index.prepare(), given)
         writer = None
@@ -97,7 +71,8 @@ def command(
 
             writer = stack.enter_context(writer_for(index, wanted))
         drawn = sys.stdin.isatty() and on_terminal()
-        chat = Chat(index, name or _new_name(index), given, writer, filters_from(filters), drawn=drawn, explain=explain)
+        request = replace(request, session=name or _new_name(index))
+        chat = Chat(index, request, given, writer, drawn=drawn, explain=explain)
         return _typed(chat) if drawn else _piped(chat)
 
 

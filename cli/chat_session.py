@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
 
 from research.errors import CtxError, NothingFoundError, UsageError
+from research.settings import FLOOR
 
 if TYPE_CHECKING:
     from cli.options import Common
     from research.answer.answering import AnswerWriter, CheckedAnswer
-    from research.filters import Filters
     from research.index import Index
     from research.memories import Recalled
     from research.models import ResearchContext, SourceDocument
+    from research.request import AskRequest
 
 _RECALLED = 3
-_LEAST_SCORE = 0.15  # of a memory that is shown: how likely it is that it answers
 
 
 class Chat:
@@ -29,19 +30,18 @@ class Chat:
     def __init__(
         self,
         index: Index,
-        session: str,
+        request: AskRequest,
         given: Common,
         writer: AnswerWriter | None,
-        filters: Filters | None,
         *,
         drawn: bool,
         explain: bool,
     ) -> None:
         self._index = index
-        self._session = session
+        self._request = request  # what holds for every question
+        self._session = request.session or ""
         self._given = given
         self._writer = writer
-        self._filters = filters
         self._drawn = drawn
         self._explain = explain
         self._last: ResearchContext | None = None
@@ -109,7 +109,7 @@ class Chat:
     def _ask(self, question: str) -> None:
         from cli.options import check_legs
 
-        context = self._index.ask(question, filters=self._filters, session=self._session)
+        context = self._index.ask(replace(self._request, question=question, session=self._session))
         check_legs(context.coverage)
         self._last = context
         self.unanswered = self.unanswered or not context.sources or _is_unsure(context)
@@ -148,7 +148,7 @@ class Chat:
     def _recalled(self, context: ResearchContext) -> list[Recalled]:
         """What was told and may answer; what goes wrong with it costs itself alone."""
         try:
-            found = self._index.recall(context.searched or context.query, top_k=_RECALLED, threshold=_LEAST_SCORE)
+            found = self._index.recall(context.searched or context.query, top_k=_RECALLED, threshold=FLOOR)
         except CtxError as error:
             self.say(f"ctx: note: nothing was recalled: {error.message}")
             return []

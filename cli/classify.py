@@ -83,7 +83,7 @@ def command(
 
 def _holding(labels: Labels, given: Common, target: str, default: str, tenant: str) -> None:
     """What a policy is told of it; a pattern or a tag is no thing, and has its label alone."""
-    from cli.label_views import show_labels, shown_name
+    from cli.label_views import resource_fields, show_labels, shown_name
     from cli.output import write_document, write_line
 
     if target.startswith(("path:", "tag:")):
@@ -95,14 +95,8 @@ def _holding(labels: Labels, given: Common, target: str, default: str, tenant: s
         things = [
             {
                 "ref": each.ref,
-                "kind": each.kind,
                 "filename": shown_name(each.ref, names) or None,
-                "source_path": each.path or None,
-                "tags": sorted(each.tags),
-                "classification": each.classification,
-                "status": each.status or None,
-                "module": each.module or None,
-                "project": each.project or None,
+                **resource_fields(each),
             }
             for each in found
         ]

@@ -47,7 +47,7 @@ def _known(ctx: Any, kind: str) -> list[str]:
     from cli.options import Common, index_for
 
     above = ctx.parent.params.get("index") if ctx.parent is not None else None
-    with index_for(Common(ctx.meta.get("ctx.index") or above)) as index:
+    with index_for(Common(ctx.meta.get("ctx.index") or above, quiet=True)) as index:
         return [document.filename for document in index.documents()] if kind == "document" else list(index.all_tags())
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cli.options import Common
     from research.sources.records import FormattedContext
-
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="Items of each source to look at.")]
-BudgetOption = Annotated[int, typer.Option("--max-tokens", metavar="N", help="The token budget.")]
 
 
 def show(kind: str, asked: dict[str, object], found: FormattedContext, given: Common) -> int:

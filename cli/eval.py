@@ -181,7 +181,8 @@ def _ask(
 
     with opened(settings) as asked_of:
         tell(asked_of.prepare(), given)
-        check = look_up(asked_of.catalog, questions)
+        with asked_of.catalog.snapshot() as reader:
+            check = look_up(reader, questions)
         if not check.askable:
             names = _listed(list(check.missing))
             raise NothingFoundError(f"no gold document is indexed: {names}", hint="add them: ctx ingest PATH")

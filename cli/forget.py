@@ -33,8 +33,6 @@ Examples:
 """
 
 _MOST_SHOWN = 20  # before the question
-_LEAST_SCORE = 0.1  # of what --about means
-_MOST_ABOUT = 20
 
 
 def command(
@@ -44,7 +42,9 @@ def command(
         list[str] | None, typer.Argument(metavar="ID...", help="Ids of memories.", show_default=False)
     ] = None,
     session: Annotated[str | None, typer.Option("--session", metavar="NAME", help="Those of a conversation.")] = None,
-    about: Annotated[str | None, typer.Option("--about", metavar="TEXT", help="Those that a text recalls.")] = None,
+    about: Annotated[
+        str | None, typer.Option("--about", metavar="TEXT", help="Those that have all of these words.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be forgotten.")] = False,
@@ -82,13 +82,20 @@ def _chosen(index: Index, ids: Sequence[str], session: str | None, about: str | 
     if ids:
         return [index.memory(name, tenant=tenant, as_told=True) for name in dict.fromkeys(ids)]
     if about is not None:
-        found = index.recall(about, tenant=tenant, top_k=_MOST_ABOUT, threshold=_LEAST_SCORE)
-        chosen = [each.memory for each in found.memories]
+        chosen = [memory for memory in index.memories(tenant=tenant) if _has_words(memory, about)]
     else:
         chosen = list(index.memories(tenant=tenant, session=session))
     if not chosen:
         raise NothingFoundError("there is nothing to forget", hint="see what there is with: ctx recall")
     return chosen
+
+
+def _has_words(memory: Memory, about: str) -> bool:
+    """Whether it has all of these words: what is deleted is never a matter of likelihood."""
+    from research.store.fulltext.analyzer import analyze
+
+    wanted = set(analyze(about))
+    return bool(wanted) and wanted <= set(analyze(f"{memory.speaker} {memory.text}"))
 
 
 def _report(gone: Forgotten, given: Common) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from research.models import ResearchContext
 
-# A page's own text has no such line: the renderer disarms it.
+# A page's own text has no such line: it is escaped.
 _CITATION = re.compile(r"^\[Document \d+: .*, Page \d+\]$", re.MULTILINE)
 _MIXED = re.compile(
     r"^\[(?:Document \d+: .*, Page \d+|(?:Code|Commit|Memory|Experience|Value) \d+: .*)\]$", re.MULTILINE

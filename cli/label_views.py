@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from cli.options import Common
+    from research.governance.access import Resource
     from research.governance.labels import Label, Labels
 
 
@@ -21,7 +23,9 @@ def show_labels(schema: str, labels: Labels, given: Common, found: Sequence[Labe
 
     files = labels.names()
     if given.as_json:
-        write_document(schema, {"labels": [_document(each, files) for each in found]})
+        write_document(
+            schema, {"labels": [{**asdict(each), "filename": shown_name(each.target, files) or None} for each in found]}
+        )
         return
     for each in found:
         what = each.value if each.name == "classification" else f"{each.name}={each.value}"
@@ -34,13 +38,13 @@ def shown_name(target: str, files: Mapping[str, str]) -> str:
     return files.get(rest.partition("#")[0], "") if kind in ("document", "page") else ""
 
 
-def _document(label: Label, files: Mapping[str, str]) -> dict[str, Any]:
+def resource_fields(thing: Resource) -> dict[str, Any]:
+    """What a policy is told of a thing."""
+    said = {name: getattr(thing, name) or None for name in ("status", "module", "project")}
+    tags = sorted(thing.tags)
     return {
-        "target": label.target,
-        "filename": shown_name(label.target, files) or None,
-        "tenant": label.tenant,
-        "name": label.name,
-        "value": label.value,
-        "origin": label.origin,
-        "given_at": label.given_at,
-    }
+        "kind": thing.kind,
+        "source_path": thing.path or None,
+        "tags": tags,
+        "classification": thing.classification,
+    } | said

@@ -59,8 +59,7 @@ def command(ctx: typer.Context) -> int:
             say(f"ctx: note: {amount(each.commits, 'commit')} of {one_line(each.repository)} in the index, too")
     if not documents and not repositories and not trees and not given.quiet:
         nothing = opened.nothing_found()
-        hidden = opened.exists and opened.totals()[0] > 0
-        say("ctx: note: " + ("no policy permits any of it" if hidden else f"{nothing.message}; {nothing.hint}"))
+        say(f"ctx: note: {nothing.message}; {nothing.hint}")
     return 0
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.completion import complete_document, complete_tag
 from cli.output import say
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.folders import index_folder
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from research.governance.access import Principal
     from research.index import Index
     from research.models import Coverage
+    from research.parameters import Parameter as Described
+    from research.request import AskRequest
 
 
 class LogLevel(StrEnum):
@@ -63,28 +66,6 @@ RerankerOption = Annotated[
     typer.Option("--reranker", metavar="MODEL|URL", help="Let this model order the first pages found; off: none."),
 ]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show how every score arose.")]
-ResultsOption = Annotated[
-    int | None,
-    typer.Option("--num-results", metavar="N", help="Pages to find. Default: 10."),
-]
-TokensOption = Annotated[
-    int | None, typer.Option("--max-tokens", metavar="N", help="The token budget. Default: 10000.")
-]
-SourcesOption = Annotated[
-    int | None, typer.Option("--max-sources", metavar="N", help="Pages to cite at most. Default: 10.")
-]
-ScoreOption = Annotated[
-    float | None,
-    typer.Option("--min-score", metavar="0..1", help="Leave sources of a lower score out. Default: 0."),
-]
-ConfidenceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--min-confidence",
-        metavar="LEVEL|0..1",
-        help="Answer with nothing (exit 3) if less sure: low, medium, high, or a number.",
-    ),
-]
 PassagesOption = Annotated[
     bool, typer.Option("--passages", help="Nothing but the passages that fit the question, marked […] between.")
 ]
@@ -113,11 +94,6 @@ BatchOption = Annotated[
     str | None,
     typer.Option("--batch", metavar="FILE|-", help="Answer a question a line, with a JSON document a line."),
 ]
-FieldsOption = Annotated[
-    str | None,
-    typer.Option("--fields", metavar="A,B.C", help="Only these fields of the JSON: sources.filename,sources.page."),
-]
-NoTextOption = Annotated[bool, typer.Option("--no-text", help="Leave the text of the pages out of the JSON.")]
 
 
 _KEPT = "ctx."  # before the names of options in Click's own store
@@ -172,6 +148,52 @@ def keep(ctx: Any, parameter: Any, value: Any) -> Any:
     return value
 
 
+def request_options(door: str) -> Callable[..., None]:
+    """A function whose parameters are the options of a command that asks: what `DOORS` has for it. None of them reaches
+    the command itself: `asked_for` gives what was typed."""
+    from inspect import Parameter, Signature
+
+    from research.request import parameters_of
+
+    def typed(**_: Any) -> None: ...
+
+    known = {each.name: each for each in parameters_of(door)}
+    typed.__annotations__ = {name: _hint(each) for name, each in known.items()}
+    defaults = {name: False if each.kind == "boolean" else None for name, each in known.items()}
+    signature = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint)
+        for name, hint in typed.__annotations__.items()
+    ]
+    typed.__signature__ = Signature(signature)  # type: ignore[attr-defined]
+    return typed
+
+
+def _hint(each: Described) -> Any:
+    if each.kind == "boolean":
+        return Annotated[bool, typer.Option(each.spelling, help=each.words)]
+    names = {"DOC": complete_document, "TAG": complete_tag}
+    several = each.kind == "texts" and not each.separator
+    more = " Repeatable." if several else f" Of {', '.join(each.choices)}." if each.separator else ""
+    option = typer.Option(
+        each.spelling,
+        metavar=f"[{'|'.join(each.choices)}]" if each.metavar == "MODE" else each.metavar,
+        help=f"{each.words}{more}",
+        show_default=False,
+        autocompletion=names.get(
+            each.metavar, lambda incomplete: [name for name in each.choices if name.startswith(incomplete)]
+        ),
+    )
+    return Annotated[(list[str] if several else str) | None, option]
+
+
+def asked_for(ctx: typer.Context, door: str, question: str) -> AskRequest:
+    """The question with what the options of `request_options` say."""
+    from research.request import parameters_of, read_request
+
+    typed = {each.name: ctx.meta.get(f"{_KEPT}{each.name}") for each in parameters_of(door)}
+    return read_request(door, {name: value for name, value in typed.items() if value != ()}, question=question)
+
+
 def settings_for(given: Common, **flags: Any) -> Settings:
     """All layers of settings under the flags of this call."""
     if given.index is not None and not given.index.strip():
@@ -204,7 +226,11 @@ def _principal(named: str | None) -> Principal | None:
 
 
 def index_for(given: Common) -> Index:
-    return index_of(settings_for(given))
+    """The index of a call, which is told why nothing of it may be seen, if a policy cannot be used."""
+    index = index_of(settings_for(given))
+    if not given.quiet and (problem := index.access.problem):
+        say(f"ctx: note: nothing is released: {problem}")
+    return index
 
 
 # Collections are let go with the process: to take a large one apart takes longer than to search it.

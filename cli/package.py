@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -147,7 +147,7 @@ def show(package: ContextPackage, given: Common) -> int:
     if package.sources:
         return 0
     if package.denied:
-        return end(NothingFoundError("everything that was found is denied", hint="see the policy with: ctx policy"))
+        return end(NothingFoundError("nothing of this index may be seen", hint="see the policy with: ctx policy"))
     if package.excluded.budget:
         return end(NothingFoundError(f"nothing fits into {package.token_budget} tokens", hint="raise tokenBudget"))
     return end(NothingFoundError("nothing found", hint="see what there is with: ctx status"))
@@ -164,8 +164,6 @@ def _tell(package: ContextPackage, *, as_json: bool) -> None:
         say(f"ctx: note: {one_line(note)}")
     for out in package.pinned_out:
         say(f"ctx: note: pinned {one_line(out.ref)} is not in it: {out.reason} ({out.detail})")
-    if package.excluded.denied:
-        say(f"ctx: note: {package.excluded.denied} that were found may not be seen")
     if not as_json:
         tokens = f"{package.tokens_used:,} of {package.token_budget:,} tokens"
         say(f"ctx: package {package.context_package_id}: {len(package.sources)} sources, {tokens}")
@@ -198,10 +196,9 @@ def _schema(name: str) -> int:
     import json
 
     from cli.output import write
-    from research.packages.schemas import SCHEMAS
+    from research.packages.package import published
 
-    if name not in SCHEMAS:
-        raise UsageError(f"there is no schema {name!r}", hint=f"there are: {', '.join(SCHEMAS)}")
-    schema: dict[str, Any] = SCHEMAS[name]()
-    write(json.dumps(schema, indent=2, ensure_ascii=False) + "\n")
+    if name not in ("request", "package"):
+        raise UsageError(f"there is no schema {name!r}", hint="there are: request, package")
+    write(json.dumps(published(name), indent=2, ensure_ascii=False) + "\n")
     return 0

@@ -85,7 +85,7 @@ def _check(files: Sequence[str], given: Common) -> None:
     index = index_for(given)
     loaded: Loaded | None
     notes: list[str] = []
-    with index.catalog.snapshot() if index.exists else nullcontext() as reader:
+    with index.unrestricted().catalog.snapshot() if index.exists else nullcontext() as reader:
         if files:
             loaded, notes = check_file(files[0], reader, index.root)
         else:
@@ -147,6 +147,8 @@ def _try(refs: Sequence[str], name: str | None, tenant: str, action: Wanted, giv
 
 
 def _document(decision: MemoryAccessDecision) -> dict[str, object]:
+    from cli.label_views import resource_fields
+
     return {
         "principal": decision.principal.name,
         "tenant": decision.principal.tenant,
@@ -160,13 +162,7 @@ def _document(decision: MemoryAccessDecision) -> dict[str, object]:
                 "effect": ruling.effect,
                 "text": ruling.text,
                 "policies": list(ruling.policies),
-                "kind": ruling.resource.kind,
-                "source_path": ruling.resource.path or None,
-                "tags": sorted(ruling.resource.tags),
-                "classification": ruling.resource.classification,
-                "status": ruling.resource.status or None,
-                "module": ruling.resource.module or None,
-                "project": ruling.resource.project or None,
+                **resource_fields(ruling.resource),
             }
             for ruling in decision.rulings
         ],

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.context_view import BudgetOption, LimitOption, show
+from cli.context_view import show
 from cli.options import common, settings_for
 
 DETAILS = """
@@ -34,8 +34,8 @@ def command(
     strategy: Annotated[
         str | None, typer.Option("--strategy", metavar="S", help="Also what this strategy has brought so far.")
     ] = None,
-    limit: LimitOption = 10,
-    max_tokens: BudgetOption = 1500,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Items of each source to look at.")] = 10,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", metavar="N", help="The token budget.")] = 1500,
 ) -> int:
     from cli.options import opened
 

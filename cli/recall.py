@@ -9,6 +9,7 @@ import typer
 
 from cli.options import common, index_for
 from research.errors import NothingFoundError, UsageError
+from research.settings import FLOOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 DETAILS = """
 Memories are found by their words and by their meaning, within the words around them in their conversation. The score
-says how likely it is that one answers, 0 to 1; what has less than 0.02 is left out. Where a newer one takes an older
+says how likely it is that one answers, 0 to 1; what has less than 0.15 is left out. Where a newer one takes an older
 one back, it stands before it. Without a question it lists them, the newest first. In a pipe the fields are separated by
 tabs: score, time, id, text.
 """
@@ -34,7 +35,6 @@ Examples:
 """
 
 _LISTED = 20
-_LEAST = 0.02
 
 
 def command(
@@ -50,9 +50,9 @@ def command(
     min_score: Annotated[
         float,
         typer.Option(
-            "--min-score", metavar="0..1", help="Leave out what is less likely. Default: 0.02.", show_default=False
+            "--min-score", metavar="0..1", help="Leave out what is less likely. Default: 0.15.", show_default=False
         ),
-    ] = _LEAST,
+    ] = FLOOR,
     session: Annotated[str | None, typer.Option("--session", metavar="NAME", help="Only of this conversation.")] = None,
     namespace: Annotated[str | None, typer.Option("--namespace", metavar="NAME", help="Only of this part.")] = None,
     kind: Annotated[list[str] | None, typer.Option("--type", metavar="TYPE", help="Only of this kind.")] = None,
@@ -129,13 +129,7 @@ def _show_list(memories: Sequence[Memory], given: Common) -> None:
 
 def _document(found: Recall) -> dict[str, Any]:
     memories = [
-        {
-            **_memory(each.memory),
-            "score": each.score,
-            "raw_score": each.raw_score,
-            "salience": each.salience,
-            "parts": dict(each.parts),
-        }
+        _memory(each.memory) | {name: getattr(each, name) for name in ("score", "raw_score", "salience", "parts")}
         for each in found.memories
     ]
     return {"query": found.query, "memories": memories, "searched": found.searched, "notes": list(found.notes)}

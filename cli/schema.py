@@ -10,7 +10,7 @@ from cli.options import common
 
 DETAILS = """
 A JSON schema (draft 2020-12) of the document that `ctx NAME --json` prints. Without a name: the names there are.
-Documents name their own in the field `schema`. With --fields a document has only the fields that are named.
+Documents name their own in the field `schema`.
 """
 
 EPILOG = """

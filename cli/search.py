@@ -8,27 +8,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.filters import (
-    DocOption,
-    NotDocOption,
-    PagesOption,
-    SinceOption,
-    TagOption,
-    UnderOption,
-    UntilOption,
-    filters_from,
-    given_filters,
-)
 from cli.options import (
-    ConfidenceOption,
     ExplainOption,
-    FieldsOption,
-    ModeOption,
-    NoTextOption,
     QuestionArgument,
     RerankerOption,
-    ResultsOption,
-    ScoreOption,
     common,
     settings_for,
 )
@@ -58,6 +41,8 @@ Examples:
   ctx search "interest rate risk" --json | jq '.results[0]'
 """
 
+DOOR = "ctx search"
+
 _INDENT = 5
 _LINES = 2  # of the sentence that fits
 
@@ -66,49 +51,27 @@ def command(
     ctx: typer.Context,
     *,
     question: QuestionArgument,
-    num_results: ResultsOption = None,
-    mode: ModeOption = None,
     reranker: RerankerOption = None,
-    doc: DocOption = None,
-    not_doc: NotDocOption = None,
-    under: UnderOption = None,
-    pages: PagesOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    tag: TagOption = None,
-    min_score: ScoreOption = None,
-    min_confidence: ConfidenceOption = None,
     explain: ExplainOption = False,
-    fields: FieldsOption = None,
-    no_text: NoTextOption = False,
 ) -> int:
-    from cli.fields import shape_for
     from cli.last_answer import remember
     from cli.nothing_found import end, nothing_found
-    from cli.options import check_legs, notes_on, opened, read_question, tell
+    from cli.options import asked_for, check_legs, notes_on, opened, read_question, tell
     from cli.output import on_terminal, paint, say, write_document
     from cli.views import documents_note
 
     given = common(ctx)
-    shape = shape_for("search", fields, no_text=no_text, as_json=given.as_json)
     asked = read_question(question, quiet=given.quiet)
-    filters = given_filters(doc=doc, not_doc=not_doc, under=under, pages=pages, since=since, until=until, tag=tag)
-    settings = settings_for(
-        given,
-        num_results=num_results,
-        mode=mode.value if mode else None,
-        min_score=min_score,
-        min_confidence=min_confidence,
-        reranker=reranker,
-    )
+    request = asked_for(ctx, DOOR, asked)
+    settings = settings_for(given, reranker=reranker)
     with opened(settings) as asked_of:
         tell(asked_of.prepare(), given)
-        found = asked_of.search(asked, filters=filters_from(filters), highlights=given.as_json)
-        nothing = nothing_found(asked_of, found.confidence, next(iter(found.results), None), filtered=bool(filters))
+        found = asked_of.search(request, highlights=given.as_json)
+        nothing = nothing_found(asked_of, request, found.confidence, next(iter(found.results), None))
     check_legs(found.coverage)
     remember(asked_of.root, [result.ref for result in found.results])
     if given.as_json:
-        write_document("ctx.search/2", shape.of(found.to_dict()))
+        write_document("ctx.search/2", found.to_dict())
     elif on_terminal():
         paint(_rendering(found, partial(asked_of.matches, question=asked), settings, explain=explain))
     else:

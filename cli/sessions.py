@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,17 +74,7 @@ def _list(index: Index, given: Common) -> None:
     with index:
         found = index.sessions()
     if given.as_json:
-        fields = [
-            {
-                "name": each.name,
-                "turns": each.turns,
-                "began_at": each.began_at,
-                "last_at": each.last_at,
-                "question": each.question,
-            }
-            for each in found
-        ]
-        write_document("ctx.sessions/1", {"sessions": fields})
+        write_document("ctx.sessions/1", {"sessions": [asdict(each) for each in found]})
         return
     for each in found:
         first = each.question if len(each.question) <= _SHOWN else f"{each.question[: _SHOWN - 1]}…"

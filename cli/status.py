@@ -70,7 +70,7 @@ def _lines(status: Status, chosen_by: str) -> Iterator[tuple[str, str]]:
         yield _ITEMS[kind], f"{count:,}"
     if status.items_without_vectors:
         yield "to embed", f"{status.items_without_vectors:,} of these"
-    yield "size", f"{status.size_bytes / 1e6:,.1f} MB"
+    yield "size", f"{status.size_bytes / 1e6:,.1f} MB" if status.size_bytes else "not told: not all may be seen"
     yield "encoder", status.text_encoder or "none yet"
     unseen = f", {amount(status.pages_without_visual, 'page')} not seen yet" if status.pages_without_visual else ""
     yield "visual", f"{status.visual_encoder or 'none yet'}{unseen}"

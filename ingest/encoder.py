@@ -13,7 +13,7 @@ from research.encoders.allowed import check_allowed, remember
 from research.encoders.openai import OpenAIEncoder, alike
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import EncoderUnavailable
-from research.governance.encoders import check_encoder
+from research.governance.policy_files import check_encoder
 from research.observe import logger_of
 from research.parallel import Workers
 from research.settings import Settings

@@ -101,30 +101,17 @@ class IngestSummary:
 
     def to_dict(self) -> dict[str, Any]:
         results: tuple[Result, ...] = ("added", "replaced", "renamed", "unchanged", "copy", "failed")
+        fields = asdict(self)
+        code = fields.pop("code")
         return {
             **{result: self.count(result) for result in results},
-            "pages": self.pages,
-            "chunks": self.chunks,
-            "pending_chunks": self.pending_chunks,
-            "pending_ocr": self.pending_ocr,
-            "ocr_pages": self.ocr_pages,
-            "ocr_failures": self.ocr_failures,
+            **fields,
             "failed_pages": [page.to_dict() for page in self.failed_pages],
             "waiting_pages": [page.to_dict() for page in self.waiting_pages],
-            "links_not_followed": self.links_not_followed,
-            "dangling_links": self.dangling_links,
-            "passed_over": self.passed_over,
-            "gone": self.gone,
             "removed": [{"doc_id": document.doc_id, "filename": document.filename} for document in self.removed],
-            "empty_folders": self.empty_folders,
-            "visual_pages": self.visual_pages,
-            "visual_failures": self.visual_failures,
-            "visual_error": self.visual_error,
-            "visual_hint": self.visual_hint,
             "seconds": round(self.seconds, 3),
-            "interrupted": self.interrupted,
             "files": [outcome.to_dict() for outcome in self.files],
-            **({} if self.code is None else {"code": asdict(self.code)}),
+            **({} if code is None else {"code": code}),
         }
 
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from research.filters import Filters
     from research.index import Index
     from research.models import Coverage, LegScore, ResearchContext, SourceDocument
+    from research.request import AskRequest
     from research.sources.assembler import ContextAssembler
     from research.sources.records import FormattedContext
     from research.store.client import ChromaClient
@@ -72,6 +73,7 @@ _HOMES = {
     "DocumentError": "research.errors",
     "EncoderNotAllowed": "research.errors",
     "EncoderUnavailable": "research.errors",
+    "AskRequest": "research.request",
     "Filters": "research.filters",
     "FormattedContext": "research.sources.records",
     "Index": "research.index",
@@ -110,6 +112,7 @@ _HOMES = {
 __all__ = [
     "AddressError",
     "AnswerWriter",
+    "AskRequest",
     "BusyError",
     "CheckedAnswer",
     "ChromaClient",

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from research.errors import UsageError
 
@@ -57,23 +55,6 @@ class Filters:
     def __bool__(self) -> bool:
         return any(getattr(self, field.name) for field in fields(self))
 
-    @classmethod
-    def parse(cls, given: Mapping[str, Any]) -> Filters:
-        """Of a JSON object: doc, not_doc, under, pages, since, until, tag; a text or a list of texts each."""
-        known = {key: name for name, key in _KEYS.items()}
-        values: dict[str, Any] = {}
-        for key, value in given.items():
-            if key not in known:
-                raise UsageError(f"unknown filter {_shown(key)}", hint="filters: " + ", ".join(known))
-            texts = _texts(key, value)
-            if not texts or any(not text.strip() for text in texts):  # a list that came out empty is not "all"
-                raise _empty(known[key])
-            if known[key] in ("since", "until") and len(texts) > 1:
-                raise UsageError(f"the filter {key} takes one time, not {len(texts)}", hint=_HINTS[known[key]])
-            single = known[key] in ("pages", "since", "until")
-            values[known[key]] = ",".join(texts) if single else texts
-        return cls(**values)
-
     def pages_read(self) -> tuple[PageRange, ...]:
         """The pages as ranges, in order and apart from each other; empty: all."""
         ranges = sorted(_range(part, self.pages) for part in self.pages.split(",")) if self.pages else []
@@ -120,18 +101,6 @@ def read_time(text: str) -> datetime | None:
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _texts(key: str, value: Any) -> list[str]:
-    """The value of a filter in JSON, as a list of texts. Pages may be numbers."""
-    found = []
-    for entry in value if isinstance(value, list | tuple) else [value]:
-        if key == "pages" and type(entry) is int:
-            entry = str(entry)  # noqa: PLW2901
-        if not isinstance(entry, str):
-            raise UsageError(f"the filter {key} takes a text or a list of texts, not {_shown(value)}")
-        found.append(entry)
-    return found
 
 
 def _range(part: str, pages: str) -> PageRange:

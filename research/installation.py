@@ -19,6 +19,7 @@ PACKAGES = (
     "onnxruntime",
     "pillow",
     "platformdirs",
+    "pydantic",
     "pymupdf",
     "PyStemmer",
     "rapidfuzz",
@@ -28,6 +29,7 @@ PACKAGES = (
     "tiktoken",
     "tokenizers",
     "typer",
+    "typing-extensions",
     "watchfiles",
 )
 REINSTALL = "pip install --force-reinstall ctx-research"

@@ -31,6 +31,8 @@ REDACTED = "redacted"
 """The label of an item in which something is masked, because the policy says so."""
 REFERENCE_ONLY = "reference_only"
 """The label of an item that comes without its text, because the policy says so."""
+WITHHELD = "(withheld by policy)"
+"""What stands where such a text would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,20 +348,11 @@ class SourceItem(SourceDocument):
 
     def to_dict(self) -> dict[str, Any]:
         """What it has in common with a page, and its own facts."""
-        return {
-            "ref": self.ref,
-            "title": self.title,
-            "markdown_content": self.markdown_content,
-            "relevance_score": self.relevance_score,
-            "timestamp": self.timestamp,
-            "link": self.link,
-            "cut": self.cut,
-            "suspicious": list(self.suspicious),
-            "legs": {name: asdict(leg) for name, leg in self.legs.items()},
-            "raw_score": self.raw_score,
-            "metadata": dict(self.metadata),
-            **({"withheld": self.withheld} if self.withheld else {}),
-        }
+        fields = super().to_dict()
+        shown = (
+            "ref title markdown_content relevance_score timestamp link cut suspicious legs raw_score metadata withheld"
+        )
+        return {name: fields[name] for name in shown.split() if name in fields}
 
 
 @dataclass

@@ -34,6 +34,9 @@ _ALIKE = 0.8  # less, and names of other programs would be taken for mistakes
 
 _SHOWN = 60  # characters of a wrong value
 
+FLOOR = 0.15
+"""What is less likely to answer is shown by no door that shows several sources, or memories (RETRIEVAL.md, Scores)."""
+
 SOURCE_SECONDS = 10.0
 REWRITERS = ("answer-form", "collection", "names", "finance")
 BOOSTERS = ("page-references", "document-parts", "collection", "newer-versions")
@@ -41,7 +44,7 @@ _NONE = ["off"]  # the empty list, which a variable cannot say
 
 # SQLite and Chroma count in 64 and 32 bits; nobody means more than this.
 _MOST_RESULTS = 10_000
-_MOST_TOKENS = 1_000_000_000
+MOST_TOKENS = 1_000_000_000
 _MOST_SECONDS = 86_400
 
 
@@ -92,7 +95,7 @@ class Settings:
 
     # A folder; empty: the nearest .ctx upward, else the user's data folder.
     index: str = _setting("", flag=True, inside="it says where files are written")
-    max_tokens: int = _setting(10_000, flag=True, minimum=1, maximum=_MOST_TOKENS)
+    max_tokens: int = _setting(10_000, flag=True, minimum=1, maximum=MOST_TOKENS)
     max_sources: int = _setting(10, flag=True, minimum=1, maximum=_MOST_RESULTS)
     num_results: int = _setting(10, flag=True, minimum=1, maximum=_MOST_RESULTS)
     mode: str = _setting("hybrid", flag=True, choices=tuple(Mode))
@@ -142,7 +145,7 @@ class Settings:
     # any OpenAI-compatible server; the key, if it wants one, is CTX_MODEL_KEY's or the keyring's
     model_url: str = _setting("", flag=True, address="model", users_own="it says where questions and passages are sent")
     # how much of prompt and answer together the model takes; 0: not known, and found out when it is too much
-    model_context: int = _setting(0, maximum=_MOST_TOKENS, users_own="it says how much is sent to a model")
+    model_context: int = _setting(0, maximum=MOST_TOKENS, users_own="it says how much is sent to a model")
     # seconds in which the model has to begin; it may pause half as long, and take five times as long in all
     model_timeout: int = _setting(120, minimum=1, maximum=_MOST_SECONDS, users_own="it says how long a model may take")
     max_answer_tokens: int = _setting(
@@ -192,10 +195,6 @@ class Settings:
     def __post_init__(self) -> None:
         for each in fields(self):
             check(each.name, getattr(self, each.name), each.name)
-
-    @property
-    def least_confidence(self) -> float:
-        return confidence_value(self.min_confidence)
 
     @property
     def named_encoders(self) -> tuple[str, ...]:
@@ -253,7 +252,7 @@ def misspelt_variables(environment: Mapping[str, str] | None = None) -> dict[str
     known = [*map(_variable, _FIELDS), *_OTHER_VARIABLES]
     names = os.environ if environment is None else environment
     unknown = [name for name in names if name.startswith(_PREFIX) and name not in known]
-    meant = {name: _MEANT.get(name) or _closest(name, known) for name in unknown}
+    meant = {name: _MEANT.get(name) or closest(name, known) for name in unknown}
     return {name: close for name, close in meant.items() if close}
 
 
@@ -263,7 +262,7 @@ def check(name: str, value: Any, where: str) -> Any:
     if setting is None:
         if name in _KEYS:
             raise UsageError(f"{where}: a key stands in no file", hint="take it out; export CTX_MODEL_KEY=… instead")
-        close = _closest(name, _FIELDS)
+        close = closest(name, _FIELDS)
         hint = f"did you mean {close}?" if close else "known settings: " + ", ".join(_FIELDS)
         raise UsageError(f"{where}: unknown setting {name!r}", hint=hint)
     default: Any = setting.default
@@ -271,9 +270,9 @@ def check(name: str, value: Any, where: str) -> Any:
     if isinstance(default, bool):
         return _switch(name, value, where)
     if isinstance(default, int):
-        return _number(name, value, where, rule)
+        return read_number(name, value, where, rule)
     if isinstance(default, float):
-        return _share(name, value, where, rule=rule)
+        return read_share(name, value, where, rule=rule)
     if isinstance(default, str):
         return _text(name, value, where, rule)
     if not isinstance(value, list | tuple) or not all(isinstance(entry, str) and entry for entry in value):
@@ -295,11 +294,13 @@ def _switch(name: str, value: Any, where: str) -> bool:
     return known[str(value).lower()]
 
 
-def _number(name: str, value: Any, where: str, rule: Rule) -> int:
+def read_number(name: str, value: Any, where: str, rule: Rule) -> int:
+    """The value as a whole number within the rule's bounds."""
     most = rule.maximum
     hint = f"{name} is a whole number from {rule.minimum:,}" + ("" if most is None else f" to {most:,}")
+    whole = isinstance(value, float) and value.is_integer()  # JSON makes no difference between 5 and 5.0
     try:
-        number = int(str(value))  # of the text, because int() takes true for 1 and cuts 1.5 to 1
+        number = int(value if whole else str(value))  # of the text, because int() takes true for 1 and cuts 1.5 to 1
     except ValueError:
         raise UsageError(f"{where}: {name} must be a whole number, not {_shown(value)}", hint=hint) from None
     if number < rule.minimum:
@@ -309,7 +310,8 @@ def _number(name: str, value: Any, where: str, rule: Rule) -> int:
     return number
 
 
-def _share(name: str, value: Any, where: str, hint: str = "", rule: Rule | None = None) -> float:
+def read_share(name: str, value: Any, where: str, hint: str = "", rule: Rule | None = None) -> float:
+    """The value as a number within the rule's bounds, from 0 to 1 where there is none."""
     least, most = (rule.minimum, rule.maximum or 1) if rule else (0, 1)
     try:
         number = float(str(value))  # of the text, because float() takes true for 1
@@ -324,7 +326,7 @@ def _share(name: str, value: Any, where: str, hint: str = "", rule: Rule | None 
 
 def _text(name: str, value: Any, where: str, rule: Rule) -> str:
     if rule.share and value not in rule.choices:
-        return str(_share(name, value, where, f"choose one of: {', '.join(rule.choices)}, or a number from 0 to 1"))
+        return str(read_share(name, value, where, f"choose one of: {', '.join(rule.choices)}, or a number from 0 to 1"))
     if rule.choices:
         kind, colon, number = str(value).partition(":")
         numbered = bool(colon) and kind == rule.numbered and number.isdecimal()
@@ -366,7 +368,8 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _closest(name: str, known: Iterable[str]) -> str:
+def closest(name: str, known: Iterable[str]) -> str:
+    """The known name that was probably meant; empty if none is like it."""
     from difflib import get_close_matches
 
     plain = {each.removeprefix(_PREFIX): each for each in known}  # the prefix would make all of them alike

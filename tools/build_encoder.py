@@ -125,7 +125,7 @@ table to int8 per word; channels of layer-norm outputs rescaled by powers of two
 words); positions from {WINDOW} on, the pooler and the second token type left out; mean pooling and L2 normalisation put
 into the graph. One text a run, no padding.
 
-Built by `python -m research.encoders.minilm.build` with onnx {onnx.__version__}. The tokenizer is vocab.txt with BERT's
+Built by `python -m tools.build_encoder` with onnx {onnx.__version__}. The tokenizer is vocab.txt with BERT's
 uncased rules. Tests compare it with tokenizer.json, hold the cosine against fp32, and build the files again.
 
 | file | SHA-256 |

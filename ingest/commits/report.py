@@ -41,10 +41,4 @@ class CommitsSummary:
         return [each for each in self.repositories if each.result == "failed"]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "repositories": [{**asdict(each), "notes": list(each.notes)} for each in self.repositories],
-            "embedded": self.embedded,
-            "pending": self.pending,
-            "seconds": round(self.seconds, 3),
-            "interrupted": self.interrupted,
-        }
+        return {**asdict(self), "seconds": round(self.seconds, 3)}

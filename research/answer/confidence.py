@@ -37,7 +37,7 @@ from research.answer.question_words import (
 )
 from research.answer.quotes import table_above
 from research.models import CONFIDENCE_LEVELS, Confidence
-from research.search.numbers_asked import YEAR, years_asked
+from research.search.passages import YEAR, years_asked
 from research.store.fulltext.analyzer import analyze, analyze_name
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from math import ceil
 from pathlib import Path
 
 from research.answer.model.client import Message, Picture
-from research.answer.quotation import plain_question, quoted_context, source_block
+from research.context.escape import message, name, plain
 from research.context.fit import CUT_MARK, LEAST_BODY_TOKENS
 from research.context.tokens import TokenCounter
 from research.errors import ContextTooLongError, NothingFoundError
@@ -74,6 +74,14 @@ def load_prompt(name: str) -> str:
     return (PROMPTS / f"{name}.txt").read_text(encoding="utf-8").strip()
 
 
+def source_block(source: SourceDocument, number: int, text: str) -> str:
+    """A source under its number; with a mark, if its text is suspicious. What is no page says what it is."""
+    shown = message(name(source.filename).replace('"', "'").replace("<", "(").replace(">", ")"))
+    mark = f' suspicious="{" ".join(source.suspicious)}"' if source.suspicious else ""
+    what = f'name="{shown}" page="{source.page}"' if source.kind == "page" else f'kind="{source.kind}" name="{shown}"'
+    return f'<source id="{number}" {what}{mark}>\n{message(text)}\n</source>'
+
+
 def fill(prompt: str, **values: str) -> str:
     """A prompt with its {places} filled, in one go: what is filled in fills nothing itself."""
     return _PLACEHOLDER.sub(lambda match: values[match[1]], prompt)
@@ -81,7 +89,7 @@ def fill(prompt: str, **values: str) -> str:
 
 def messages_of(question: str, context: str, system_message: str = "") -> tuple[Message, ...]:
     """The messages for a context that is rendered already."""
-    user = fill(load_prompt("context"), sources=quoted_context(context), question=plain_question(question))
+    user = fill(load_prompt("context"), sources=plain(context), question=plain(question))
     return Message("system", system_message or load_prompt("system")), Message("user", user)
 
 
@@ -130,7 +138,7 @@ class _Draft:
         if shown:
             numbers = ", ".join(str(number) for number, _ in shown)
             blocks.append(fill(load_prompt("pictures"), numbers=numbers))
-        user = fill(load_prompt("question"), sources="\n\n".join(blocks), question=plain_question(self.question))
+        user = fill(load_prompt("question"), sources="\n\n".join(blocks), question=plain(self.question))
         return (
             Message("system", load_prompt("system")),
             Message("user", user, tuple(picture for _, picture in shown)),

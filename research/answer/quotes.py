@@ -9,13 +9,15 @@ behind the best; of anything else the item's calibrated score, by how much of th
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from research.answer.question_words import NO_NAMES, finder, names_in, words_in
+from research.context.escape import imitates_item
 from research.context.injection.detector import signals_of
-from research.context.injection.item_headers import neutralize_all
+from research.context.injection.headers import headers_in
 from research.models import Item, Passage, Quote
 from research.search.passages import BEST
 from research.store.fulltext.analyzer import analyze
@@ -26,7 +28,7 @@ ROOM = 400  # characters of a quote with its neighbours
 CODE_ROOM = 800  # and with the code that it leads to
 _FEWEST_WORDS = 3  # of a further one without a number
 _AS_GOOD = 0.65  # of the best one's score, for a further one
-_PAGE = 0.35  # what the score of its page counts beside that of a passage
+_PAGE = 0.35  # what its page counts beside the score of a passage
 
 _ALIKE = 0.9  # of the first one's score, for another that answers as well as it
 _AMOUNT = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)\s?(%|[^\W\d_]{3,})")
@@ -39,9 +41,11 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item], asked: str = "",
     `documents`: how likely pages are to answer what was `asked`. What one of the sources says anew is not quoted."""
     pages = {str(item.ref): item for item in whole}
     known = {item.ref.key for item in sources}
-    best = max((item.score for item in sources if item.ref.kind == "page"), default=0.0) or 1.0
+    of_pages = [item for item in whole if item.ref.kind == "page"]
+    worth = {str(item.ref): _worth(item.raw_score, rank) for rank, item in enumerate(of_pages, start=1)}
+    best = max((worth.get(str(item.ref), 0.0) for item in sources), default=0.0) or 1.0
     found = [
-        (BEST * passage.score + _PAGE * item.score / best, citation, passage)
+        (BEST * passage.score + _PAGE * worth.get(str(item.ref), 0.0) / best, citation, passage)
         for citation, item in enumerate(sources, start=1)
         for passage in item.passages
         if passage.end > passage.start and item.metadata.get("superseded_by") not in known
@@ -83,6 +87,11 @@ def _likely(asked: str, item: Item, said: str) -> float:
     share = len(find(called + said) & words) / len(known & words) if known & words else 1.0
     lacking = sum(weight for name, weight in names.items() if name not in known)
     return item.score * share * (1.0 - lacking / (sum(names.values()) + NO_NAMES))
+
+
+def _worth(total: float, rank: int) -> float:
+    """What a page counts for its passages: by its sum and its rank, as it was fitted on questions for pages."""
+    return 1.0 / (1.0 + math.exp(-(4.0 * total - 1.2 * math.log(rank) - 2.6)))
 
 
 def differing_figures(question: str, quotes: Sequence[Quote], names: Mapping[int, str]) -> str:
@@ -180,4 +189,5 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
 
 
 def _is_sound(text: str) -> bool:
-    return any(map(str.isalnum, text)) and neutralize_all(text) == text and not signals_of(text)
+    forged = any(headers_in(text)) or imitates_item(text)
+    return any(map(str.isalnum, text)) and not forged and not signals_of(text)

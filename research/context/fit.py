@@ -21,7 +21,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from research.context.page_breaks import continuation, neutralize_page_marks
+from research.context.escape import page_text
+from research.context.page_breaks import continuation
 from research.context.tokens import RunningCount, TokenCounter
 from research.models import Extent, Item
 from research.units import Unit
@@ -299,7 +300,7 @@ class _Growth:
     def everything(self) -> Fitted | None:
         """All items whole, if there is room. Nothing is cut up for that."""
         self._pages = [
-            _Page(item, neutralize_page_marks(item.text), [], range(0), [], self._section(item), self._carry(item))
+            _Page(item, page_text(item.text), [], range(0), [], self._section(item), self._carry(item))
             for item in self._items
         ]
         fitted, over = self._fitted()
@@ -424,7 +425,7 @@ class _Growth:
         return "" if self._whole else continuation(item)
 
     def _page(self, item: Item) -> _Page:
-        text, units = neutralize_page_marks(item.text), item.units  # which stay in place: it is as long as before
+        text, units = page_text(item.text), item.units  # which stay in place: it is as long as before
         if not units and text.strip():  # nothing but markup
             units = [Unit(0, len(text), "line", 0, 0)]
         spans = [] if self._whole else [(each.start, each.end) for each in item.passages if each.end > each.start]

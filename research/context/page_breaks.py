@@ -3,7 +3,7 @@
     … which the committee [→ page 4] rejected in March.
 
 The header above keeps the first page; the mark tells from where the text is the next one's, and `pages` names both.
-A page's own text cannot show such a mark: wherever something reads like one, its bracket becomes a round one.
+A page's own text cannot show such a mark (`escape.page_text`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from research.context.escape import page_text
 from research.models import Item, Passage
 from research.store.catalog.pages import page_markdown
 from research.text import UNSPACED
@@ -22,13 +23,6 @@ from research.units import Unit, iter_units
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
 
-# Looked for as characters: to compile a pattern of such ranges takes longer than the pages of a question.
-_ARROWS = frozenset(
-    chr(code)
-    for first, last in ((0x2190, 0x21FF), (0x2794, 0x27BF), (0x27F0, 0x27FF), (0x2900, 0x297F), (0x2B00, 0x2BFF))
-    for code in range(first, last + 1)
-) | set("￩￪￫￬")
-_FORGED = re.compile(r"[\[{<]\s{0,8}[^\w\s]{1,8}\s{0,8}p")
 _MOST = 600  # characters of the next page: a sentence that does not end there is cut
 _GOES_ON = ",-–—&(/"
 _BEGINS_WORD = re.compile(r"[\"'“‘«(]?(\w)")
@@ -37,21 +31,6 @@ _BEGINS_WORD = re.compile(r"[\"'“‘«(]?(\w)")
 def page_mark(page: int) -> str:
     """Stands where the text goes over to this page."""
     return f"[→ page {page}]"
-
-
-def neutralize_page_marks(text: str) -> str:
-    """The text with a round bracket wherever a mark seems to begin; as long as before."""
-    if _ARROWS.isdisjoint(text) and not any(arrow in text for arrow in ("->", "=>", "~>")):
-        return text
-    from research.context.injection.folding import fold
-
-    places = [match.start() for match in _FORGED.finditer(fold(text))]
-    if not places:
-        return text
-    letters = list(text)
-    for place in places:
-        letters[place] = "("
-    return "".join(letters)
 
 
 def continuation(item: Item) -> str:
@@ -86,7 +65,7 @@ def _without_running_head(following: str, text: str) -> str:
 
 def _over(passage: Passage, text: str, page: int, rest: str) -> Passage:
     here = text[passage.start : passage.end].rstrip()
-    joined = f"{here} {page_mark(page + 1)} {neutralize_page_marks(rest)}"
+    joined = f"{here} {page_mark(page + 1)} {page_text(rest)}"
     return replace(passage, text=joined, end=passage.start + len(here), pages=(page, page + 1))
 
 

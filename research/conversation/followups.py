@@ -276,9 +276,8 @@ def _about(question: str, turns: Sequence[Earlier], weight: float, reader: Reade
     """The documents that answered before; only those that the years and names of the question fit, if any does."""
     found: dict[str, float] = {}
     for turn in reversed(turns):
-        best = max((score for _, score in turn.documents), default=0.0)
-        for doc_id, score in turn.documents:
-            found[doc_id] = max(found.get(doc_id, 0.0), weight * score / best if best else 0.0)
+        for place, (doc_id, _) in enumerate(turn.documents, start=1):
+            found[doc_id] = max(found.get(doc_id, 0.0), weight / place**2)  # of two that answer, the first is meant
         weight *= _FADING
     from research.store.fulltext.naming import named_words
 

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MEMORY_HEADING = "Relevant memory:"
+from research.context.escape import MEMORY_HEADING, label
+from research.context.injection.detector import signals_of
+
 _SEPARATOR = "\n\n"
 
 TokenCount = Callable[[str], int]
@@ -21,7 +23,7 @@ MessageOverhead = int | Callable[[Mapping[str, Any]], int]
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A memory that may be shown: redacted and disarmed."""
+    """A memory that may be shown: redacted and escaped."""
 
     id: str
     text: str
@@ -44,6 +46,12 @@ class Snippet:
             "recency": self.recency,
             "metadata": {"source": self.label, "timestamp": self.time},
         }
+
+
+def memory_label(source: str, text: str) -> str:
+    """What stands in the brackets behind a number: where a memory is from, and what is suspicious about it."""
+    signals = signals_of(text, title=source)
+    return f"{label(source)}; suspicious: {' '.join(signals)}" if signals else label(source)
 
 
 class Overhead:

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from research.conversation.disarm import disarmed, label
-from research.conversation.messages import Snippet
+from research.context.escape import message
+from research.conversation.messages import Snippet, memory_label
 from research.conversation.salience import Scored, time_shown
 from research.parallel import Workers
 
@@ -81,7 +81,7 @@ class Redaction:
     def _warm_up(self) -> None:
         self._opened().warm_up()
         [text] = self._redact(["A memory of [1] a — warm summer."])[0]
-        label("memory", disarmed(text or ""))
+        memory_label("memory", message(text or ""))
 
 
 def _texts(scored: Scored) -> list[str]:
@@ -95,8 +95,8 @@ def _snippet(scored: Scored, safe: Mapping[str, str]) -> Snippet:
     text = safe[candidate.text]
     return Snippet(
         id=candidate.id if _PLAIN_ID.fullmatch(candidate.id) else safe[candidate.id],
-        text=disarmed(text),
-        label=label(safe[candidate.source], text),
+        text=message(text),
+        label=memory_label(safe[candidate.source], text),
         score=scored.score,
         base_score=candidate.score,
         recency=scored.recency,

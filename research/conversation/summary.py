@@ -150,7 +150,7 @@ def summary_key(turn: Turn, redacted: str) -> str:
 def model_summarizer(model: ModelClient, max_tokens: int = 300) -> Summarizer:
     """Summaries by a language model, for `ContextBuilder(summarizer=…)`. It blocks, and is given a thread."""
     from research.answer.model.client import Message
-    from research.answer.quotation import quotation
+    from research.context.escape import message as escaped
 
     asked = (
         "Sum up this part of a conversation in a few plain sentences: names, facts, decisions, open questions. Write"
@@ -158,8 +158,8 @@ def model_summarizer(model: ModelClient, max_tokens: int = 300) -> Summarizer:
     )
 
     def summarize(messages: Sequence[Mapping[str, str]]) -> str:
-        text = "\n".join(f"{message['role']}: {message['content']}" for message in messages)
-        return model.complete([Message("system", asked), Message("user", quotation(text))], max_tokens).content
+        text = "\n".join(f"{message['role']}: {escaped(message['content'])}" for message in messages)
+        return model.complete([Message("system", asked), Message("user", text)], max_tokens).content
 
     return summarize
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from research.errors import UsageError
 from research.records import DocumentInfo
-from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents, paths_of
+from research.store.catalog.reader import Reader
 
 FORMAT = 'a line is: {"query": "…", "gold": [["file.pdf", 3]]}'
 MEMORY_FORMAT = (
@@ -238,7 +238,7 @@ class GoldCheck:
     beyond: list[str]  # gold pages past their document's end, as file:page
 
 
-def look_up(catalog: Catalog, questions: Sequence[Question]) -> GoldCheck:
+def look_up(catalog: Reader, questions: Sequence[Question]) -> GoldCheck:
     """Find each gold document by its file name, or the name of a copy of it."""
     known = _documents_by_key(catalog)
     check = GoldCheck([], [], {}, [])
@@ -260,7 +260,7 @@ def look_up(catalog: Catalog, questions: Sequence[Question]) -> GoldCheck:
     return check
 
 
-def _documents_by_key(catalog: Catalog) -> dict[str, list[DocumentInfo]]:
+def _documents_by_key(catalog: Reader) -> dict[str, list[DocumentInfo]]:
     found: dict[str, list[DocumentInfo]] = {}
     copies: dict[str, list[DocumentInfo]] = {}
     for info in all_documents(catalog):

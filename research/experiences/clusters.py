@@ -33,7 +33,9 @@ LEAST_EXPERIENCES = 10
 MOST_EXPERIENCES = 20_000
 """Of an axis, the newest: time grows with the square."""
 
-_NEAR = 0.6  # cosine with the centroid; sentences that say the same in other words have 0.67 and more
+NEAR = 0.6
+"""Cosine with the centroid; sentences that say the same in other words have 0.67 and more."""
+
 _MIN_SAMPLES = 2
 _EXACT = 1_000  # vectors; of more only what differs most among them is compared, which is ten times as quick
 _PRINCIPAL = 48  # dimensions that are left of them
@@ -109,7 +111,7 @@ def _rows_by_label(labels: NDArray[Any]) -> list[NDArray[Any]]:
 
 def _tight(vectors: NDArray[np.float32], rows: NDArray[Any]) -> Cluster | None:
     """What is near the centroid; None if that is too little."""
-    near = rows[vectors[rows] @ centroid_of(vectors[rows]) >= _NEAR]
+    near = rows[vectors[rows] @ centroid_of(vectors[rows]) >= NEAR]
     if len(near) < least_members(len(vectors)):
         return None
     centroid = centroid_of(vectors[near])
@@ -139,7 +141,8 @@ class NamedCluster:
 def name_clusters(
     reader: Reader, encoder: TextEncoder, axis: str, ids: Sequence[str], clusters: Sequence[Cluster]
 ) -> list[NamedCluster]:
-    """Of each cluster that has a sentence to be told by. `ids`: the experience of each row."""
+    """Of each cluster that has a sentence to be told by, as near to its centroid as its members are. `ids`: the
+    experience of each row."""
     asked = [[_stored(reader, ids[row]) for row in cluster.rows[:_ASKED]] for cluster in clusters]
     candidates = [_sentences(axis, experiences) for experiences in asked]
     texts = [text for each in candidates for _, text in each]
@@ -153,6 +156,8 @@ def name_clusters(
         start += len(told)
         similar = own @ cluster.centroid
         best = int(similar.argmax())
+        if similar[best] < NEAR:  # it would not say what the members do
+            continue
         members = [ids[row] for row in cluster.rows]
         experience, text = told[best]
         value = Value(

@@ -1,10 +1,10 @@
-"""What may leave: policies and the gate before every way out; redactors, placeholders, and masks for known secrets.
+"""What may be seen: policies, and access by them before anything is searched; redactors, placeholders, masks.
 
 from research.governance import Placeholders, SafeRedactor, SecretMasker, known_secrets, open_redactor
 
 redactor = SafeRedactor(lambda: open_redactor("pii"), seconds=5)
 safe = redactor.redact_all(texts, Placeholders())   # None for each text that could not be made safe
-gate = gate_for(index.paths, settings, principal)  # None: the owner, without any policy
+index.acting_as(Principal("anna", "lab")).ask(...)   # of what anna may see, and nothing else is read
 masker = SecretMasker(known_secrets(["STRIPE_KEY"]))
 masker.mask(text)                                    # §§secret(STRIPE_KEY)
 """
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from research.governance.audit import Audit
     from research.governance.audit_chain import Verification
     from research.governance.audit_entry import MemoryAccessAudit
-    from research.governance.fail_closed import Redacted, SafeRedactor, redact_items, redact_texts
+    from research.governance.enforce import PolicyAccess
+    from research.governance.fail_closed import Redacted, SafeRedactor
     from research.governance.findings import Finding
-    from research.governance.gate import Gate, Governed, gate_for
     from research.governance.labels import Labels
     from research.governance.masking import MaskingRedactor, MaskingStream, SecretMasker
     from research.governance.placeholders import Placeholders
@@ -40,8 +40,6 @@ _HOMES = {
     "Audit": "research.governance.audit",
     "BaseRedactor": "research.governance.redaction",
     "Finding": "research.governance.findings",
-    "Gate": "research.governance.gate",
-    "Governed": "research.governance.gate",
     "KnownSecrets": "research.governance.secret_sources",
     "Labels": "research.governance.labels",
     "MaskingRedactor": "research.governance.masking",
@@ -51,6 +49,7 @@ _HOMES = {
     "MemoryAccessPolicy": "research.governance.policy",
     "NoopRedactor": "research.governance.redaction",
     "Placeholders": "research.governance.placeholders",
+    "PolicyAccess": "research.governance.enforce",
     "PolicyError": "research.errors",
     "PresidioRedactor": "research.governance.presidio",
     "Principal": "research.governance.access",
@@ -62,11 +61,8 @@ _HOMES = {
     "SafeRedactor": "research.governance.fail_closed",
     "SecretMasker": "research.governance.masking",
     "Verification": "research.governance.audit_chain",
-    "gate_for": "research.governance.gate",
     "known_secrets": "research.governance.secret_sources",
     "open_redactor": "research.governance.redaction",
-    "redact_items": "research.governance.fail_closed",
-    "redact_texts": "research.governance.fail_closed",
     "redactor_of": "research.governance.redaction",
 }
 
@@ -74,8 +70,6 @@ __all__ = [
     "Audit",
     "BaseRedactor",
     "Finding",
-    "Gate",
-    "Governed",
     "KnownSecrets",
     "Labels",
     "MaskingRedactor",
@@ -85,6 +79,7 @@ __all__ = [
     "MemoryAccessPolicy",
     "NoopRedactor",
     "Placeholders",
+    "PolicyAccess",
     "PolicyError",
     "PresidioRedactor",
     "Principal",
@@ -96,11 +91,8 @@ __all__ = [
     "SafeRedactor",
     "SecretMasker",
     "Verification",
-    "gate_for",
     "known_secrets",
     "open_redactor",
-    "redact_items",
-    "redact_texts",
     "redactor_of",
 ]
 

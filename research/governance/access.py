@@ -8,8 +8,14 @@ Who asks comes from the token or the user who runs the program, never from what 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from research.models import Question, ResearchContext
+
+T = TypeVar("T")
 
 Effect = Literal["allow", "redact", "deny"]
 Action = Literal["read", "read_redacted", "read_text", "send"]
@@ -78,6 +84,25 @@ class MemoryAccessDecision:
         for ruling in self.rulings:
             found[ruling.effect] += 1
         return found
+
+
+class AllowAll:
+    """What the owner may see without a policy: all of it, and nothing is on record. `enforce.PolicyAccess` is what
+    anybody else may."""
+
+    problem = ""
+
+    def shown(self, things: Sequence[T], purpose: str, ref: Callable[[T], str] = str) -> Sequence[T]:
+        return things
+
+    def each_shown(self, things: Iterator[T], purpose: str, ref: Callable[[T], str]) -> Iterator[T]:
+        return things
+
+    def asking(self, question: Question) -> Question:
+        return question
+
+    def without_unsendable(self, context: ResearchContext) -> ResearchContext:
+        return context
 
 
 def owner_principal() -> Principal:

@@ -48,6 +48,7 @@ class Loaded:
     paths: tuple[Path, ...] = ()
     names: tuple[str, ...] = ()
     engine: Any = None
+    by_ref: bool = False  # a policy may name single things
     problem: str = ""
 
 
@@ -85,7 +86,9 @@ def load_policies(texts: Sequence[PolicyText]) -> Loaded:
     except ValueError as error:
         raise PolicyError(f"the policies cannot be used together: {_line(error)}", hint=_CHECK) from None
     told = json.dumps([(str(each.path), each.text) for each in texts])
-    return Loaded(f"cedar-{digest(told)}", tuple(each.path for each in texts), tuple(named), engine)
+    parsed = json.dumps(list(named.values()))
+    by_ref = '"ref"' in parsed or '"Item"' in parsed  # as Cedar itself has read them, however they are written
+    return Loaded(f"cedar-{digest(told)}", tuple(each.path for each in texts), tuple(named), engine, by_ref)
 
 
 def _invalid(text: PolicyText, error: Any) -> PolicyError:

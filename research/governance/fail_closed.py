@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
@@ -117,32 +117,6 @@ class SafeRedactor:
             self.why = ""
             self._opened = opened
             return opened
-
-
-def redact_texts(
-    texts: Iterable[str],
-    redactor: RedactorProtocol | Callable[[], RedactorProtocol],
-    *,
-    seconds: float = SECONDS,
-    placeholders: Placeholders | None = None,
-    recorder: Recorder | None = None,
-) -> Redacted:
-    """`SafeRedactor` for a single use. Who redacts again and again keeps one, which bounds what hangs."""
-    return SafeRedactor(redactor, seconds=seconds, recorder=recorder).redact_all(texts, placeholders)
-
-
-def redact_items(
-    items: Sequence[T],
-    redactor: SafeRedactor,
-    *,
-    text: Callable[[T], str],
-    replaced: Callable[[T, str], T],
-    placeholders: Placeholders | None = None,
-) -> tuple[list[T], dict[str, int]]:
-    """The items whose text could be made safe, with that text; and how many were dropped for which reason."""
-    result = redactor.redact_all([text(item) for item in items], placeholders)
-    kept = [replaced(item, safe) for item, safe in zip(items, result.texts, strict=True) if safe is not None]
-    return kept, result.reasons
 
 
 class _Job:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -137,8 +138,11 @@ def _rulings(loaded: Loaded, principal: Principal, resources: Sequence[Resource]
     if loaded.engine is None:
         own = {ref for ref, each in known.items() if is_own(principal, each)}
         return [Ruling(each, "allow" if each.ref in own else "deny", (OWNER_RULE,)) for each in resources]
-    asked = CedarRequest(loaded.engine, principal, list(known.values()))
-    whole = asked.answers(action, list(known))
+    # Things that are alike to the policies are decided about once, in the name of the first of them.
+    alike: dict[Hashable, str] = {}
+    first = {ref: alike.setdefault(_facts(each, by_ref=loaded.by_ref), ref) for ref, each in known.items()}
+    asked = CedarRequest(loaded.engine, principal, [known[ref] for ref in alike.values()])
+    whole = asked.answers(action, list(alike.values()))
     redacted: dict[str, Answer] = {}
     texts: dict[str, Answer] = {}
     if action == "read":
@@ -148,18 +152,23 @@ def _rulings(loaded: Loaded, principal: Principal, resources: Sequence[Resource]
     rulings = []
     for each in resources:
         effect: Effect = "deny"
-        answer = whole.get(each.ref, Answer(False, ()))
-        text = False
+        ref, text = first.get(each.ref, ""), False
+        answer = whole.get(ref, Answer(False, ()))
         if answer.allowed:
             effect = "allow"
-        elif each.ref in redacted:
-            if redacted[each.ref].allowed:
-                effect, answer, text = "redact", redacted[each.ref], texts[each.ref].allowed
+        elif ref in redacted:
+            if redacted[ref].allowed:
+                effect, answer, text = "redact", redacted[ref], texts[ref].allowed
             else:
-                both = (*answer.policies, *redacted[each.ref].policies)
+                both = (*answer.policies, *redacted[ref].policies)
                 answer = Answer(False, tuple(dict.fromkeys(both)))
         rulings.append(Ruling(each, effect, answer.policies, text))
     return rulings
+
+
+def _facts(resource: Resource, *, by_ref: bool) -> Hashable:
+    """All that a policy is told of a thing; with its name only where a policy speaks of names."""
+    return resource if by_ref else replace(resource, ref="")
 
 
 def _told(error: PolicyError) -> str:

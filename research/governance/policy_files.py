@@ -7,6 +7,7 @@ read from a place that was ingested, nor one that somebody else could write.
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import stat
@@ -15,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from research.errors import PolicyError
+from research.errors import EncoderNotAllowed, PolicyError
 from research.folders import is_inside, user_config
 
 if TYPE_CHECKING:
+    from research.settings import Settings
     from research.store.catalog.reader import Reader
 
 ENDING = ".cedar"
@@ -174,4 +176,19 @@ def _unreadable(path: Path, error: OSError) -> PolicyError:
     return PolicyError(
         f"the policy {path} cannot be read: {error.strerror or type(error).__name__}",
         hint="see that it is there and yours to read; nothing is released without it",
+    )
+
+
+def check_encoder(name: str, settings: Settings) -> None:
+    """Raise EncoderNotAllowed for an encoder at an address where a policy is in force. It would be sent all that is
+    ingested, and no policy can decide that piece by piece: things are labelled after they were read."""
+    from research.addresses import is_encoder_address, same_encoder
+
+    if not is_encoder_address(name) or not has_policies(settings.policy):
+        return
+    if any(name == allowed or same_encoder(name, allowed) for allowed in settings.allowed_encoders):
+        return
+    raise EncoderNotAllowed(
+        f"a policy is in force, and {name} would be sent the text of everything that is ingested",
+        hint=f"use the embedded encoder; or, if all of it may go there: allowed_encoders = [{json.dumps(name)}]",
     )

@@ -35,7 +35,7 @@ from research.store.catalog.edge_writes import NewNode
 from research.store.catalog.edges import CHANGES, CITES, CONTAINS, REFERS, SUPPORTS, TOLD_IN, find_nodes
 from research.store.catalog.graph_progress import GraphedItem, GraphedMemory
 from research.store.catalog.pages import page_texts
-from research.store.catalog.reader import Reader
+from research.store.catalog.reader import NO_MASKS, Reader
 from research.store.fulltext.naming import pages_with_phrase
 
 RULES = 2
@@ -238,6 +238,8 @@ def _is_over(ends: float | None) -> bool:
 
 class _Here:
     """A reader in the middle of a transaction."""
+
+    masks = NO_MASKS
 
     def __init__(self, connection: sqlite3.Connection, catalog: Catalog) -> None:
         self.connection = connection

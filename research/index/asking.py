@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from research.index.base import IndexBase
 from research.models import (
     Coverage,
-    Extent,
     PageResult,
     Question,
     ResearchContext,
     SearchResults,
 )
+from research.request import SOURCE_TYPES, AskRequest
 from research.settings import check
 from research.store.catalog.pages import totals
 from research.store.fulltext.search import is_outdated
 
 if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
-    from research.filters import Filters
     from research.index import Index
     from research.search.legs import SearchOutcome
     from research.sources.assembler import ContextAssembler, Options
     from research.sources.base import Source
     from research.sources.mix import Mix
     from research.sources.records import CodeResult, FormattedContext, Results
+    from research.store.catalog.reader import Reader
+
+_CONTEXT_ITEMS, _CONTEXT_TOKENS = 20, 2000  # where nobody says more
 
 
 class Asking(IndexBase):
@@ -41,40 +43,20 @@ class Asking(IndexBase):
         with self.catalog.snapshot() as reader:
             if totals(reader).pages == 0:
                 raise self.nothing_found()
-            if is_outdated(reader):
-                from research.store.fulltext.rebuild import update_if_outdated
+            if not reader.masks.view:
+                return self._brought_up(reader)
+        with self._rooms.catalog.snapshot() as reader:
+            return self._brought_up(reader)
 
-                update_if_outdated(self.catalog)
-            return self.vectors.sync_if_stale(reader)
-
-    def ask(
-        self,
-        question: str,
-        *,
-        max_tokens: int | None = None,
-        max_sources: int | None = None,
-        num_results: int | None = None,
-        mode: str | None = None,
-        documents: Sequence[str] | None = None,
-        filters: Filters | None = None,
-        extent: Extent = "fit",
-        highlights: bool = False,
-        min_score: float | None = None,
-        min_confidence: str | float | None = None,
-        counter: TokenCounter | None = None,
-        session: str | None = None,
-        turn: int = 0,
-        tenant: str = "",
-        before: Sequence[str] = (),
-        types: Sequence[str] | None = None,
-    ) -> ResearchContext:
+    def ask(self, question: str | AskRequest, *, counter: TokenCounter | None = None, **fields: Any) -> ResearchContext:
         """The pages that answer a question: cited, numbered, within the token budget.
 
-        `documents` restricts it to names, paths, patterns, titles or ids, `filters` to what they leave; where that is
-        nothing, NothingFoundError names the filter. `extent` is how much of each page is wanted: "fit" begins with the
-        passages that fit the question and grows to whole pages while there is room, "passages" shows nothing else,
-        "pages" whole pages only. `highlights` also finds the places on the pages. Sources of a lower score than
-        `min_score` are left out, and all of them where confidence is below `min_confidence`, a level or 0 to 1.
+        `fields` are those of an `AskRequest`. `documents` restricts it to names, paths, patterns, titles or ids,
+        `filters` to what they leave; where that is nothing, NothingFoundError names the filter. `extent` is how much of
+        each page is wanted: "fit" begins with the passages that fit the question and grows to whole pages while there
+        is room, "passages" shows nothing else, "pages" whole pages only. `highlights` also finds the places on the
+        pages. Sources of a lower score than `min_score` are left out, and all of them where confidence is below
+        `min_confidence`, a level or 0 to 1.
 
         With a `session` of a tenant the question may lean on the turns before it ("and in 2024?"), and is kept as the
         next one; as that `turn` it is asked again, and nothing is kept. `before` are the questions of a conversation
@@ -88,31 +70,33 @@ class Asking(IndexBase):
         from research.answer.quotes import differing_figures, quotes_from
         from research.context.pipeline import Sieve, find
         from research.context.render.cited import CitedPages, research_context
-        from research.search.boosters.part_passages import part_note
+        from research.search.boosters.document_parts import part_note
 
-        sources = self.settings.max_sources if max_sources is None else max_sources
-        most = self.settings.max_tokens if max_tokens is None else max_tokens
-        mix = None if types is None else self._mix(types)
-        follows, tenant, ways = "", self._tenant(tenant), self.ways_out(tenant)
+        wish = _wish(question, fields)
+        sources = self.settings.max_sources if wish.max_sources is None else wish.max_sources
+        most = self.settings.max_tokens if wish.max_tokens is None else wish.max_tokens
+        mix = None if wish.types is None else self._mix(wish.types)
+        follows, tenant, access = "", self._tenant(wish.tenant), self.access
         with self._timed("ask"):
             with self.catalog.snapshot() as reader:
-                asked = self._question(reader, question, mode, documents, filters)
-                if session is not None or before:
+                asked = self._question(reader, wish)
+                if wish.session is not None or wish.before:
                     asked, follows = self._sessions().next_question(
-                        reader, asked, session, tenant, before=before, turn=turn
+                        reader, asked, wish.session, tenant, before=wish.before, turn=wish.turn
                     )
-                asked = self.sending(reader, asked, ways)
+                asked = access.asking(asked)
                 wanted: Sequence[Source] = [self.source] if mix is None else mix.sources
+                limit = max(self.settings.num_results, sources) if wish.num_results is None else wish.num_results
                 found = find(
                     reader,
                     asked if mix is None else replace(asked, tenant=tenant),
-                    wanted if ways is None else [ways.source(source, "ask") for source in wanted],
-                    limit=max(self.settings.num_results, sources) if num_results is None else num_results,
+                    wanted,
+                    limit=limit,
                     sieve=Sieve(
                         stages=() if mix is None else mix.stages,
-                        passages=partial(self.with_passages, reader, ways, look=highlights),
+                        passages=partial(self.with_passages, reader, look=wish.highlights),
                         judge=confidence_of if mix is None else mix.judge,
-                        least=self._least(min_score, min_confidence),
+                        least=self._least(wish.min_score, wish.min_confidence),
                         most=sources,
                     ),
                     recorder=self.recorder,
@@ -120,7 +104,7 @@ class Asking(IndexBase):
                     source_seconds=None if mix is None else self.settings.source_seconds,
                 )
             renderer = CitedPages() if mix is None else mix.renderer
-            context = found.within(most, renderer, counter or self._rooms.counter(), extent=extent)
+            context = found.within(most, renderer, counter or self._rooms.counter(), extent=wish.extent)
             with self._timed("render"):
                 rendered = (research_context if mix is None else mix.rendered)(context, most)
             with self._timed("answer"):
@@ -130,81 +114,78 @@ class Asking(IndexBase):
                 else:
                     quotes, sure, doubts = mix.quoted(shown, found.items)
                 names = {number: source.filename for number, source in rendered.get_citation_map().items()}
-                differ = differing_figures(question, [quote for quote in quotes if quote.page], names)
+                differ = differing_figures(wish.question, [quote for quote in quotes if quote.page], names)
                 told = [note for note in (*doubts, part_note(shown), differ) if note]
                 coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
                 answered = replace(rendered, quotes=quotes, confidence=sure, coverage=coverage, follows=follows)
-                if ways is not None:
-                    searched, rewrites = ways.told(question, answered.searched, answered.rewrites)
-                    answered = replace(answered, searched=searched, rewrites=rewrites)
+            access.shown([str(item.ref) for item in found.items], "ask")
             if mix is not None:
                 self.keep_vectors(found.fresh, tenant)
-            answered = replace(answered, session=asked.session, turn=turn)
-            return answered if session is None or turn else self._sessions().keep(answered, asked.session, tenant)
+            answered = replace(answered, session=asked.session, turn=wish.turn)
+            if wish.session is None or wish.turn:
+                return answered
+            return self._sessions().keep(answered, asked.session, tenant)
 
-    def search(
-        self,
-        question: str,
-        *,
-        num_results: int | None = None,
-        mode: str | None = None,
-        documents: Sequence[str] | None = None,
-        filters: Filters | None = None,
-        highlights: bool = False,
-        min_score: float | None = None,
-        min_confidence: str | float | None = None,
-    ) -> SearchResults:
+    def search(self, question: str | AskRequest, **fields: Any) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
         from research.answer.confidence import confidence_of
-        from research.search.snippets import page_snippet
+        from research.search.highlights import page_snippet
 
-        limit = self.settings.num_results if num_results is None else num_results
-        ways = self.ways_out()
+        wish = _wish(question, fields)
+        limit = self.settings.num_results if wish.num_results is None else wish.num_results
+        access = self.access
         with self._timed("search"), self.catalog.snapshot() as reader:
-            asked = self.sending(reader, self._question(reader, question, mode, documents, filters), ways)
-            source = self.source if ways is None else ways.source(self.source, "search")
+            asked = access.asking(self._question(reader, wish))
             with self._timed("retrieve"):
-                found = source.retrieve(reader, asked, limit)
+                found = self.source.retrieve(reader, asked, limit)
             coverage = found.coverage or Coverage()
             asked = asked.searching(found.searched)
             with self._timed("passages"):
-                items = self.with_passages(reader, ways, asked, found.items, look=highlights)
+                items = self.source.with_passages(reader, asked, found.items, look=wish.highlights)
             confidence = confidence_of(asked, items, coverage)
-            items = self._least(min_score, min_confidence).of(items, confidence)
-        searched, rewrites = found.searched, found.rewrites
-        if ways is not None:
-            searched, rewrites = ways.told(question, searched, rewrites)
-        results = [PageResult.of(item, rank, page_snippet(item, question)) for rank, item in enumerate(items, start=1)]
+            items = self._least(wish.min_score, wish.min_confidence).of(items, confidence)
+        access.shown(items, "search", lambda item: str(item.ref))
+        ranked = enumerate(items, start=1)
+        results = [PageResult.of(item, rank, page_snippet(item, wish.question)) for rank, item in ranked]
         coverage = coverage.noting(asked.notes)
         return SearchResults(
-            question, results, coverage, found.timings, searched, rewrites, found.answered_by, confidence
+            wish.question,
+            results,
+            coverage,
+            found.timings,
+            found.searched,
+            found.rewrites,
+            found.answered_by,
+            confidence,
         )
 
     def context(
         self,
-        query: str,
-        types: Sequence[str],
+        query: str | AskRequest,
+        types: Sequence[str] | None = None,
         *,
-        limit: int = 20,
-        max_tokens: int = 2000,
-        tenant: str = "",
-        same_file: bool = False,
-        min_score: float | None = None,
         counter: TokenCounter | None = None,
+        **fields: Any,
     ) -> FormattedContext:
         """Context for a question from several sources, as markdown within the token budget: memories (of a tenant),
-        code, experiences, values, commits, documents. `limit` items of each are looked at; those below `min_score` are
-        left out. `same_file`: of code and a commit of one file, the better one is shown. Not to be called where an
-        event loop runs: await `assembler().assemble_context` there.
+        code, experiences, values, commits, documents. `fields` are those of an `AskRequest`: `limit` items of each are
+        looked at; those below `min_score` are left out. `same_file`: of code and a commit of one file the better one is
+        shown. Not to be called where an event loop runs: await `assembler().assemble_context` there.
         """
         import asyncio
 
+        from research.settings import FLOOR
         from research.sources.assembler import Options
 
-        least = check("min_score", self.settings.min_score if min_score is None else min_score, "min_score")
-        made = self.assembler(tenant=tenant, options=Options(same_file=same_file, min_score=least), counter=counter)
+        wish = _wish(query, fields if types is None else fields | {"types": types})
+        least = max(FLOOR, self.settings.min_score) if wish.min_score is None else wish.min_score
+        options = Options(same_file=wish.same_file, min_score=check("min_score", least, "min_score"))
+        made = self.assembler(tenant=wish.tenant, options=options, counter=counter)
+        wanted = SOURCE_TYPES if wish.types is None else wish.types
+        limit = _CONTEXT_ITEMS if wish.limit is None else wish.limit
+        most = _CONTEXT_TOKENS if wish.max_tokens is None else wish.max_tokens
         with self._timed("context"):
-            return asyncio.run(made.assemble_context(query, types, limit, max_tokens))
+            return asyncio.run(made.assemble_context(wish.question, wanted, limit, most))
 
     def premortem(
         self,
@@ -252,9 +233,8 @@ class Asking(IndexBase):
         source = self.item_source(CodeSource)
         with self.catalog.snapshot() as reader:
             found = source.find(reader, query, limit, where=None if language is None else {"language": language})
-            ways = self.ways_out()
-            shown = list(found.items) if ways is None else ways.found_items(reader, source, found.items)
         self.store_item_vectors(found)
+        shown = self.access.shown(found.items, "context", lambda each: str(source.ref(each)))
         return Results((code_result(each, str(source.ref(each))) for each in shown), found.notes)
 
     def rank(
@@ -274,10 +254,17 @@ class Asking(IndexBase):
 
         with self.catalog.snapshot() as reader:
             ids = None if doc_ids is None else tuple(current_ids(reader, doc_ids))
-            ways = self.ways_out()
-            asked = self.sending(reader, Question(question, mode=mode, documents=ids), ways)
+            asked = self.access.asking(Question(question, mode=mode, documents=ids))
             outcome = self.source.engine.run(reader, asked, num_results, everything=everything)
-            return outcome if ways is None else ways.outcome(reader, outcome)
+        self.access.shown([*outcome.found, *outcome.candidates], "rank", lambda each: each.page.ref)
+        return outcome
+
+    def _brought_up(self, reader: Reader) -> bool:
+        if is_outdated(reader):
+            from research.store.fulltext.rebuild import update_if_outdated
+
+            update_if_outdated(self._rooms.catalog)
+        return self.vectors.sync_if_stale(reader)
 
     def _mix(self, types: Sequence[str]) -> Mix:
         """What a question to several sources is asked with."""
@@ -304,3 +291,8 @@ class Asking(IndexBase):
                 self.store_item_vectors(FoundItems(fresh=each))
             elif isinstance(each, Embedded):
                 self._memory().keep_vectors(tenant, each)
+
+
+def _wish(question: str | AskRequest, fields: Mapping[str, Any]) -> AskRequest:
+    """The request itself, or what is made of a question and keyword arguments."""
+    return replace(question, **fields) if isinstance(question, AskRequest) else AskRequest(question, **fields)

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from research.errors import BusyError, NothingFoundError, UsageError
+from research.errors import BusyError, NothingFoundError
 from research.index.rooms import Rooms
-from research.models import (
-    Item,
-    Question,
-)
+from research.models import Item, Question
 from research.parallel import Workers
+from research.request import AskRequest
 from research.settings import Settings, check, confidence_value
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
@@ -31,8 +28,8 @@ if TYPE_CHECKING:
     from research.experiences.experiences import Experiences
     from research.experiences.values import Values
     from research.filters import Filters
-    from research.governance.access import Principal
-    from research.governance.ways_out import WaysOut
+    from research.governance.access import AllowAll, Principal
+    from research.governance.enforce import PolicyAccess
     from research.observe import Recorder
     from research.records import DocumentInfo
     from research.search.items import FoundItems
@@ -63,6 +60,7 @@ class IndexBase:
         self.paths = IndexPaths(Path(folder))
         self.settings = settings or Settings()
         self.principal: Principal | None = None
+        self._sees_all = False
         self._relative_to = str(relative_to)
         self._rooms = Rooms(self.paths, self.settings, encoder, None if recorder is None else _harmless(recorder))
         self.workers = Workers("ctx-source")  # of all that ask its sources, for whomever
@@ -108,8 +106,19 @@ class IndexBase:
         self._rooms.recorder = recorder
 
     @property
+    def _room(self) -> Rooms:
+        """What is open, as far as it may be seen by whom the index acts for."""
+        return self._rooms if self._sees_all else self._rooms.seen_by(self.principal)
+
+    @property
+    def access(self) -> AllowAll | PolicyAccess:
+        """What decides about what is seen, and has it on record."""
+        return self._room.access
+
+    @property
     def catalog(self) -> Catalog:
-        return self._rooms.catalog
+        """To be read: as far as it may be seen. Short writes go into all of it."""
+        return self._room.catalog
 
     @property
     def vectors(self) -> VectorIndex:
@@ -122,12 +131,12 @@ class IndexBase:
 
     def item_source(self, kind: type[S]) -> S:
         """A source of items, of this class."""
-        return self._rooms.items(kind)
+        return self._room.items(kind)
 
     @property
     def memory_source(self) -> MemoriesSource:
         """Memories as a source."""
-        return self._rooms.memory_source()
+        return self._room.memory_source()
 
     @property
     def counter(self) -> TokenCounter:
@@ -138,7 +147,13 @@ class IndexBase:
         """The same index as somebody else sees it: what may not be read by them is in nothing that it gives. Both share
         all that is open; whoever opened it closes it."""
         view = copy(self)
-        view.principal = principal
+        view.principal, view._sees_all = principal, False
+        return view
+
+    def unrestricted(self) -> Self:
+        """The same index whatever a policy says, for its owner's own programs that look after it."""
+        view = copy(self)
+        view.principal, view._sees_all = None, True
         return view
 
     def store_item_vectors(self, found: FoundItems) -> None:
@@ -165,35 +180,21 @@ class IndexBase:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def ways_out(self, tenant: str = "") -> WaysOut | None:
-        """What may leave the index, for whoever it acts for; None: all of it, to its owner without a policy."""
-        return self._rooms.ways_out(self.principal, tenant)
-
-    def sending(self, reader: Reader, question: Question, ways: WaysOut | None) -> Question:
-        """The question, which says itself what of the index may be sent to a model elsewhere."""
-        return question if ways is None else replace(question, sendable=partial(ways.sendable, reader))
-
     def with_passages(
-        self, reader: Reader, ways: WaysOut | None, question: Question, items: Sequence[Item], *, look: bool = False
+        self, reader: Reader, question: Question, items: Sequence[Item], *, look: bool = False
     ) -> list[Item]:
-        """Items with the passages that fit a question: pages as documents find them, and of those that may not be read
-        as they are nothing; of others, by the words of what is shown of them."""
+        """Items with the passages that fit a question: pages as documents find them, others by their words."""
         from research.search.passages import with_passages
 
-        find = partial(self.source.with_passages, reader, question, look=look)
         pages = [item for item in items if item.ref.kind == "page"]
-        found = iter(find(pages) if ways is None else ways.with_passages(find, reader, pages))
+        found = iter(self.source.with_passages(reader, question, pages, look=look))
         return [next(found) if each.ref.kind == "page" else with_passages(question.wording, each) for each in items]
 
     def scoped_question(
         self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None
     ) -> Question:
         """A question to documents, those that names or filters leave. Raises NothingFoundError where that is none."""
-        return self._question(reader, text, None, documents or None, filters)
-
-    @property
-    def _is_owners(self) -> bool:
-        return self.principal is None or self.principal.owner
+        return self._question(reader, AskRequest(text, documents=documents or None, filters=filters))
 
     def _tenant(self, tenant: str) -> str:
         """Whose things are meant: the owner may name anybody's, everybody else has their own."""
@@ -213,11 +214,11 @@ class IndexBase:
         if self.settings.redis_url and self.exists:
             from research.packages.wiring import drop_left
 
-            drop_left(self)
+            drop_left(self.unrestricted())
 
     def _memory(self) -> Memories:
         """Memories, loaded with the first: no other question needs anything of them."""
-        return self._rooms.memories
+        return self._room.memories
 
     def _sessions(self) -> Sessions:
         """Conversations, loaded with the first: no other question needs anything of them."""
@@ -232,17 +233,17 @@ class IndexBase:
         choices = Choices.of(self.settings)
         return Experiences(lambda: self.catalog, lambda: self.exists, self._rooms.create_catalog, choices)
 
-    def _values(self) -> Values:
+    def _values(self, *, whole: bool = False) -> Values:
+        """`whole`: of all there is, to look for them anew."""
         from research.experiences.values import Values
         from research.sources.experiences import ExperiencesSource
 
-        search = self.item_source(ExperiencesSource).search
-        return Values(lambda: self.catalog, search, self._rooms.own_encoder)
+        room = self._rooms if whole else self._room
+        return Values(lambda: room.catalog, room.items(ExperiencesSource).search, self._rooms.own_encoder)
 
-    def _question(
-        self, reader: Reader, text: str, mode: str | None, documents: Sequence[str] | None, filters: Filters | None
-    ) -> Question:
-        asked = Question(text, mode=mode or self.settings.mode)
+    def _question(self, reader: Reader, wish: AskRequest) -> Question:
+        documents, filters = wish.documents, wish.filters
+        asked = Question(wish.question, mode=wish.mode or self.settings.mode)
         if documents is None and not filters:
             return asked
         if documents is not None and not documents:  # a list that came out empty allows nothing
@@ -251,35 +252,14 @@ class IndexBase:
         from research.store.catalog.scope import select
 
         restrictions = [filters or Filters(), *([] if documents is None else [Filters(documents=tuple(documents))])]
-        try:
-            scope = select(reader, restrictions, self._relative_to)
-        except (NothingFoundError, UsageError):
-            if self.ways_out() is None:
-                raise
-            return replace(asked, documents=())  # what it would say may name what may not be read
+        scope = select(reader, restrictions, self._relative_to)
         ids = None if scope.documents is None else tuple(sorted(scope.documents))
         return replace(asked, documents=ids, pages=scope.pages)
 
     def _one(self, reader: Reader, document: str) -> DocumentInfo:
-        from research.store.catalog.document_names import ambiguous, select_one
+        from research.store.catalog.document_names import select_one
 
-        ways = self.ways_out()
-        if ways is None:
-            return select_one(reader, document, self._relative_to)
-        found = ways.documents(reader, self._meant(reader, document), "document")
-        if not found:
-            raise ways.not_there(document)
-        if len(found) > 1:
-            raise ambiguous(document, found)
-        return found[0]
-
-    def _meant(self, reader: Reader, name: str) -> list[DocumentInfo]:
-        """The documents that a name means; none where it means none, or a part of several ids."""
-        from research.store.catalog.document_names import select_documents
-
-        with suppress(NothingFoundError, UsageError):
-            return select_documents(reader, [name], self._relative_to)
-        return []
+        return select_one(reader, document, self._relative_to)
 
     def _least(self, score: float | None, confidence: str | float | None) -> Least:
         """What is wanted at least: as given, or as set."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from research.index.base import IndexBase
@@ -32,11 +31,8 @@ class Conversation(IndexBase):
         found = self._sessions().turns(session_name(name), tenant) if self.exists else []
         if not found:
             raise no_session(name)
-        ways = self.ways_out(tenant)
-        if ways is None:
-            return found
-        with self.catalog.snapshot() as reader:
-            return ways.turns(reader, found)
+        self.access.shown([cited.ref for turn in found for cited in turn.sources], "session")
+        return found
 
     def remove_session(self, name: str, *, tenant: str = "") -> RemovedSession:
         """Forget a conversation: its turns, the memories that were told in it, and what was made from them. Raises
@@ -118,10 +114,9 @@ class Conversation(IndexBase):
         `near_session` only prefers. With `salience` the best are ordered by score and recency, as of `now`."""
         from research.memories import Within
 
-        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
         recalled = self._memory().recall(
             query,
-            tenant=tenant,
+            tenant=self._tenant(tenant),
             top_k=top_k,
             within=Within(session, persona, namespace, tuple(types), tuple(tags)),
             threshold=threshold,
@@ -129,23 +124,14 @@ class Conversation(IndexBase):
             salience=salience,
             now=now,
         )
-        if ways is None or not recalled.memories:
-            return recalled
-        with self.catalog.snapshot() as reader:
-            return replace(recalled, memories=ways.recalled(reader, recalled.memories))
+        self.access.shown(recalled.memories, "recall", lambda each: f"memory:{each.memory.id}")
+        return recalled
 
     def memory(self, memory_id: str, *, tenant: str = "", as_told: bool = False) -> Memory:
         """One memory by its id. One that is joined to another is found as that, or `as_told`. Raises
         NothingFoundError."""
-        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
-        found = self._memory().get(memory_id, tenant, as_told=as_told)
-        if ways is None:
-            return found
-        with self.catalog.snapshot() as reader:
-            seen = ways.memories(reader, [found])
-        if not seen:
-            raise ways.not_there(memory_id)
-        return seen[0]
+        found = self._memory().get(memory_id, self._tenant(tenant), as_told=as_told)
+        return self.access.shown([found], "memories", lambda each: f"memory:{each.id}")[0]
 
     def memories(
         self,
@@ -165,9 +151,8 @@ class Conversation(IndexBase):
         if not self.exists:
             return iter(())
         within = Within(session, persona, namespace, tuple(types), tuple(tags))
-        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
-        listed = self._memory().listed(tenant, within, limit=limit, newest=newest)
-        return listed if ways is None else ways.each_memory(lambda: self.catalog, listed)
+        listed = self._memory().listed(self._tenant(tenant), within, limit=limit, newest=newest)
+        return self.access.each_shown(listed, "memories", lambda each: f"memory:{each.id}")
 
     def feedback(self, memory_id: str, helped: bool, *, tenant: str = "", score: float = 0.0) -> Memory:
         """Tell whether a memory helped: it counts a little more, or less, from then on. `score`: what it had."""
@@ -188,4 +173,4 @@ class Conversation(IndexBase):
     def maintain_memories(self, *, tenant: str | None = None, seconds: float = 10.0) -> int:
         """Remove what has expired and embed what has no vector yet, of one tenant or all, for about so long. How many
         still wait."""
-        return self._memory().maintain(tenant, seconds=seconds) if self.exists else 0
+        return self._rooms.memories.maintain(tenant, seconds=seconds) if self.exists else 0

@@ -15,7 +15,7 @@ from research.models import (
     Question,
 )
 from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import document_markdown, get_page, page_markdown, totals
+from research.store.catalog.pages import document_markdown, get_page, page_ids_at, page_markdown, totals
 from research.units import Structure
 
 if TYPE_CHECKING:
@@ -62,9 +62,11 @@ class Documents(IndexBase):
         from research.store.catalog.pages import page_texts
 
         with self.catalog.snapshot() as reader:
-            info, ways = self._one(reader, document), self.ways_out()
+            info = self._one(reader, document)
             outline = document_outline(info, page_texts(reader, info.doc_id))
-            return outline if ways is None else ways.outline(reader, outline, "outline")
+        shown = {entry.page for entry in outline.entries} | {page.page for page in outline.pages}
+        self.access.shown([f"page:{info.doc_id}#{page}" for page in sorted(shown)], "outline")
+        return outline
 
     def file_of(self, document: str) -> str | None:
         """Where a document's file is, at any place it was seen; None if it is at none of them. It shows everything, so
@@ -72,22 +74,27 @@ class Documents(IndexBase):
         from research.store.upkeep.gone_files import file_of
 
         with self.catalog.snapshot() as reader:
-            info, ways = self._one(reader, document), self.ways_out()
-            if ways is not None and not ways.is_whole(reader, info, "file"):
-                raise ways.not_there(document)
+            info = self._one(reader, document)
+            refs = [f"page:{info.doc_id}#{page}" for page in range(1, info.num_pages + 1)]
+            if not all(_is_plain(reader, ref) for ref in refs):
+                raise _not_whole(info)
+            self.access.shown(refs, "file")
             return file_of(reader, info.doc_id)
 
     def picture_path(self, document: str, page: int, *, small: bool = False) -> Path:
         """Where a page's picture is, or would be. It shows everything, so the page has to be readable as it is."""
         with self.catalog.snapshot() as reader:
-            info, ways = self._one(reader, document), self.ways_out()
-            if ways is not None and not ways.is_plain(reader, info, page):
-                raise ways.not_there(f"picture of page {page}")
+            info = self._one(reader, document)
+            ref = f"page:{info.doc_id}#{page}"
+            if 0 < page <= info.num_pages:
+                if not _is_plain(reader, ref):
+                    raise _not_whole(info)
+                self.access.shown([ref], "picture")
         return Path((self.paths.thumbnail_path if small else self.paths.image_path)(info.doc_id, page))
 
     def matches(self, text: str, question: str) -> list[tuple[int, int]]:
         """Where in a text the words stand that fit the question: what a view marks."""
-        from research.search.snippets import matches
+        from research.search.highlights import matches
 
         return matches(text, question)
 
@@ -97,18 +104,8 @@ class Documents(IndexBase):
         from research.store.catalog.document_names import select_documents
 
         with self.catalog.snapshot() as reader:
-            ways = self.ways_out()
-            if ways is None:
-                return select_documents(reader, names, self._relative_to) if names else all_documents(reader)
-            if not names:
-                return ways.documents(reader, all_documents(reader), "list")
-            found = {}
-            for name in names:
-                chosen = ways.documents(reader, self._meant(reader, name), "list")
-                if not chosen:
-                    raise ways.not_there(name)
-                found.update({info.doc_id: info for info in chosen})
-            return list(found.values())
+            found = select_documents(reader, names, self._relative_to) if names else all_documents(reader)
+        return list(self.access.shown(found, "list", _ref_of))
 
     def document(self, doc_id: str) -> DocumentInfo:
         """The document that an id means: today's, its file's lasting one, or one it had before. Names are none."""
@@ -116,20 +113,16 @@ class Documents(IndexBase):
         from research.store.catalog.file_ids import current_ids
 
         with self.catalog.snapshot() as reader:
-            found, ways = get_documents(reader, current_ids(reader, [doc_id])), self.ways_out()
-            if ways is not None:
-                found = ways.documents(reader, found, "document")
-                if not found:
-                    raise ways.not_there(doc_id)
+            found = get_documents(reader, current_ids(reader, [doc_id]))
         if not found:
             raise NothingFoundError(f"no document has the id {doc_id}", hint="see them all with: ctx list")
-        return found[0]
+        return self.access.shown(found, "document", _ref_of)[0]
 
     def repositories(self) -> list[RepositoryInfo]:
         """The repositories whose commits are in the index."""
         from research.sources.commits import repositories_of
 
-        if not self.exists or not self._is_owners:
+        if not self.exists:
             return []
         with self.catalog.snapshot() as reader:
             return repositories_of(reader)
@@ -138,7 +131,7 @@ class Documents(IndexBase):
         """The folders whose source code is in the index."""
         from research.sources.code import trees_of
 
-        if not self.exists or not self._is_owners:
+        if not self.exists:
             return []
         with self.catalog.snapshot() as reader:
             return trees_of(reader)
@@ -154,11 +147,9 @@ class Documents(IndexBase):
         from research.store.catalog.file_ids import current_ids
 
         with self.catalog.snapshot() as reader:
-            found, ways = current_ids(reader, [doc_id]), self.ways_out()
-            if found and ways is not None:
-                pages = ways.markdown(reader, self._views(reader, found[0]))
-            else:
-                pages = document_markdown(reader, found[0]) if found else []
+            found = current_ids(reader, [doc_id])
+            pages = document_markdown(reader, found[0]) if found else []
+        self.access.shown([f"page:{found[0]}#{page}" for page, _ in pages], "markdown")
         return "\f".join(text for _, text in pages) if pages else None
 
     def tag(self, document: str, *tags: str) -> list[DocumentInfo]:
@@ -191,45 +182,24 @@ class Documents(IndexBase):
         from research.store.catalog.tags import all_tags
 
         with self.catalog.snapshot() as reader:
-            found, ways = {tag: get_documents(reader, ids) for tag, ids in all_tags(reader).items()}, self.ways_out()
-            if ways is None:
-                return found
-            every = {info.doc_id: info for documents in found.values() for info in documents}
-            known = {info.doc_id: info for info in ways.documents(reader, list(every.values()), "tags")}
-        seen = {tag: [known[info.doc_id] for info in each if info.doc_id in known] for tag, each in found.items()}
-        return {tag: documents for tag, documents in seen.items() if documents}
+            found = {tag: get_documents(reader, ids) for tag, ids in all_tags(reader).items()}
+        self.access.shown([info for documents in found.values() for info in documents], "tags", _ref_of)
+        return found
 
     def _view(self, reader: Reader, info: DocumentInfo, page: int, question: str | None) -> PageView:
+        from research.sources.base import labelled
         from research.sources.documents import page_item
 
         stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
         if stored is None:
             raise _no_pages(info, page, page)
         text = Structure(page_markdown(reader, info.doc_id, page) or "")
-        item, problem, ways = page_item(stored, text), "", self.ways_out()
-        view = PageView(item, info.num_pages, stored.error)
-        if ways is not None:
-            seen = ways.view(reader, view, "page")
-            if seen is None:
-                raise ways.not_there(f"page {page}")
-            if seen.item is not item:
-                return seen  # what stands on it is no longer where it stood
+        [item], problem = labelled(reader, [page_item(stored, text)]), ""
+        self.access.shown([stored.ref], "page")
         if question is not None:
             passages, problem = self.source.places(reader, Question(question), item)
             item = replace(item, passages=tuple(passages))
-        return replace(view, item=item, problem=problem)
-
-    def _views(self, reader: Reader, doc_id: str) -> list[PageView]:
-        """All pages of a document, as they are stored."""
-        from research.sources.documents import page_item
-
-        texts = document_markdown(reader, doc_id)
-        stored = [(get_page(reader, doc_id, page), text) for page, text in texts]
-        return [
-            PageView(page_item(page, Structure(text)), len(texts), page.error)
-            for page, text in stored
-            if page is not None
-        ]
+        return PageView(item, info.num_pages, stored.error, problem=problem)
 
     def _one_or_pattern(self, document: str) -> list[DocumentInfo]:
         from research.store.catalog.document_names import ambiguous, is_pattern
@@ -238,6 +208,24 @@ class Documents(IndexBase):
         if len(found) > 1 and not is_pattern(document, found):
             raise ambiguous(document, found)
         return found
+
+
+def _ref_of(info: DocumentInfo) -> str:
+    return f"document:{info.doc_id}"
+
+
+def _is_plain(reader: Reader, ref: str) -> bool:
+    """Whether a page may be seen as it is: its picture and its file show everything."""
+    if not reader.masks.view:
+        return True
+    key, _, page = ref.removeprefix("page:").rpartition("#")
+    return ref not in reader.masks.labels and bool(page_ids_at(reader, [f"{key}:{page}"]))
+
+
+def _not_whole(info: DocumentInfo) -> NothingFoundError:
+    return NothingFoundError(
+        f"not all of {info.filename} may be seen as it is", hint="see what may be with: ctx show, and ctx policy try"
+    )
 
 
 def _no_pages(info: DocumentInfo, first: int, last: int) -> NothingFoundError:

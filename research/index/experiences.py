@@ -86,14 +86,8 @@ class ExperienceMethods(IndexBase):
 
     def experience(self, experience_id: str) -> Experience:
         """By its id, or the beginning of it where that means one alone. Raises NothingFoundError."""
-        found, ways = self._experience().get(experience_id), self.ways_out()
-        if ways is None:
-            return found
-        with self.catalog.snapshot() as reader:
-            seen = ways.experiences(reader, [found])
-        if not seen:
-            raise ways.not_there(experience_id)
-        return seen[0]
+        found = self._experience().get(experience_id)
+        return self.access.shown([found], "experiences", _ref_of)[0]
 
     def experiences(
         self,
@@ -105,11 +99,7 @@ class ExperienceMethods(IndexBase):
     ) -> list[Experience]:
         """Those that a restriction leaves, the newest first; `outcome` may also be "open"."""
         found = self._experience().listed(domain=domain, strategy=strategy, outcome=outcome, limit=limit)
-        ways = self.ways_out() if found else None
-        if ways is None:
-            return found
-        with self.catalog.snapshot() as reader:
-            return ways.experiences(reader, found)
+        return list(self.access.shown(found, "experiences", _ref_of))
 
     def remove_experience(self, *experience_ids: str) -> RemovedExperiences:
         """Remove experiences, from the values that were made of them, too."""
@@ -139,10 +129,9 @@ class ExperienceMethods(IndexBase):
         with self.catalog.snapshot() as reader:
             where = asked(reader)
             found = source.find(reader, query, limit, where=where)
-            results, ways = source.experiences(reader, found), self.ways_out()
-            if ways is not None:
-                results = ways.found_experiences(reader, results)
+            results = source.experiences(reader, found)
         self.store_item_vectors(found)
+        self.access.shown(results, "search", lambda each: _ref_of(each.experience))
         return ExperienceResults(query, str(where["axis"]), results, found.searched, found.without_vectors, found.notes)
 
     def experiences_where(self, reader: Reader | None, **restricted: str | None) -> Where:
@@ -157,22 +146,11 @@ class ExperienceMethods(IndexBase):
 
         wanted = None if axis is None else axis_of(axis)
         found = self._values().listed(wanted) if self.exists else []
-        ways = self.ways_out() if found else None
-        if ways is None:
-            return found
-        with self.catalog.snapshot() as reader:
-            return ways.values(reader, found)
+        return list(self.access.shown(found, "values", _ref_of))
 
     def value(self, value_id: str) -> Value:
         """Raises NothingFoundError."""
-        found, ways = self._values().get(value_id), self.ways_out()
-        if ways is None:
-            return found
-        with self.catalog.snapshot() as reader:
-            seen = ways.values(reader, [found])
-        if not seen:
-            raise ways.not_there(value_id)
-        return seen[0]
+        return self.access.shown([self._values().get(value_id)], "values", _ref_of)[0]
 
     def rebuild_values(self, *, force: bool = True, seconds: float = 60.0) -> Rebuilt:
         """Look for values anew; without `force` only where the setting `values_after` says that it is due and
@@ -183,10 +161,10 @@ class ExperienceMethods(IndexBase):
         if not force:
             if not self.exists:
                 return Rebuilt(False, "there are no experiences")
-            if not is_installed() or not self._values().is_due(self.settings.values_after):
-                return Rebuilt(False, self._values().why_none())
+            if not is_installed() or not self._values(whole=True).is_due(self.settings.values_after):
+                return Rebuilt(False, self._values(whole=True).why_none())
         self._rooms.create_catalog()
-        return self._values().rebuild(seconds=seconds)
+        return self._values(whole=True).rebuild(seconds=seconds)
 
     def renew_values(self) -> None:
         """The same in the background, if it is due: for servers, which have no time to wait for it. What goes wrong is
@@ -216,11 +194,10 @@ class ExperienceMethods(IndexBase):
             return ValueResults(query)
         source = self.item_source(ValuesSource)
         with self.catalog.snapshot() as reader:
-            found, ways = source.find(reader, query, limit, where=where), self.ways_out()
-            results = source.values(found)
-            if ways is not None:
-                results = ways.found_values(reader, results)
+            found = source.find(reader, query, limit, where=where)
+        results = source.values(found)
         self.store_item_vectors(found)
+        self.access.shown(results, "search", lambda each: _ref_of(each.value))
         return ValueResults(query, results, found.searched, found.notes)
 
     def embed_experiences(self, *, seconds: float = 10.0) -> int:
@@ -232,10 +209,16 @@ class ExperienceMethods(IndexBase):
 
         if not self.exists:
             return 0
-        source = self.item_source(ExperiencesSource)
-        with self.catalog.snapshot() as reader:
+        source = self._rooms.items(ExperiencesSource)
+        with self._rooms.catalog.snapshot() as reader:
             fresh = source.search.embed(reader, seconds)
         if fresh is not None:
             self.store_item_vectors(FoundItems(fresh=fresh))
-        with self.catalog.snapshot() as reader:
+        with self._rooms.catalog.snapshot() as reader:
             return len(numbers_without_vectors(reader, source.kind, self._rooms.own_encoder(reader).name))
+
+
+def _ref_of(told: Experience | Value) -> str:
+    from research.experiences.records import Value
+
+    return f"{'value' if isinstance(told, Value) else 'experience'}:{told.id}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -64,10 +63,8 @@ class Governed(IndexBase):
 
         complete = self.graph_update(seconds=seconds).complete
         with self.catalog.snapshot() as reader:
-            tenant, ways = self._tenant(tenant), self.ways_out(tenant)
-            found = neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
-            if ways is not None:
-                found = ways.neighbours(reader, found)
+            found = neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=self._tenant(tenant))
+        self.access.shown(found.nodes, "graph", lambda node: node.ref)
         return replace(found, complete=complete)
 
     def graph(
@@ -85,28 +82,23 @@ class Governed(IndexBase):
         self.graph_update(seconds=5.0)
         with self.catalog.snapshot() as reader:
             refs = [started_from(reader, thing, partial(self._one, reader)) for thing in things]
-        tenant, ways = self._tenant(tenant), self.ways_out(tenant)
         found = self.neighbourhood(*refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
-        if ways is not None and not {node.ref for node in found.nodes if node.hop == 0}:
-            raise ways.not_there(things[0])
         with self.catalog.snapshot() as reader:
-            shown = shown_graph(reader, refs, found, tenant)
-            return shown if ways is None else ways.graph(reader, shown)
+            return shown_graph(reader, refs, found, self._tenant(tenant))
 
     def graph_update(self, *, seconds: float | None = None) -> GraphUpdate:
         """Bring the graph up to what is in the index, for about so long."""
         from research.graph.update import GraphUpdate, is_behind, update_graph
 
-        if not is_behind(self.catalog):
-            return GraphUpdate()
-        return update_graph(self.catalog, seconds=seconds)
+        whole = self._rooms.catalog
+        return update_graph(whole, seconds=seconds) if is_behind(whole) else GraphUpdate()
 
     def labels(self) -> Labels:
         """What things are to a policy: classification, status, module, project; given, taken away, listed, proposed."""
         from research.governance.labels import Labels
 
         return Labels(
-            lambda: self.catalog,
+            lambda: self._rooms.catalog,
             exists=lambda: self.exists,
             create=self._rooms.create_catalog,
             relative_to=self._relative_to,
@@ -117,12 +109,11 @@ class Governed(IndexBase):
     ) -> MemoryAccessDecision:
         """What the policy decides about these, for anybody. Nothing is given out or recorded. `policy` is a file or
         folder in place of that of the settings."""
-        from research.governance.gate import Gate
         from research.governance.policy import MemoryAccessPolicy
 
         found = MemoryAccessPolicy(policy or self.settings.policy, index=self.paths.root)
-        with self.catalog.snapshot() as reader:
-            return Gate(principal, found, self.settings).decide(reader, refs, action=action)
+        with self._rooms.catalog.snapshot() as reader:
+            return self._rooms.policy_access(principal, found).decide(reader, refs, action=action)
 
     def audit(self) -> Audit:
         """Who was shown what, by which decision."""
@@ -133,8 +124,6 @@ class Governed(IndexBase):
         if self._rooms.packages is None:
             from research.packages.wiring import packages_of
 
-            whole = copy(self)
-            whole.principal = None  # what a package may hold is decided for each, by whom it is for
-            self._rooms.keep_packages(packages_of(cast("Index", whole)))
+            self._rooms.keep_packages(packages_of(cast("Index", self.unrestricted())))
         assert self._rooms.packages is not None
         return self._rooms.packages

@@ -6,9 +6,10 @@ All views of an index share it, whoever they act for.
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from collections import OrderedDict
 from typing import TYPE_CHECKING, TypeVar
 
+from research.governance.access import AllowAll
 from research.store.catalog.catalog import Catalog
 from research.store.vectors.index import ChromaIndex, VectorIndex
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from research.encoders import TextEncoder
     from research.governance.access import MemoryAccessDecision, Principal
     from research.governance.audit import Audit
+    from research.governance.enforce import PolicyAccess
     from research.governance.policy import MemoryAccessPolicy
-    from research.governance.ways_out import WaysOut
     from research.observe import Recorder
     from research.packages.packages import Packages
     from research.settings import Settings
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound="ItemsSource")
 
+_MOST_VIEWS = 16  # principals whose view is kept: the words of what they see are held in memory
+
 
 class Rooms:
     """May be used from many threads."""
@@ -39,6 +42,7 @@ class Rooms:
         self, paths: IndexPaths, settings: Settings, encoder: TextEncoder | None, recorder: Recorder | None
     ) -> None:
         """`encoder` stands in for the one that filled the index."""
+        self.access: AllowAll | PolicyAccess = AllowAll()
         self.recorder = recorder
         self._paths = paths
         self._settings = settings
@@ -54,6 +58,7 @@ class Rooms:
         self._items: dict[type[ItemsSource], ItemsSource] = {}
         self._policy: MemoryAccessPolicy | None = None
         self._audit: Audit | None = None
+        self._views: OrderedDict[Principal, Rooms] = OrderedDict()
         self.packages: Packages | None = None
 
     def take(self, catalog: Catalog, vectors: VectorIndex) -> None:
@@ -108,27 +113,35 @@ class Rooms:
                 self._memories = self._memories or made
         return self._memories
 
-    def ways_out(self, principal: Principal | None, tenant: str = "") -> WaysOut | None:
-        """What may leave, for a principal or the owner; None: all of it. An owner who names a tenant acts within it."""
+    def seen_by(self, principal: Principal | None) -> Rooms:
+        """What this principal may see, or the owner; all of it to its owner without a policy."""
         from research.governance.policy_files import has_policies
 
-        if (principal is None or principal.owner) and self._policy is None and not has_policies(self._settings.policy):
-            return None  # nothing more is loaded for it
+        owns = principal is None or principal.owner
+        if owns and self._policy is None and not has_policies(self._settings.policy):
+            return self  # nothing more is loaded for it
         from research.governance.access import owner_principal
-        from research.governance.gate import gate_for
+        from research.governance.policy import MemoryAccessPolicy
 
+        with self._opening:
+            self._policy = self._policy or MemoryAccessPolicy(self._settings.policy, index=self._paths.root)
+        if owns and not self._policy.governs:
+            return self
         who = principal or owner_principal()
-        if who.owner and tenant:
-            who = replace(who, tenant=tenant)
-        gate = gate_for(
-            self._paths, self._settings, who, recorder=self.recorder, audit=self._record, policy=self._policy
-        )
-        if gate is None:
-            return None
-        from research.governance.ways_out import WaysOut
+        with self._opening:
+            view = self._views.pop(who, None) or Restricted(self, who, self._policy)
+            self._views[who] = view
+            if len(self._views) > _MOST_VIEWS:
+                self._views.popitem(last=False)  # closed when nobody asks it any more
+        return view
 
-        self._policy = gate.policy  # it follows its files
-        return WaysOut(gate)
+    def policy_access(self, principal: Principal, policy: MemoryAccessPolicy) -> PolicyAccess:
+        """What a policy makes of this principal, whether it is in force or not."""
+        from research.governance.enforce import PolicyAccess
+
+        return PolicyAccess(
+            principal, policy, self._settings, lambda: self.catalog, recorder=self.recorder, audit=self._record
+        )
 
     def audit(self) -> Audit:
         if self._audit is None:
@@ -186,6 +199,10 @@ class Rooms:
         if self.packages is not None:
             self.packages.close()
         with self._opening:
+            views, self._views = list(self._views.values()), OrderedDict()
+        for view in views:
+            view.close(collections=False)
+        with self._opening:
             if self._catalog is not None:
                 self._catalog.close()
             self._catalog = self._memories = self._searched_memories = None
@@ -203,3 +220,39 @@ class Rooms:
             with self._opening:
                 self._searched_memories = self._searched_memories or made
         return self._searched_memories
+
+
+class Restricted(Rooms):
+    """The rooms of one principal: a catalog without what they may not see, and sources over it. Encoders, documents and
+    what writes are those of the whole index."""
+
+    def __init__(self, whole: Rooms, principal: Principal, policy: MemoryAccessPolicy) -> None:
+        super().__init__(whole._paths, whole._settings, whole._encoder, whole.recorder)
+        self._whole = whole
+        self.access: PolicyAccess = whole.policy_access(principal, policy)
+
+    @property
+    def catalog(self) -> Catalog:
+        whole = self._whole.catalog
+        with self._opening:
+            if self._catalog is None:
+                from research.store.catalog.restricted import RestrictedCatalog
+
+                self._catalog = RestrictedCatalog(
+                    whole, self.access.see, lambda: self.access.revision, self.access.tenant
+                )
+            return self._catalog
+
+    @property
+    def vectors(self) -> VectorIndex:
+        return self._whole.vectors
+
+    @property
+    def documents(self) -> DocumentsSource:
+        return self._whole.documents
+
+    def own_encoder(self, reader: Reader) -> TextEncoder:
+        return self._whole.own_encoder(reader)
+
+    def counter(self) -> TokenCounter:
+        return self._whole.counter()

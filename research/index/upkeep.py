@@ -31,11 +31,12 @@ class Upkeep(IndexBase):
         return plan_removal(self.paths, names, self._relative_to)
 
     def status(self) -> Status:
-        """What is in the index and how it stands; also of one that does not exist."""
+        """What is in the index, as far as it may be seen, and how it stands; also of one that does not exist."""
         from research.model_checks import contacts
         from research.store.upkeep.status import status_of
 
-        status = status_of(self.paths, self.settings.named_encoders)
+        with self.catalog.snapshot() if self._room is not self._rooms and self.exists else nullcontext() as reader:
+            status = status_of(self.paths, self.settings.named_encoders, reader)
         return replace(status, contacts=contacts(self.settings, status))
 
     def check(self) -> list[Check]:
@@ -81,5 +82,5 @@ class Upkeep(IndexBase):
     def _check_policy(self, *, sound: bool) -> list[Check]:
         from research.governance.policy_check import check_policy
 
-        with self.catalog.snapshot() if sound else nullcontext() as reader:
+        with self._rooms.catalog.snapshot() if sound else nullcontext() as reader:
             return check_policy(self.settings, reader, self.paths.root)

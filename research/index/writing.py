@@ -54,10 +54,4 @@ class Writing(IndexBase):
         """A context as the model that the settings name may get it."""
         from research.answer.model.local import LOCAL
 
-        ways = None if self.settings.model == LOCAL else self.ways_out()
-        if ways is None:
-            return context
-        from research.governance.ways_out import without_unsendable
-
-        with self.catalog.snapshot() as reader:
-            return without_unsendable(context, ways.sendable(reader, [source.ref for source in context.sources]))
+        return context if self.settings.model == LOCAL else self.access.without_unsendable(context)

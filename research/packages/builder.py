@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -88,7 +88,8 @@ class PackageBuilder:
             answers = self._retrieve(request, ids)
         with self.index.catalog.snapshot() as reader:
             pinned, loaded = self._pinned(reader, request)
-            found = ranking.fuse([loaded, *(answer.candidates for answer in answers.values())])
+            fused = ranking.fuse([loaded, *(answer.candidates for answer in answers.values())])
+            found = [each for each in fused if each.wanted]
             with self._timed("package_rank"):
                 ranked, outside = self._ranked(reader, request, found)
             with self._timed("package_govern"):
@@ -106,8 +107,8 @@ class PackageBuilder:
         left = len(decided.allowed) - len(placed)
         package = package.model_copy(
             update={
-                "pinned_out": _pinned_out(pinned, decided.denied, {each.ranked.candidate.ref for each in placed}),
-                "excluded": Excluded(denied=len(decided.denied), budget=left, outside=outside),
+                "pinned_out": _pinned_out(pinned, {each.ranked.candidate.ref for each in placed}),
+                "excluded": Excluded(budget=left, outside=outside),
             }
         )
         graph = answers.get("graph", Answer())
@@ -169,9 +170,7 @@ class PackageBuilder:
         open_ones = [item for each, item in zip(allowed, items, strict=True) if each.text and not each.redacted]
         question = self.index.scoped_question(reader, request.intent)
         with self._timed("package_passages"):
-            found = self.index.with_passages(reader, None, question, open_ones)
-        if not self.governor.sees_everything:  # where a sentence runs on to the next page, that was not decided about
-            found = [_on_its_own_page(item) if item.ref.kind == "page" else item for item in found]
+            found = self.index.with_passages(reader, question, open_ones)
         looked_at = {str(item.ref): item for item in found}
         return [looked_at.get(str(item.ref), item) for item in items]
 
@@ -200,7 +199,7 @@ class PackageBuilder:
             token_budget=request.token_budget,
             tokens_used=fitted.tokens,
             coverage=_coverage(request, answers, fitted, decided),
-            denied=bool(decided.denied) and not decided.allowed,
+            denied=decided.nothing,
             created_at=now.isoformat(),
             expires_at=_expiry(now, request.ttl_seconds, placed).isoformat(),
             content=fitted.text,
@@ -249,15 +248,6 @@ def _projection(governed: Governed, shown: Item, whole: Item) -> Projection:
     return "passages" if len(shown.text) >= len(whole.text) * _SUMMARY else "summary"
 
 
-def _on_its_own_page(item: Item) -> Item:
-    own = int(item.ref.part)
-    passages = tuple(
-        each if each.pages in ((), (own,)) else replace(each, text=item.text[each.start : each.end], pages=(own,))
-        for each in item.passages
-    )
-    return replace(item, passages=passages, pages=())
-
-
 def _coverage(
     request: ContextBuildRequest, answers: Mapping[str, Answer], fitted: Fitted, decided: Decided
 ) -> PackageCoverage:
@@ -265,7 +255,7 @@ def _coverage(
     if decided.decision.problem:
         notes.append("the policy cannot be used, and so everything is denied; see: ctx policy check")
     scope = request.scope
-    if not decided.allowed and not decided.denied and (scope.project is not None or scope.module is not None):
+    if not decided.allowed and not decided.nothing and (scope.project is not None or scope.module is not None):
         notes.append("nothing of this project and module was found")
     if fitted.dropped and not fitted.items:
         notes.append(f"nothing that was found fits into {request.token_budget} tokens")
@@ -285,14 +275,12 @@ def _expiry(now: datetime, seconds: int, placed: Sequence[Governed]) -> datetime
     return min(ends)
 
 
-def _pinned_out(pinned: Mapping[str, Sequence[str]], denied: set[str], shown: set[str]) -> list[PinnedOut]:
+def _pinned_out(pinned: Mapping[str, Sequence[str]], shown: set[str]) -> list[PinnedOut]:
     """Why a pinned ref is not there. Of a document one page is enough."""
     out = []
     for ref, several in pinned.items():
         if not several:
             out.append(PinnedOut(ref=ref, reason="unknown", detail="nothing of yours has this ref"))
-        elif all(each in denied for each in several):
-            out.append(PinnedOut(ref=ref, reason="denied", detail="the policy does not let you see it"))
         elif not any(each in shown for each in several):
             out.append(PinnedOut(ref=ref, reason="budget", detail="not even a summary of it fits the token budget"))
     return out

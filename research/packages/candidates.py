@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from research.models import SUPERSEDED, Item, Question, Ref
 from research.packages.request import Origin
 from research.search.items import FoundItem
+from research.settings import FLOOR
 from research.sources.documents import page_item
 from research.sources.items import ItemsSource
 from research.sources.memories import memory_item
@@ -55,6 +56,11 @@ class Candidate:
 
     def __post_init__(self) -> None:
         self.superseded = self.superseded or SUPERSEDED in self.item.labels
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it is likely to answer, or was asked for by its name or by what it is."""
+        return self.pinned or "metadata" in self.origins or max(self.semantic, self.graph) >= FLOOR
 
     @property
     def ref(self) -> str:

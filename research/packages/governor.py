@@ -1,27 +1,27 @@
-"""What a package may hold: one decision for all candidates, before the budget.
+"""What a package holds is on record: one decision about all candidates, before the budget.
 
 The owner without a policy reads everything, and a decision says so all the same: every package has one, and an entry of
-the audit. Whoever else asks goes through the gate.
+the audit. For anybody else the retrievals have read nothing that is denied.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from research.errors import CtxError
-from research.governance.access import MemoryAccessDecision, Principal, Resource, Ruling
-from research.governance.gate import is_withheld
+from research.governance.access import AllowAll, MemoryAccessDecision, Principal, Resource, Ruling
 from research.governance.resources import resources_of
 from research.models import REFERENCE_ONLY
 from research.packages.ranking import Ranked
 from research.parallel import Call, Workers
 
 if TYPE_CHECKING:
-    from research.governance.gate import Gate
+    from research.governance.enforce import PolicyAccess
+    from research.store.catalog.catalog import Catalog
     from research.store.catalog.reader import Reader
 
 PURPOSE = "package"
@@ -42,28 +42,28 @@ class Governed:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What may be shown, in order; the decision; and the refs of candidates that may not."""
+    """What may be shown, in order, and the decision. `nothing`: whoever asks may see nothing of the index."""
 
     allowed: list[Governed]
     decision: MemoryAccessDecision
-    denied: set[str] = field(default_factory=set)
+    nothing: bool = False
 
 
 class Governor:
-    """Decides for one principal. Without a `gate` it is the owner, and there is no policy."""
+    """Decides for one principal."""
 
     def __init__(
         self,
         principal: Principal,
-        gate: Callable[[Audit], Gate | None],
-        *,
+        access: AllowAll | PolicyAccess,
+        catalog: Callable[[], Catalog],
         audit: Audit,
         default: str = "Internal",
     ) -> None:
-        """`gate` is made with what records its decisions; `default`: the classification of what nobody has
-        classified."""
+        """`catalog` is all of it; `default`: the classification of what nobody has classified."""
         self.principal = principal
-        self._gate = gate(self.recorded)
+        self._access = access
+        self._catalog = catalog
         self._audit = audit
         self._default = default
         self._workers = Workers("ctx-package-audit")
@@ -72,11 +72,7 @@ class Governor:
     @property
     def revision(self) -> str:
         """Changes whenever the policy does."""
-        return self._gate.revision if self._gate is not None else OWNER_RULE
-
-    @property
-    def sees_everything(self) -> bool:
-        return self._gate is None
+        return OWNER_RULE if isinstance(self._access, AllowAll) else self._access.revision
 
     def recorded(self, decision: MemoryAccessDecision, purpose: str) -> None:
         """Into the audit, while the package is built; `settle` waits for it."""
@@ -97,30 +93,29 @@ class Governor:
             ) from None
 
     def resources(self, reader: Reader, refs: Sequence[str]) -> Sequence[Resource]:
-        """What these are to a policy, in their order."""
-        return resources_of(reader, refs, self.principal, default=self._default)
+        """What these are to a policy, in their order; by all that is known of them."""
+        if not reader.masks.view:
+            return resources_of(reader, refs, self.principal, default=self._default)
+        with self._catalog().snapshot() as whole:
+            return resources_of(whole, refs, self.principal, default=self._default)
 
     def govern(self, reader: Reader, ranked: Sequence[Ranked]) -> Decided:
         """Nothing of it may be given out before `settle`."""
-        if self._gate is None:
+        if isinstance(self._access, AllowAll):
             return self._as_owner(reader, ranked)
-        governed = self._gate.govern(reader, [each.candidate.item for each in ranked], purpose=PURPOSE)
-        shown = {str(item.ref): item for item in governed.items}
-        classes = {each.ref: each.resource.classification for each in governed.decision.rulings}
-        allowed = []
-        for each in ranked:
-            item = shown.get(each.candidate.ref)
-            if item is not None:
-                allowed.append(
-                    Governed(
-                        replace(each, candidate=replace(each.candidate, item=item)),
-                        redacted=is_withheld(item),
-                        text=REFERENCE_ONLY not in item.labels,
-                        classification=classes.get(each.candidate.ref, ""),
-                    )
-                )
-        denied = {each.candidate.ref for each in ranked} - shown.keys()
-        return Decided(allowed, governed.decision, denied)
+        refs, labels = [each.candidate.ref for each in ranked], reader.masks.labels
+        decision = self._access.decided(refs, PURPOSE, audit=self.recorded)
+        classes = {each.ref: each.resource.classification for each in decision.rulings}
+        allowed = [
+            Governed(
+                each,
+                redacted=each.candidate.ref in labels,
+                text=labels.get(each.candidate.ref) != REFERENCE_ONLY,
+                classification=classes[each.candidate.ref],
+            )
+            for each in ranked
+        ]
+        return Decided(allowed, decision, reader.masks.nothing)
 
     def _as_owner(self, reader: Reader, ranked: Sequence[Ranked]) -> Decided:
         resources = self.resources(reader, [each.candidate.ref for each in ranked])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from research.packages.request import Model, Origin
+from research.packages.request import ContextBuildRequest, Model, Origin
 
 Projection = Literal["full", "passages", "summary", "redacted", "reference"]
 """How much of a source is in the content: all of it, its passages, sentences of it with a link to the whole, what a
 redactor left, or its name alone."""
 
-Reason = Literal["denied", "unknown", "budget", "outside"]
+Reason = Literal["unknown", "budget", "outside"]
 
 
 class ScoreParts(Model):
@@ -52,9 +52,8 @@ class PinnedOut(Model):
 
 
 class Excluded(Model):
-    """How many candidates are not in the package, and why. Those that were denied are a number and nothing else."""
+    """How many candidates are not in the package, and why. What is denied is none: the audit tells of it."""
 
-    denied: int = 0
     budget: int = 0
     outside: int = 0
 
@@ -92,7 +91,7 @@ class ContextPackage(Model):
     token_budget: int
     tokens_used: int
     coverage: PackageCoverage = Field(default_factory=PackageCoverage)
-    denied: bool = Field(default=False, description="Everything that was found was denied.")
+    denied: bool = Field(default=False, description="Whoever asked may see nothing of the index.")
     created_at: str
     expires_at: str
     content: str = ""
@@ -101,3 +100,13 @@ class ContextPackage(Model):
         """What is kept for months: ids and numbers, no text."""
         told = [source.model_copy(update={"title": "", "link": ""}) for source in self.sources]
         return self.model_copy(update={"content": "", "intent": "", "sources": told})
+
+
+def published(name: str) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a `request` or of a `package`."""
+    told = (
+        {"$id": "urn:ctx:context-build-request:1"} | ContextBuildRequest.model_json_schema()
+        if name == "request"
+        else {"$id": "urn:ctx:context-package:1"} | ContextPackage.model_json_schema(mode="serialization")
+    )
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **told}

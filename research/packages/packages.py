@@ -196,7 +196,7 @@ class Packages:
         policy = governor.revision  # as they are before anything is read: what changes meanwhile makes it outdated
         with self._index.catalog.snapshot() as reader:
             revision = content_revision(reader, principal.tenant)
-        builder = PackageBuilder(self._index, principal, governor, now=self._now)
+        builder = PackageBuilder(self._index.acting_as(principal), principal, governor, now=self._now)
         built = builder.build(request, ids)
         if captured is not None:
             captured.wait().result()

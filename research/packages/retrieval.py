@@ -81,7 +81,7 @@ def vector_retrievals(
     def search(name: str) -> Answer:
         with index.catalog.snapshot() as reader:
             if name == "documents":
-                asked, retrieved = _documents(index, reader, request, principal, resources)
+                asked, retrieved = _documents(index, reader, request, resources)
             else:
                 drawn = limit if scope.project is None and scope.module is None else _DRAWN
                 asked = Question(request.intent, tenant=principal.tenant)
@@ -102,7 +102,7 @@ def vector_retrievals(
 
 
 def _documents(
-    index: Index, reader: Reader, request: ContextBuildRequest, principal: Principal, resources: Resources
+    index: Index, reader: Reader, request: ContextBuildRequest, resources: Resources
 ) -> tuple[Question, Retrieved]:
     from research.packages import metadata
 
@@ -114,5 +114,5 @@ def _documents(
         named = within if question.documents is None else [each for each in within if each in question.documents]
         question = replace(question, documents=tuple(named))
     # A reranker elsewhere hears of nothing that may not be sent for whoever asks.
-    question = index.sending(reader, question, index.acting_as(principal).ways_out(principal.tenant))
+    question = index.access.asking(question)
     return question, index.source.retrieve(reader, question, request.retrieval.limits.vector)

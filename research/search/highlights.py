@@ -5,6 +5,8 @@ Apart from the search, and asked for by who shows it: it costs a look at every p
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,14 +15,15 @@ from typing import TYPE_CHECKING
 from research.boxes import Box, area, rounded, touches, union, unpack_boxes
 from research.errors import CtxError
 from research.models import Item, LegScore, Passage, Question
-from research.search.legs import Chosen, Ranked, Reranked, pages_with_text
-from research.search.lexical import terms_of
+from research.search.legs import Chosen, Ranked, Reranked, pages_with_text, terms_of
 from research.search.passages import PageEvidence, Piece, WantedWords
-from research.search.rewriters.finance import row_names
+from research.search.rewriters.base import row_names
 from research.search.rewriters.names import naming as named_documents
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import visual_side
+from research.store.fulltext.analyzer import SIGNS, analyze
+from research.text import UNSPACED
 from research.units import Structure
 
 if TYPE_CHECKING:
@@ -45,7 +48,6 @@ _Page = tuple[int, str, str, Structure]  # page_id, doc_id, the headings in forc
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    of: tuple[str, str]  # the headings and the text that were looked at: a policy may leave less of them to be shown
     passages: tuple[Passage, ...]  # best first
     is_row: bool  # the best one is a row that is called what the question asks for
 
@@ -69,9 +71,9 @@ class Highlighter:
         self, reader: Reader, question: Question, pages: Sequence[_Page], *, closely: bool = False
     ) -> Mapping[int, _Seen]:
         """page_id → its passages. `closely`: each unit is embedded itself. Else what a question has seen of a page when
-        it was ranked is not looked for again when all of that is shown."""
+        it was ranked is not looked for again."""
         known: dict[int, _Seen] = {} if closely else question.memo.get("passages", dict)
-        new = [page for page in pages if page[0] not in known or known[page[0]].of != (page[2], page[3].text)]
+        new = [page for page in pages if page[0] not in known]
         if not new:
             return known
         asked: NDArray[np.float32] | None = None
@@ -97,7 +99,7 @@ class Highlighter:
             if naming.documents and not is_named:  # it is not the one that was asked about
                 passages = tuple(replace(each, score=round(each.score / 2, 4)) for each in passages)
             is_row = bool(passages) and page.label_of(passages[0]) > _CALLED
-            known[page_id] = _Seen((section, text.text), passages, is_row and (is_named or not naming.documents))
+            known[page_id] = _Seen(passages, is_row and (is_named or not naming.documents))
         return known
 
     def places(self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]) -> list[Item]:
@@ -210,3 +212,72 @@ def _best_patches(similarities: NDArray[np.float32], boxes: list[Box]) -> list[P
     joined.sort(key=lambda entry: -entry[1])
     total = max(1, len(similarities))
     return [Passage("", round(max(0.0, weight / total), 4), rounded(box, _DIGITS)) for box, weight in joined[:_MOST]]
+
+
+ELLIPSIS = "…"
+_HIDDEN = "\u0300-\u036f\u0591-\u05c7\u00ad\u200c\u200d\u2060\ufeff"  # accents and joiners, part of their word
+
+_WORD = re.compile(
+    rf"(?P<unspaced>[{UNSPACED}]+)|\d+(?:,\d\d\d(?!\d))*(?:\.\d+)*|(?:[^\W\d_{UNSPACED}][{SIGNS}{_HIDDEN}]*)+"
+)
+# Blanks here never reach into the next line: a page of empty lines would be gone over again from each of them.
+_MARKUP = re.compile(r"^[ \t]{0,3}(?:#{1,6}[ \t]+|>[ \t]?|```\w*|(?=[^\n|]*\|)[ \t|:-]+$)", re.MULTILINE)
+# A line of context before the first word found reads better than a passage that begins with it.
+_LEAD = 0.25
+
+
+def page_snippet(item: Item, query: str, width: int = 240) -> str:
+    """The best passage of a page in one line, a row with its table's header; without passages, the best window."""
+    best = next((passage for passage in item.passages if passage.end > passage.start), None)
+    if best is None:
+        return snippet(item.text, query, width)
+    text = item.text[best.start : best.end]
+    if "|" in text:
+        rows = [unit for unit in item.units if unit.header is not None and unit.end > best.start]
+        header = rows[0].header if rows and rows[0].start < best.end else None
+        if header is not None and header[1] <= best.start:
+            text = f"{item.text[header[0] : header[1]]}\n{text}"
+    return snippet(text, query, width)
+
+
+def matches(text: str, question: str) -> list[tuple[int, int]]:
+    """Where words of the question stand in a text, as full-text search compares them: spans in order, apart."""
+    wanted = frozenset(analyze(question))
+    known: dict[str, bool] = {}
+
+    def is_wanted(word: str) -> bool:
+        if word not in known:
+            known[word] = not wanted.isdisjoint(analyze(word))
+        return known[word]
+
+    found: list[tuple[int, int]] = []
+    for match in _WORD.finditer(text) if wanted else ():
+        start, end = match.span()
+        if match.lastgroup != "unspaced":
+            if is_wanted(match.group()):
+                found.append((start, end))
+            continue
+        for at in range(start, max(start + 1, end - 1)):  # these scripts are searched by pairs of characters
+            if is_wanted(text[at : min(end, at + 2)]):
+                joins = found and found[-1][1] >= at
+                found[-1:] = [(found[-1][0], min(end, at + 2))] if joins else [*found[-1:], (at, min(end, at + 2))]
+    return found
+
+
+def snippet(markdown: str, query: str, width: int = 240) -> str:
+    """One line of at most `width` characters around the question's rarest word in a text, cut between words."""
+    text = " ".join(_MARKUP.sub(" ", markdown).replace("|", " ").split())
+    if len(text) <= width:
+        return text
+    room = max(1, width - 2 * len(ELLIPSIS) - 2)  # a mark and a blank on either side
+    spans = matches(text, query)
+    on_page = Counter(text[start:end].casefold() for start, end in spans)
+    first = min((on_page[text[start:end].casefold()], start, end) for start, end in spans)[1:] if spans else (0, 0)
+    start = max(0, min(first[0] - int(room * _LEAD), len(text) - room))
+    if start and (blank := text.find(" ", start - 1, first[0])) >= 0:
+        start = blank + 1
+    end = min(len(text), start + room)
+    if end < len(text) and (blank := text.rfind(" ", max(start, first[1]), end + 1)) > start:
+        end = blank
+    before, after = f"{ELLIPSIS} " if start else "", f" {ELLIPSIS}" if end < len(text) else ""
+    return f"{before}{text[start:end]}{after}"

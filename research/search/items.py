@@ -1,30 +1,25 @@
-"""Searching items of one kind: their words by BM25, their vectors by exact comparison.
-
-    words     BM25 over title, text and further words, a share of the most it can reach     0 to 1
-    vectors   cosine of the best part                                                       `Ranking.vectors` of it
-    heading   cosine of the first part, for kinds whose first part is a name or a subject   `Ranking.heading` of it
-    title     how much of the title's words the question has                                `Ranking.title` of it
-    prior     what an item brings along, whatever is asked
-
-What is held in memory of a kind, vectors above all, follows the catalog: it is read again where something came or
-went, and only that. An item without a vector is found by its words; a question embeds what it can in a second.
-"""
+"""Searching the items of one kind by words and vectors: what is held of them, and how it follows the catalog."""
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from research.errors import CtxError
+from research.search.calibration import POOL, Evidence, calibrate
 from research.store.catalog.items import (
+    KindState,
     Scalar,
     StoredItem,
+    changed_after,
     fitting_parts,
     get_items,
+    item_measures,
     item_metadata,
     item_vectors,
     kind_state,
@@ -38,8 +33,101 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from research.encoders import TextEncoder
-    from research.search.item_view import Floats, View
     from research.store.catalog.reader import Reader
+
+Floats: TypeAlias = "NDArray[np.float64]"
+
+_BLOCK = 8192  # vectors that are widened at once
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The items of a kind, ready to be searched. A row is a place in the order of their numbers. It never changes."""
+
+    state: KindState
+    numbers: NDArray[np.int64]
+    lengths: NDArray[np.float64]  # words
+    title_lengths: NDArray[np.float64]
+    priors: NDArray[np.float64]
+    owners: NDArray[np.int64]  # of each vector, its row; in order
+    vectors: NDArray[np.float16]  # (n, dim)
+    columns: dict[str, NDArray[np.object_]] = field(default_factory=dict)  # metadata that was asked for
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def places(self, numbers: Sequence[int] | NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The rows of those that are there, and which these are."""
+        wanted = np.asarray(numbers, np.int64)
+        if not len(self):
+            return wanted[:0], np.zeros(len(wanted), bool)
+        rows = np.minimum(np.searchsorted(self.numbers, wanted), len(self) - 1)
+        here = self.numbers[rows] == wanted
+        return rows[here], here
+
+    @property
+    def without_vectors(self) -> NDArray[np.int64]:
+        missing = np.ones(len(self), bool)
+        missing[self.owners] = False
+        return np.flatnonzero(missing)
+
+    def with_vectors(self, numbers: Sequence[int], vectors: NDArray[Any]) -> View:
+        """Also with these, of items that have none yet; those of items that are not there are left out."""
+        rows, here = self.places(numbers)
+        new = np.isin(rows, self.without_vectors)
+        if not new.any():
+            return self
+        rows, more = rows[new], vectors[here][new].astype(np.float16)
+        if not len(self.owners):
+            return replace(self, owners=rows, vectors=more)
+        if self.vectors.shape[1] != more.shape[1]:
+            return self
+        owners = np.concatenate([self.owners, rows])
+        order = np.argsort(owners, kind="stable")
+        return replace(self, owners=owners[order], vectors=np.concatenate([self.vectors, more])[order])
+
+    def cosines(self, asked: NDArray[np.float32], *, heading: bool) -> dict[str, Floats]:
+        """With a unit vector, of the best part of each item, and of its first; 0 without a vector. `heading`: the first
+        is none of the others, unless it is the only one."""
+        found, first = np.zeros(len(self)), np.zeros(len(self))
+        if not len(self.owners) or self.vectors.shape[1] != len(asked):
+            return {"vectors": found, "heading": first}
+        each = np.empty(len(self.owners), np.float32)
+        for start in range(0, len(each), _BLOCK):
+            block = self.vectors[start : start + _BLOCK].astype(np.float32)
+            # Not by BLAS: its threads go on spinning for a while, on the core where another source is at work.
+            np.einsum("ij,j->i", block, asked, out=each[start : start + _BLOCK])
+        firsts = np.flatnonzero(np.diff(self.owners, prepend=-1))
+        first[self.owners[firsts]] = each[firsts]
+        if heading:
+            several = np.diff(np.append(firsts, len(each))) > 1
+            each[firsts[several]] = -1.0
+        found[self.owners[firsts]] = np.maximum.reduceat(each, firsts)
+        return {"vectors": found, "heading": first}
+
+
+def read_view(reader: Reader, kind: str, state: KindState, before: View | None) -> View:
+    """Numbers and lengths are read anew; vectors of items that did not change are taken over."""
+    rows = item_measures(reader, kind)
+    numbers = np.array([row[0] for row in rows], np.int64)
+    lengths, title_lengths, priors = np.array([row[1:] for row in rows], float).reshape(-1, 3).T
+    view = View(
+        state,
+        numbers,
+        lengths,
+        np.maximum(1.0, title_lengths),
+        priors,
+        np.zeros(0, np.int64),
+        np.zeros((0, 0), np.float16),
+    )
+    if before is None or before.state.catalog != state.catalog or not len(before.owners):
+        return view
+    changed = changed_after(reader, kind, before.state.last_seq)
+    owners = before.numbers[before.owners]
+    kept = ~np.isin(owners, np.array(changed, np.int64))
+    places, here = view.places(owners[kept])
+    return replace(view, owners=places, vectors=before.vectors[kept][here])
+
 
 EMBED_SECONDS = 1.0  # that a question may spend on items without vectors; the next one goes on
 _A_BATCH = 32
@@ -47,6 +135,7 @@ _MOST_WORDS = 48  # of a question; of a longer one the rarest
 # FTS5's own, with which its shares are undone; and its share of a word that stands everywhere is never 1.
 _FTS_K1, _FTS_B = 1.2, 0.75
 _ALMOST = 1.0 - 1e-6
+_OF_WORDS = ("words", "title")  # signals that need no vector
 
 Where = Mapping[str, Scalar | Sequence[Scalar]]
 """Metadata that an item must have: a value, or one of several."""
@@ -62,10 +151,7 @@ class Ranking:
     vectors: float = 0.5
     heading: float = 0.0  # 0: the first part is one like the others
     title: float = 0.0
-    # score = 1 / (1 + exp(-(sum · first - ln(rank) · second + third))): how often an item with this sum at this rank is
-    # the right one.
-    hybrid: tuple[float, float, float] = (4.9, 1.15, -3.9)
-    lexical: tuple[float, float, float] = (4.4, 1.15, -3.0)
+    curve: str = "experiences"  # that makes scores of sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +159,7 @@ class FoundItem:
     item: StoredItem
     score: float  # calibrated: how likely it is that this answers, 0 to 1
     total: float
-    parts: Mapping[str, float]  # words, vectors, heading, title
+    parts: Mapping[str, float]  # words, vectors, heading, title; vectors not of what has none yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +242,6 @@ class ItemSearch:
 
     def _view(self, reader: Reader, encoder: str) -> View:
         """The kind's items as this reader sees them, with the vectors of this encoder."""
-        from research.search.item_view import read_view  # which needs numpy
 
         state = kind_state(reader, self.kind)
         with self._turn:
@@ -179,7 +264,7 @@ class ItemSearch:
     ) -> tuple[View, EmbeddedItems | None]:
         import numpy as np
 
-        waiting = view.numbers[view.without_vectors].tolist()
+        waiting = [each for each in view.numbers[view.without_vectors].tolist() if each not in reader.masks.items]
         until = time.monotonic() + seconds
         numbers: list[int] = []
         made: list[NDArray[np.float32]] = []
@@ -248,15 +333,16 @@ class ItemSearch:
         sums = sum((weights[name] * signal for name, signal in signals.items()), np.zeros(len(view)))
         rows = np.flatnonzero(allowed & (sums > 0.0))
         totals = sums + view.priors
-        best = rows[np.lexsort((rows, -totals[rows]))][:limit]
-        slope, fall, start = ranking.hybrid if hybrid else ranking.lexical
-        chosen: list[tuple[int, FoundItem]] = []
-        for rank, row in enumerate(best.tolist(), start=1):
-            total = float(totals[row])
-            score = 1.0 / (1.0 + math.exp(-(total * slope - math.log(rank) * fall + start)))
-            parts = {name: float(signal[row]) for name, signal in signals.items() if weights[name]}
-            chosen.append((int(view.numbers[row]), FoundItem(_NOBODY, score, total, parts)))
-        return chosen
+        best = rows[np.lexsort((rows, -totals[rows]))][: max(limit, POOL)].tolist()
+        bare = set(view.without_vectors.tolist()) if hybrid else set(best)
+        shown = [name for name in signals if weights[name]]
+        parts = [
+            {name: float(signals[name][row]) for name in shown if row not in bare or name in _OF_WORDS} for row in best
+        ]
+        evidence = [Evidence(float(totals[row]), own.get("vectors")) for row, own in zip(best, parts, strict=True)]
+        scores = calibrate(ranking.curve, evidence, int(allowed.sum()))
+        found = zip(best, parts, evidence, scores, strict=True)
+        return [(int(view.numbers[row]), FoundItem(_NOBODY, s, each.total, own)) for row, own, each, s in found][:limit]
 
 
 _NOBODY = StoredItem(0, "", "", "", "", "", "")

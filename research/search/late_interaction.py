@@ -44,7 +44,7 @@ class LateInteractionLeg:
         self._named_encoders = named_encoders
         self._encoder: VisualEncoder | None = None
         self._loading = threading.Lock()
-        self._cached: tuple[tuple[str, int, int], list[int], PackedPages] | None = None  # the whole index, as it was
+        self._cached: tuple[tuple[str, str, int, int], list[int], PackedPages] | None = None  # all of it, as it was
 
     def why_off(self, reader: Reader) -> str:
         return ""
@@ -90,7 +90,7 @@ class LateInteractionLeg:
             return self._encoder
 
     def _all(self, reader: Reader, pages: int) -> tuple[list[int], PackedPages]:
-        key = (visual_side(reader).name, page_vectors.last_sequence(reader), pages)
+        key = (visual_side(reader).name, reader.masks.view, page_vectors.last_sequence(reader), pages)
         cached = self._cached
         if cached is None or cached[0] != key:
             cached = self._cached = (key, *_stack(page_vectors.vectors_of(reader)))

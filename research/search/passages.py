@@ -1,17 +1,4 @@
-"""The passages of pages: which of their units fit a question, and where on the page they stand.
-
-    score = words + 0.6 · words of its headings alone + 0.25 · cosine + 0.4 if it has a number that is asked for
-            + label, if it is a row that is called what the question asks for
-
-`words` is the share of the question's weight that stands in the passage, without the name of the document it is of.
-Words of the table's header and of the heading above count, but less than its own. `cosine` is that of the chunk around
-it, or of a line of OCR in it; without an encoder it is nothing. Vectors of single units cost as much as the whole
-search and bring nothing measurable here; a picture is marked by them (`refine`).
-
-A passage is one unit or several that follow each other, up to 300 characters: a label with its value, rows of a table,
-a question with its answer. Measured on the pages of mmlongbench-dev that hold the answer (`make bench ONLY=quotes`):
-it stands in one of the three best passages of .60, and with vectors of units in no more.
-"""
+"""What on a page answers a question: its units, scored by the words, numbers and years that are asked for."""
 
 from __future__ import annotations
 
@@ -25,12 +12,42 @@ from typing import TYPE_CHECKING
 from research.boxes import Box, rounded, union
 from research.context.sections import section_path
 from research.models import Item, Passage
-from research.search.numbers_asked import YEAR, asks_for_number, years_asked
 from research.store.fulltext.analyzer import analyze, analyze_name
 from research.units import Unit, is_caption, values_of
 
 if TYPE_CHECKING:
     from research.store.catalog.vectors import ComparedChunk
+
+_PHRASES = re.compile(
+    r"\bhow (?:many|much|long|old|far|often|large|big|high|tall|fast|late|early|deep|wide|heavy)\b"
+    r"|\b(?:what|which|at what|by what) (?:percent\w*|share|proportion|number|amount|year|date|month|day|time|age|rate"
+    r"|price|cost|fraction)\b|\b(?:number|amount|percentage|total|sum|average|ratio) of\b|\bwhat(?: i|')s the (?:total"
+    r"|number|amount|percentage|value|price|cost|rate|ratio|average|maximum|minimum)\b"
+    r"|\bwhen (?:is|was|were|did|does|do|will|can|must)\b"
+    r"|\bwie ?viele?\b|\bwie (?:lange?|hoch|alt|weit|oft|groß|teuer|schwer)\b|\bwann\b|\bwelche[srmn]? (?:jahr|anteil"
+    r"|betrag|datum|zahl|prozentsatz)\b"
+    r"|\bcombien\b|\bquand\b|\bquelle? (?:année|date|part|pourcentage|montant|somme)\b"
+    r"|\bcuánt[oa]s?\b|\bcuando\b|\bcuándo\b|\bqué (?:año|fecha|porcentaje|cantidad)\b"
+    r"|\bquant[oiae]\b|\bquale (?:anno|data|percentuale|importo)\b|\bquant[oa]s\b"
+    r"|\bqual (?:ano|data|porcentagem|valor)\b"
+    r"|\bhoeveel\b|\bwanneer\b|\bwelk (?:jaar|percentage|bedrag)\b"
+    r"|多少|几[个年天月次]|幾つ|いくつ|いくら|何[年月日人個件回円時歳割%]|いつ|哪一?年|什么时候",
+    re.IGNORECASE,
+)
+
+
+YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
+_ASKED_YEAR = re.compile(r"(?:\b|FY ?)((?:1[89]|20)\d\d)\b|\bFY ?(\d\d)\b")
+
+
+def years_asked(question: str) -> frozenset[str]:
+    """The years that a question names, as 2022, FY2022 or FY22."""
+    return frozenset(whole or f"20{short}" for whole, short in _ASKED_YEAR.findall(question))
+
+
+def asks_for_number(question: str) -> bool:
+    return _PHRASES.search(question) is not None
+
 
 _MOST = 3  # passages a page
 _LOOKED_AT = 6  # units of a page, the best by themselves, that a passage is made around

@@ -1,11 +1,9 @@
-"""A reranker: a model that reads a question and a page's passages together, and has a say in the order of the first
-pages.
+"""Pages in the order of a reranker: a cross-encoder from a folder, or one behind a `/rerank` address.
 
-Its scores are mixed with ours: a model that ranks prose well puts tables and lists in disorder. What a page number, a
-part of a document or a ratio in the question chose keeps its place, and a named document its pages'. It is the user's
-own choice and off by default. It changes the order of the first pages and nothing else: each place keeps the score it
-had, so that a score goes on meaning how likely the page in this place is to answer. Whatever goes wrong costs only
-itself: the order is then as it was, and a note in `coverage` says so.
+Addresses: Jina, Cohere, llama.cpp and vLLM, and Text Embeddings Inference in its form.
+
+{"model", "query", "documents"} → {"results": [{"index", "relevance_score"}]}
+{"query", "texts"}              → [{"index", "score"}]
 """
 
 from __future__ import annotations
@@ -15,10 +13,17 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from research.addresses import is_reranker_address
-from research.errors import CtxError
+from research.addresses import RERANKER_KEY, is_reranker_address, reranker_address
+from research.api_client import TIMEOUT, ApiClient
+from research.encoders import checkpoints, usable_cores
+from research.encoders.checkpoints import check_files
+from research.encoders.libraries import allow_torchvision, quiet
+from research.encoders.minilm import load_session, without_surrogates
+from research.encoders.sentence_transformers import check_package
+from research.errors import AddressError, CtxError, EncoderUnavailable
 from research.models import Item, LegScore, Question, Ref
 from research.search.legs import Chosen, Ranked, Reranked
 from research.store.catalog.pages import get_pages_with_text
@@ -28,6 +33,162 @@ if TYPE_CHECKING:
     from research.search.highlights import Highlighter
     from research.store.catalog.pages import StoredPage
     from research.store.catalog.reader import Reader
+
+_NO_TEXTS = "`texts`"  # what the other kind of server misses, in its error
+
+
+class RerankApi:
+    """Asks with every question; what it sends is the question and the passages."""
+
+    def __init__(self, name: str, *, timeout: float = 0.0) -> None:
+        self._address = reranker_address(name)
+        self._client = ApiClient(self._address.url, own_key=RERANKER_KEY, timeout=timeout or TIMEOUT)
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        named = {"model": self._address.model} if self._address.model else {}
+        try:
+            answer = self._client.post({**named, "query": question, "documents": list(texts)})
+        except AddressError as error:
+            if error.code != "refused" or _NO_TEXTS not in error.message:
+                raise
+            answer = self._client.post({"query": question, "texts": list(texts)})
+        return self._checked(answer, len(texts))
+
+    def _checked(self, answer: Any, count: int) -> list[float]:
+        """A score a text, in the order of the texts. One that is missing or given twice makes all of them worthless."""
+        try:
+            rows = answer if isinstance(answer, list) else answer["results"]
+            pairs = [(row["index"], row.get("relevance_score", row.get("score"))) for row in rows]
+        except (KeyError, TypeError, AttributeError):
+            raise self._nonsense("answers in another form than a reranker does") from None
+        if any(type(index) is not int or type(score) not in (int, float) for index, score in pairs):
+            raise self._nonsense("gives a score that is no number")
+        scores = {index: float(score) for index, score in pairs}
+        if len(pairs) != count or sorted(scores) != list(range(count)):
+            raise self._nonsense(f"gives {len(pairs)} scores for {count} texts, or not each of them once")
+        return [scores[index] for index in range(count)]
+
+    def _nonsense(self, what: str) -> AddressError:
+        return AddressError(
+            f"{self._address.url} {what}", code="nonsense", hint="see that its server serves a reranker"
+        )
+
+
+_BATCH = 32
+_TOKENIZER = "tokenizer.json"
+_TOKENS, _QUESTION = 512, 64  # tokens of both together, words of the question
+_BARE = "cross-encoder/"  # where the library looks for a name without an owner
+
+
+class OnnxReranker:
+    """One question and text at a time: of int8 a neighbour in a batch would change the score."""
+
+    def __init__(self, model: Path, name: str) -> None:
+        from tokenizers import Tokenizer
+
+        folder = next((each for each in (model.parent, model.parent.parent) if (each / _TOKENIZER).is_file()), None)
+        if folder is None:
+            raise EncoderUnavailable(f"cannot load the reranker {name!r}: there is no {_TOKENIZER} beside its model")
+        check_files(folder)
+        try:
+            self._session = load_session(model, optimise=True)
+            self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        except Exception as error:
+            raise EncoderUnavailable(f"cannot load the reranker {name!r}: its files are damaged") from error
+        self._tokenizer.enable_truncation(_TOKENS, strategy="only_second")
+        self._tokenizer.no_padding()
+        self._name = name
+        self._inputs = [each.name for each in self._session.get_inputs()]
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """The number before any last layer; its order is the same."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        asked = " ".join(without_surrogates(question).split()[:_QUESTION])
+        with ThreadPoolExecutor(usable_cores()) as pool:
+            return list(pool.map(lambda text: self._score(asked, without_surrogates(text)), texts))
+
+    def _score(self, question: str, text: str) -> float:
+        import numpy as np
+
+        encoded = self._tokenizer.encode(question, text)
+        told = {"input_ids": encoded.ids, "attention_mask": encoded.attention_mask, "token_type_ids": encoded.type_ids}
+        found = self._session.run(None, {name: np.array([told[name]], np.int64) for name in self._inputs})[0]
+        if found.size != 1:
+            raise _no_reranker(self._name, found.shape[-1])
+        return float(found.flat[0])
+
+
+class CrossEncoderReranker:
+    """Loads at once, from this machine's files only."""
+
+    def __init__(self, name: str) -> None:
+        check_package(name)
+        folder = find(name)
+        self._name = name
+        self._model = _load(folder, name)
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """By its own last layer, which for most models is a number from 0 to 1."""
+        with quiet():
+            found = self._model.predict(
+                [(question, text) for text in texts], batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
+            )
+        if found.ndim != 1:
+            raise _no_reranker(self._name, found.shape[-1])
+        return [float(score) for score in found]
+
+
+def _no_reranker(name: str, scores: int) -> EncoderUnavailable:
+    return EncoderUnavailable(
+        f"{name} gives {scores} scores a text, and a reranker gives one",
+        hint="name a cross-encoder that was trained for ranking",
+    )
+
+
+def find_onnx(name: str) -> Path | None:
+    """The ONNX file of a folder, named as `find` takes one, that has no safetensors."""
+    path = Path(name).expanduser()
+    if not (path.is_absolute() or name.startswith(".")) or (path / checkpoints.WEIGHTS).is_file():
+        return None
+    return next((file for file in (path / "model.onnx", path / "onnx" / "model.onnx") if file.is_file()), None)
+
+
+def find(name: str) -> Path:
+    """The folder of a cross-encoder whose files are safe to load. Only what is plainly a path is one: a folder that was
+    planted where the user stands is not the hub's model of that name."""
+    path = Path(name).expanduser()
+    if path.is_absolute() or name.startswith("."):
+        folder = checkpoints.as_folder(str(path.resolve()))
+        if folder is None:
+            raise EncoderUnavailable(f"no such model folder: {name}", hint="name a folder with config.json and weights")
+    else:
+        folder = checkpoints.locate(name if "/" in name else f"{_BARE}{name}", download=False)
+    base = checkpoints.locate_base(folder, download=False)
+    for place in (folder, *([base] if base else [])):
+        check_files(place)
+    return folder
+
+
+def _load(folder: Path, name: str) -> Any:
+    try:
+        allow_torchvision()
+        with quiet():
+            from sentence_transformers import CrossEncoder
+
+            return CrossEncoder(
+                str(folder),
+                backend="torch",
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
+            )
+    except (OSError, ValueError, TypeError, RuntimeError, KeyError, AttributeError, ImportError) as error:
+        reason = str(error).strip().splitlines()
+        raise EncoderUnavailable(
+            f"cannot load the reranker {name!r}: {reason[0] if reason else type(error).__name__}"
+        ) from error
+
 
 DEPTH = 12  # pages that are looked at
 WEIGHT = 0.3  # of the model's scores beside ours, both from 0 to 1 among the pages that are looked at
@@ -47,10 +208,7 @@ def load_reranker(name: str, timeout: int = 0) -> Reranker:
     """By what the user wrote: an address, or a cross-encoder's folder or hub name. Raises `CtxError` if it is not on
     this machine; nothing is fetched. An address is not asked yet; `timeout` is how many seconds it may take."""
     if is_reranker_address(name):
-        from research.search.rerank_api import RerankApi
-
         return RerankApi(name, timeout=timeout)
-    from research.search.cross_encoder import CrossEncoderReranker, OnnxReranker, find_onnx
 
     model = find_onnx(name)
     return OnnxReranker(model, name) if model is not None else CrossEncoderReranker(name)

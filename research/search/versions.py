@@ -85,11 +85,11 @@ def _means_older(question: str, older: Version, newer: Version) -> bool:
     if any(year < newer.number[0] for year in years) or _named(question) & (set(older.number) - set(newer.number)):
         return True
     if len(older.number) > 1:  # minutes of May, and of June
-        from research.search.memories.dates import times_in
+        from research.search.memories.words import times_in
 
         if times_in(question, datetime.now(UTC)):
             return True
-    from research.search.boosters.asking_words import DOCUMENTS, OLDER
+    from research.search.boosters.document_parts import DOCUMENTS, OLDER
 
     things = {"version", "edition"} | DOCUMENTS | set(older.series.split())
     beside = pairwise(re.findall(r"\w+", normalize(question)))

@@ -107,8 +107,9 @@ def _add_state(app: FastAPI, service: Service) -> None:
         responses={200: {"model": schemas.StatusBody}},
     )
     async def status(request: Request) -> Response:
-        totals = await service.looking.run(lambda: service.index.totals() if service.index.exists else (0, 0))
         caller = request.state.caller
+        own = service.index.acting_as(caller)
+        totals = await service.looking.run(lambda: own.totals() if own.exists else (0, 0))
         return json_response(
             {
                 "schema": "ctx.research.status/1",

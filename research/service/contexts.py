@@ -5,38 +5,29 @@ Memories are those of whoever asks, by their token. A context in which nothing w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import Response
 
 from research.errors import CtxError
+from research.models import Coverage
+from research.request import MOST_ITEMS, SOURCE_TYPES, AskRequest
+from research.schema import shape
 from research.service import schemas
 from research.service.answers import json_response
-from research.sources.assembler import MOST_ITEMS
+from research.service.requests import Reads
+from research.settings import MOST_TOKENS
+from research.sources.records import ContextItem, FormattedContext
 
 if TYPE_CHECKING:
     from research.index import Index
     from research.service.service import Service
-    from research.sources.records import FormattedContext
 
-Type = Literal["memories", "code", "experiences", "values", "commits", "documents"]
 _Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS, description="Items of each source to look at.")]
 _Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
-
-
-class ContextBody(schemas.Body):
-    """A question for context of several sources."""
-
-    query: schemas.Question
-    context_types: Annotated[list[Type], Field(min_length=1, max_length=20)] = Field(
-        default_factory=lambda: list(get_args(Type)), description="Left out: all of them."
-    )
-    limit: _Limit = 20
-    max_tokens: schemas.Tokens = 2000
-    min_score: schemas.Score | None = None
-    same_file: bool = Field(default=False, description="Of code and a commit of one file, only the better one.")
 
 
 class PremortemBody(schemas.Body):
@@ -45,30 +36,12 @@ class PremortemBody(schemas.Body):
     domain: _Name = Field(examples=["debugging"])
     strategy: _Name | None = Field(default=None, examples=["systematic-elimination"])
     limit: _Limit = 10
-    max_tokens: schemas.Tokens = 1500
+    max_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS, description="The token budget.")] = 1500
 
 
-class ContextItemDocument(schemas.Answer):
-    source: Literal["memory", "code", "experience", "value", "commit", "document"]
-    content: str
-    relevance: float
-    score: float
-    metadata: dict[str, Any]
-    ref: str
-    truncated: bool
-    suspicious: list[str]
-
-
-class ContextDocument(schemas.Answer):
-    markdown: str
-    items: list[ContextItemDocument]
-    token_count: int
-    max_tokens: int
-    limit_exceeded: bool
-    sources_used: dict[str, int]
-    left_out: dict[str, int]
-    duplicates: int
-    coverage: dict[str, Any]
+ContextDocument = schemas.answer(
+    "ContextDocument", FormattedContext, items=list[ContextItem], coverage=shape(Coverage, only="sources notes")
+)
 
 
 def contexts_router(service: Service) -> APIRouter:
@@ -80,20 +53,10 @@ def contexts_router(service: Service) -> APIRouter:
         response_class=Response,
         responses={200: {"model": ContextDocument}},
     )
-    async def context(body: ContextBody, request: Request) -> Response:
-        def work(index: Index) -> FormattedContext:
-            return index.context(
-                body.query,
-                body.context_types,
-                limit=body.limit,
-                max_tokens=body.max_tokens,
-                tenant=request.state.caller.tenant,
-                same_file=body.same_file,
-                min_score=body.min_score,
-            )
-
-        found = answered(await service.acting_as(request.state.caller).asked(work))
-        told = {"schema": "ctx.research.context/1", "query": body.query, "types": body.context_types}
+    async def context(body: Annotated[AskRequest, Reads("POST context")], request: Request) -> Response:
+        asked = replace(body, tenant=request.state.caller.tenant, types=body.types or SOURCE_TYPES)
+        found = answered(await service.acting_as(request.state.caller).asked(lambda index: index.context(asked)))
+        told = {"schema": "ctx.research.context/1", "query": asked.question, "types": asked.types}
         return json_response({**told, **found.to_dict()})
 
     @router.post(

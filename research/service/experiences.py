@@ -9,9 +9,10 @@ from pydantic import Field
 from starlette.responses import Response
 
 from research.experiences.intake import LONGEST_TEXT, MOST_ITERATIONS
+from research.experiences.records import Experience
 from research.service.answers import json_response
 from research.service.problems import Problem
-from research.service.schemas import Answer, Body
+from research.service.schemas import Body, answer
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -44,24 +45,7 @@ class ExperienceBody(Body):
     iteration_count: Annotated[int, Field(ge=1, le=MOST_ITERATIONS)] | None = None
 
 
-class ExperienceDocument(Answer):
-    id: str
-    goal: str
-    hypothesis: str
-    action: str
-    prediction: str
-    domain: str
-    strategy: str
-    outcome: Literal["confirmed", "falsified", "abandoned", ""]
-    outcome_result: str
-    surprise: str
-    root_cause: str
-    lesson: str
-    confidence_tier: str
-    iteration_count: int
-    started_at: str
-    updated_at: str
-    closed_at: str
+ExperienceDocument = answer("ExperienceDocument", Experience)
 
 
 def experiences_router(service: Service) -> APIRouter:

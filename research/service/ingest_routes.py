@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 from fastapi.exceptions import RequestValidationError
@@ -16,6 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from research.errors import NothingFoundError
 from research.folders import is_inside
+from research.schema import maybe, several
 from research.service.answers import json_response
 from research.service.job import ADDRESS, Job
 from research.service.multipart import CLOSE, gone
@@ -23,7 +24,7 @@ from research.service.multipart import MEDIA_TYPE as FORM
 from research.service.problems import MEDIA_TYPE as PROBLEM
 from research.service.problems import Problem, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
-from research.service.schemas import Answer, Body, Name, ProblemDocument
+from research.service.schemas import Body, Name, ProblemDocument, answer
 
 if TYPE_CHECKING:
     from research.service.jobs import JobRunner
@@ -39,41 +40,19 @@ class FolderBody(Body):
     folder: Name = Field(description="An absolute path, or one below a root.", examples=["/home/me/papers"])
 
 
-class JobFileDocument(Answer):
-    name: str
-    size: int = Field(description="Bytes.")
-    doc_id: str = Field(description="The id that its document has once it is read.")
-    result: str = Field(default="", description="What became of it: added, unchanged, copy, failed …")
-    code: str = Field(default="", description="Why it failed, in a word.")
-    reason: str = Field(default="", description="Why it failed, in a sentence.")
-
-
-class ProgressDocument(Answer):
-    stage: Literal["", "wait", "read", "embed", "render", "ocr", "visual", "publish"]
-    done: int
-    total: int = Field(description="Files while reading, then chunks, documents or pages.")
-    file: str = Field(default="", description="The one that is being read; `page` of `pages` where that is known.")
-
-
-class JobDocument(Answer):
-    """One ingest. Jobs are remembered until the server ends, the last hundred of them."""
-
-    id: str
-    state: Literal["queued", "running", "done", "failed", "interrupted", "cancelled"]
-    created_at: str
-    ended_at: str
-    folder: str
-    files: list[JobFileDocument]
-    progress: ProgressDocument
-    note: str = Field(description="What there is to know, as that another process is waited for.")
-    summary: dict[str, Any] | None = Field(description="What `ctx ingest --json` tells, at the end.")
-    problem: ProblemDocument | None
-    url: str
-    events_url: str
-
-
-class JobsDocument(Answer):
-    jobs: list[JobDocument]
+_JOB_FILE = answer("JobFile", name=str, size=int, doc_id=str, **dict.fromkeys(("result", "code", "reason"), maybe(str)))
+JobDocument = answer(
+    "JobDocument",
+    Job,
+    "id state created_at ended_at folder note",
+    files=several(_JOB_FILE),
+    progress=answer("Progress", stage=str, done=int, total=int, file=maybe(str)),
+    summary=dict[str, Any] | None,
+    problem=ProblemDocument | None,
+    url=str,
+    events_url=str,
+)
+JobsDocument = answer("JobsDocument", jobs=several(JobDocument))
 
 
 _FILES = {

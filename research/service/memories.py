@@ -3,26 +3,115 @@ be the memory of another; and the messages of a turn, built here.
 
 Whose memories are meant is the token's to say. The owner may name any tenant; whoever else names one that is not their
 own is refused.
+
+Payloads are taken as they come from clients written against seed 000: fields that nobody knows are no fault.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from research.conversation.embedded import EmbeddedMemory
+from research.conversation.intake import LONGEST_NAME, LONGEST_TEXT
+from research.conversation.turns import MAX_PROMPT_TOKENS, MOST_PROMPT_TOKENS
 from research.governance.access import Principal
-from research.service import memory_schemas as schemas
+from research.memories import TOP_K
+from research.request import LONGEST_QUESTION
+from research.schema import several
 from research.service.answers import json_response
 from research.service.problems import Problem, refused
+from research.service.schemas import answer
 
 if TYPE_CHECKING:
     from research.conversation.turns import TurnMaker
     from research.service.service import Service
+
+_MOST_MEMORIES = 10_000  # of one request; its body is bounded before that
+_MOST_TOP_K = 1000
+
+Name = Annotated[str, Field(max_length=LONGEST_NAME)] | Annotated[int, Field(ge=0, lt=1 << 62)]
+Tenant = Annotated[
+    Name | None,
+    Field(description="Whose it is: the token's own, if left out. Only the owner may name another."),
+]
+
+
+class Payload(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    tenant_id: Tenant = None
+
+
+class EvaluateBody(Payload):
+    """A question for memories."""
+
+    query: Annotated[str, Field(max_length=LONGEST_QUESTION, examples=["Where does Anna live?"])]
+    top_k: Annotated[int, Field(ge=0, le=_MOST_TOP_K)] | None = TOP_K
+    threshold: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, description="The least score.")
+    session_id: Name | None = Field(default=None, description="Memories of this session come first among equals.")
+    persona_id: Name | None = Field(default=None, description="Only this persona's memories, and nobody's.")
+    namespace: Name | None = None
+
+
+class MemoryBody(BaseModel):
+    """A memory. What else is in it is kept as its metadata."""
+
+    model_config = ConfigDict(extra="allow")
+
+    text: Annotated[str, Field(max_length=LONGEST_TEXT, examples=["Anna moved to Bonn."])]
+    type: Name | None = None
+    session_id: Name | None = None
+    persona_id: Name | None = None
+    tags: Annotated[list[str], Field(max_length=32)] | None = None
+    metadata: dict[str, Any] | None = None
+    key: Name | None = Field(default=None, description="Telling it again under the same key tells nothing new.")
+
+
+class RememberBody(MemoryBody):
+    tenant_id: Tenant = None
+    namespace: Name | None = None
+
+
+class RememberBatchBody(Payload):
+    memories: Annotated[list[MemoryBody], Field(max_length=_MOST_MEMORIES)]
+    namespace: Name | None = None
+
+
+class TurnBody(Payload):
+    """A turn of a conversation, as seed 000 has it."""
+
+    user_message: Any = ""
+    system_prompt: Any = ""
+    session_id: Name | None = None
+    persona_id: Name | None = None
+    history: list[Any] | None = Field(default=None, description="Messages with role and content, oldest first.")
+    max_prompt_tokens: Annotated[int, Field(ge=1, le=MOST_PROMPT_TOKENS)] = MAX_PROMPT_TOKENS
+    documents: bool = Field(default=False, description="Quote pages that may answer, beside memories.")
+
+
+_ANYTHING = list[dict[str, Any]]
+
+CandidatesDocument = answer(
+    "CandidatesDocument",
+    candidates=several(answer("Candidate", id=str, score=float, text=str, metadata=dict[str, Any])),
+)
+RememberedDocument = answer("RememberedDocument", ok=bool, id=str, outcome=Literal["stored", "joined", "known"])
+RememberedBatchDocument = answer("RememberedBatchDocument", ok=bool, ids=list[str], outcomes=list[str])
+TurnDocument = answer(
+    "TurnDocument",
+    messages=_ANYTHING,
+    token_counts=dict[str, int],
+    prompt_tokens=int,
+    snippets=_ANYTHING,
+    documents=_ANYTHING,
+    debug=dict[str, Any],
+)
 
 _FORBIDDEN: dict[int | str, dict[str, Any]] = {403: {"description": "The token is another tenant's"}}
 
@@ -33,7 +122,7 @@ def memories_router(service: Service, maker: TurnMaker) -> APIRouter:
     def memory_of(request: Request) -> EmbeddedMemory:
         return EmbeddedMemory(service.index.acting_as(request.state.caller))
 
-    async def found(body: schemas.EvaluateBody, request: Request) -> Response:
+    async def found(body: EvaluateBody, request: Request) -> Response:
         payload, memory = with_tenant(body.model_dump(exclude_none=True), request.state.caller), memory_of(request)
         return json_response(await service.turns.run(partial(memory.evaluate, payload)))
 
@@ -41,27 +130,27 @@ def memories_router(service: Service, maker: TurnMaker) -> APIRouter:
         "/context/evaluate",
         summary="The memories that may matter to a turn",
         response_class=Response,
-        responses={200: {"model": schemas.CandidatesDocument}},
+        responses={200: {"model": CandidatesDocument}},
     )
-    async def evaluate(body: schemas.EvaluateBody, request: Request) -> Response:
+    async def evaluate(body: EvaluateBody, request: Request) -> Response:
         return await found(body, request)
 
     @router.post(
         "/recall",
         summary="The memories that most likely answer a question",
         response_class=Response,
-        responses={200: {"model": schemas.CandidatesDocument}},
+        responses={200: {"model": CandidatesDocument}},
     )
-    async def recall(body: schemas.EvaluateBody, request: Request) -> Response:
+    async def recall(body: EvaluateBody, request: Request) -> Response:
         return await found(body, request)
 
     @router.post(
         "/memory/remember",
         summary="Remember something; durable when it is answered",
         response_class=Response,
-        responses={200: {"model": schemas.RememberedDocument}},
+        responses={200: {"model": RememberedDocument}},
     )
-    async def remember(body: schemas.RememberBody, request: Request) -> Response:
+    async def remember(body: RememberBody, request: Request) -> Response:
         payload = with_tenant(body.model_dump(exclude_none=True), request.state.caller)
         return json_response(await service.looking.run(partial(memory_of(request).tell, payload)))
 
@@ -69,9 +158,9 @@ def memories_router(service: Service, maker: TurnMaker) -> APIRouter:
         "/memory/remember/batch",
         summary="Remember several things, in order",
         response_class=Response,
-        responses={200: {"model": schemas.RememberedBatchDocument}},
+        responses={200: {"model": RememberedBatchDocument}},
     )
-    async def remember_batch(body: schemas.RememberBatchBody, request: Request) -> Response:
+    async def remember_batch(body: RememberBatchBody, request: Request) -> Response:
         payload = with_tenant(body.model_dump(exclude_none=True), request.state.caller)
         return json_response(await service.looking.run(partial(memory_of(request).tell_all, payload)))
 
@@ -79,9 +168,9 @@ def memories_router(service: Service, maker: TurnMaker) -> APIRouter:
         "/context/turn",
         summary="The messages of a turn: history, memories and documents within a token budget",
         response_class=Response,
-        responses={200: {"model": schemas.TurnDocument}},
+        responses={200: {"model": TurnDocument}},
     )
-    async def turn(body: schemas.TurnBody, request: Request) -> Response:
+    async def turn(body: TurnBody, request: Request) -> Response:
         envelope = with_tenant(_storable(body.model_dump(exclude_none=True)), request.state.caller)
         limit, documents = envelope.pop("max_prompt_tokens"), envelope.pop("documents")
         own = maker.acting_as(request.state.caller)

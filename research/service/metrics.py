@@ -17,6 +17,7 @@ from starlette.routing import Mount
 
 from research.observe import TRACE, Recorder, RequestRecorder, logger_of, taken_up
 from research.service.job import State
+from research.service.problems import only_for_owner
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -93,8 +94,15 @@ def route_of(scope: MutableMapping[str, Any]) -> str:
 def metrics_router(recorder: PrometheusRecorder) -> APIRouter:
     router = APIRouter(tags=["state"])
 
-    @router.get("/metrics", summary="Times and counts for Prometheus", response_class=Response)
+    @router.get(
+        "/metrics",
+        summary="Times and counts for Prometheus; for the owner alone",
+        response_class=Response,
+        responses={403: {"description": "Only the owner may read the metrics"}},
+    )
     def metrics(request: Request) -> Response:
+        if not request.state.caller.owner:  # they count what is done for everybody
+            raise only_for_owner("metrics")
         text, content_type = recorder.render(request.headers.get("accept", ""))
         return Response(text, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
 

@@ -15,8 +15,8 @@ from research.governance.access import Principal
 from research.packages.package import ContextPackage
 from research.packages.request import ContextBuildRequest
 from research.service.answers import json_response
-from research.service.problems import Problem, refused
-from research.service.schemas import Answer
+from research.service.problems import only_for_owner
+from research.service.schemas import answer
 
 if TYPE_CHECKING:
     from research.governance.audit_entry import MemoryAccessAudit
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from research.service.service import Service
 
 
-class AuditDocument(Answer):
-    entries: list[dict[str, Any]]
+AuditDocument = answer("AuditDocument", entries=list[dict[str, Any]])
 
 
 _PackageId = Annotated[str, Path(min_length=1, max_length=64, pattern="^[0-9a-f]+$")]
@@ -78,8 +77,7 @@ def packages_router(service: Service) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         if not caller_of(request).owner:
-            hint = "use the owner's token; it lies in the file that ctx serve names at its start"
-            raise refused(Problem(403, "Only the owner may read the audit", hint=hint))
+            raise only_for_owner("audit")
 
         def work(index: Index) -> list[MemoryAccessAudit]:
             found = index.audit()

@@ -88,6 +88,12 @@ def refused(problem: Problem) -> ProblemError:
     return ProblemError(problem.detail or problem.title, hint=problem.hint, problem=problem)
 
 
+def only_for_owner(what: str) -> ProblemError:
+    """Somebody else asks for what tells of everybody."""
+    hint = "use the owner's token; it lies in the file that ctx serve names at its start"
+    return refused(Problem(403, f"Only the owner may read the {what}", hint=hint))
+
+
 def problem_of(error: BaseException) -> Problem:
     """What is told of an error."""
     if isinstance(error, ProblemError) and isinstance(error.problem, Problem):

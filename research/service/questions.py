@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
 from research.errors import CtxError
+from research.request import AskRequest
 from research.service import schemas
 from research.service.answers import ask_document, json_response, search_document, to_json
 from research.service.problems import problem_of
-from research.settings import Mode
+from research.service.requests import Reads, query_parameters, read_query
 
 if TYPE_CHECKING:
     from research.answer.answering import CheckedAnswer
@@ -35,12 +37,12 @@ def questions_router(service: Service) -> APIRouter:
         response_class=Response,
         responses={200: {"model": schemas.AskDocument, "content": {EVENTS: {"schema": {"type": "string"}}}}},
     )
-    async def ask(body: schemas.AskBody, request: Request) -> Response:
-        if body.stream or EVENTS in request.headers.get("accept", ""):
-            stream = _stream(service.acting_as(request.state.caller), body, request)
-            return StreamingResponse(stream, media_type=EVENTS, headers=STREAM_HEADERS)
+    async def ask(body: Annotated[AskRequest, Reads("POST ask")], request: Request) -> Response:
         own = service.acting_as(request.state.caller)
-        context = await _asked(own, body, request)
+        asked = replace(body, tenant=request.state.caller.tenant)  # memories and sessions are those of whoever asks
+        if body.stream or EVENTS in request.headers.get("accept", ""):
+            return StreamingResponse(_stream(own, asked, request), media_type=EVENTS, headers=STREAM_HEADERS)
+        context = await own.ask(asked)
         answer = await own.write(context) if _is_written(own, body, context) else None
         return json_response(ask_document(context, answer))
 
@@ -63,86 +65,26 @@ def questions_router(service: Service) -> APIRouter:
         response_class=Response,
         responses={200: {"model": schemas.SearchDocument}},
     )
-    async def search(body: schemas.SearchBody, request: Request) -> Response:
-        return json_response(search_document(await _searched(service.acting_as(request.state.caller), body)))
+    async def search(body: Annotated[AskRequest, Reads("POST search")], request: Request) -> Response:
+        return json_response(search_document(await service.acting_as(request.state.caller).search(body)))
 
     @router.get(
         "/api/search",
         summary="The same for a question in the address",
         response_class=Response,
         responses={200: {"model": schemas.SearchDocument}},
+        openapi_extra={"parameters": query_parameters("GET search")},
     )
-    async def search_by_address(
-        *,
-        request: Request,
-        q: schemas.Question,
-        num_results: schemas.Results | None = None,
-        mode: Mode | None = None,
-        doc: Annotated[list[schemas.Name] | None, Query(max_length=1000)] = None,
-        not_doc: Annotated[list[schemas.Name] | None, Query(max_length=1000)] = None,
-        under: Annotated[list[schemas.Name] | None, Query(max_length=1000)] = None,
-        pages: schemas.PageRanges = "",
-        since: schemas.Time = "",
-        until: schemas.Time = "",
-        tag: Annotated[list[schemas.Name] | None, Query(max_length=1000)] = None,
-        min_score: schemas.Score | None = None,
-        min_confidence: schemas.Level | None = None,
-    ) -> Response:
-        filters = schemas.FilterBody(
-            documents=doc or [],
-            not_documents=not_doc or [],
-            under=under or [],
-            pages=pages,
-            since=since,
-            until=until,
-            tags=tag or [],
-        )
-        body = schemas.SearchBody(
-            query=q,
-            num_results=num_results,
-            mode=mode,
-            filters=filters,
-            min_score=min_score,
-            min_confidence=min_confidence,
-        )
-        return json_response(search_document(await _searched(service.acting_as(request.state.caller), body)))
+    async def search_by_address(request: Request) -> Response:
+        asked = read_query("GET search", request.query_params)
+        return json_response(search_document(await service.acting_as(request.state.caller).search(asked)))
 
     return router
 
 
-def _common(body: schemas.SearchBody) -> dict[str, Any]:
-    return {
-        "num_results": body.num_results,
-        "mode": body.mode.value if body.mode else None,
-        "documents": None if body.documents is None else tuple(body.documents),
-        "filters": body.filters.filters() if body.filters else None,
-        "min_score": body.min_score,
-        "min_confidence": body.min_confidence,
-    }
-
-
-async def _asked(service: Service, body: schemas.AskBody, request: Request) -> ResearchContext:
-    """Memories and sessions are those of whoever asks, by their token."""
-    return await service.ask(
-        body.query,
-        max_sources=body.max_sources,
-        max_tokens=body.max_tokens,
-        extent=body.extent,
-        types=body.types,
-        session=body.session,
-        turn=body.turn or 0,
-        tenant=request.state.caller.tenant,
-        **_common(body),
-    )
-
-
-async def _searched(service: Service, body: schemas.SearchBody) -> Any:
-    return await service.search(body.query, **_common(body))
-
-
-def _is_written(service: Service, body: schemas.AskBody, context: ResearchContext) -> bool:
+def _is_written(service: Service, request: AskRequest, context: ResearchContext) -> bool:
     """Where a model is asked for and none is configured, `Service.write` says what to set."""
-    return body.write if body.write is not None else bool(service.model and context.sources)
+    return request.write if request.write is not None else bool(service.model and context.sources)
 
 
 def event(name: str, document: Any) -> bytes:
@@ -150,13 +92,13 @@ def event(name: str, document: Any) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), to_json(document))
 
 
-async def _stream(service: Service, body: schemas.AskBody, request: Request) -> AsyncIterator[bytes]:
+async def _stream(service: Service, asked: AskRequest, request: Request) -> AsyncIterator[bytes]:
     """`context`, then `piece` for piece while a model writes, then `answer`; `problem` where it fails on the way."""
     try:
-        context = await _asked(service, body, request)
+        context = await service.ask(asked)
         yield event("context", ask_document(context))
         answer = None
-        if _is_written(service, body, context):
+        if _is_written(service, asked, context):
             writing = _Writing(service, context, request)
             async for piece in writing.pieces():
                 yield piece

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -20,11 +20,11 @@ from research.service.options import Limits, ServeOptions
 
 if TYPE_CHECKING:
     from research.answer.answering import AnswerWriter, CheckedAnswer
-    from research.filters import Filters
     from research.governance.access import Principal
     from research.index import Index
-    from research.models import Extent, ResearchContext, SearchResults
+    from research.models import ResearchContext, SearchResults
     from research.observe import Recorder
+    from research.request import AskRequest
 
 T = TypeVar("T")
 
@@ -67,68 +67,12 @@ class Service:
         the same once more. What goes wrong here is told by the request that meets it."""
         self._warming = Workers("ctx-warm-up").start(self._warm_up)
 
-    async def ask(
-        self,
-        query: str,
-        *,
-        num_results: int | None = None,
-        max_sources: int | None = None,
-        max_tokens: int | None = None,
-        mode: str | None = None,
-        documents: tuple[str, ...] | None = None,
-        filters: Filters | None = None,
-        extent: Extent = "fit",
-        min_score: float | None = None,
-        min_confidence: str | float | None = None,
-        types: Sequence[str] | None = None,
-        session: str | None = None,
-        turn: int = 0,
-        tenant: str = "",
-    ) -> ResearchContext:
+    async def ask(self, request: AskRequest) -> ResearchContext:
         """`Index.ask` with the places on the pages, in its turn."""
-        work = partial(
-            self.index.ask,
-            query,
-            num_results=num_results,
-            max_sources=max_sources,
-            max_tokens=max_tokens,
-            mode=mode,
-            documents=documents,
-            filters=filters,
-            extent=extent,
-            highlights=True,
-            min_score=min_score,
-            min_confidence=min_confidence,
-            types=types,
-            session=session,
-            turn=turn,
-            tenant=tenant,
-        )
-        return await self.turns.run(partial(self._question, work))
+        return await self.asked(lambda index: index.ask(request, highlights=True))
 
-    async def search(
-        self,
-        query: str,
-        *,
-        num_results: int | None = None,
-        mode: str | None = None,
-        documents: tuple[str, ...] | None = None,
-        filters: Filters | None = None,
-        min_score: float | None = None,
-        min_confidence: str | float | None = None,
-    ) -> SearchResults:
-        work = partial(
-            self.index.search,
-            query,
-            num_results=num_results,
-            mode=mode,
-            documents=documents,
-            filters=filters,
-            highlights=True,
-            min_score=min_score,
-            min_confidence=min_confidence,
-        )
-        return await self.turns.run(partial(self._question, work))
+    async def search(self, request: AskRequest) -> SearchResults:
+        return await self.asked(lambda index: index.search(request, highlights=True))
 
     async def write(self, context: ResearchContext, on_piece: Callable[[str], object] | None = None) -> CheckedAnswer:
         """What the configured model writes from a context, checked. `on_piece` is called in another thread; it ends the

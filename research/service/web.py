@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Request
-from pydantic import Field, ValidationError
+from pydantic import Field
 from starlette.responses import RedirectResponse, Response
 
 from research.errors import CtxError
+from research.request import parameters_of, read_request
 from research.service import schemas
 from research.service.answer_page import answer_page, problem_page
 from research.service.answers import json_response
@@ -77,8 +78,7 @@ class MatchesBody(schemas.Body):
     texts: Annotated[list[Text], Field(max_length=_MOST_TEXTS)]
 
 
-class MatchesDocument(schemas.Answer):
-    matches: list[list[tuple[int, int]]]
+MatchesDocument = schemas.answer("MatchesDocument", matches=list[list[tuple[int, int]]])
 
 
 def web_router(service: Service) -> APIRouter:
@@ -131,39 +131,25 @@ def _swagger_file(name: str) -> bytes:
 
 async def _ask(service: Service, request: Request) -> Response:
     """The answer as a page of its own, by the fields of the form on the start page; empty ones say nothing."""
-    given = {name: _texts(request, name) for name in ("q", "doc", "tag", "under", "pages", "since", "until", "sources")}
-    question = " ".join(given["q"])
+    lists = {each.name: each.kind == "texts" for each in parameters_of("GET ask")}
+    said = {name: _texts(request, name) for name in lists}
+    question = " ".join(said["q"])
+    given = {name: texts if lists[name] else texts[0] for name, texts in said.items() if texts} | {"q": question}
     try:
         if getattr(request.state, "caller", None) is None:  # the path is public, so that a form can be shown
             raise refused(_SIGN_IN)
         if not question:
             return RedirectResponse("/", 303)
-        body = schemas.AskBody.model_validate(_body(question, given))
-        filters = body.filters.filters() if body.filters else None
-        context = await service.acting_as(request.state.caller).ask(
-            body.query, max_sources=body.max_sources, filters=filters
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        problem = Problem(422, "The question cannot be understood", told, "look at the filters")
-        return _page(problem_page(problem, question), 422)
+        context = await service.acting_as(request.state.caller).ask(read_request("GET ask", given))
     except CtxError as error:
         problem = problem_of(error)
         return _page(problem_page(problem, question), problem.status)
     search = str(request.url.query)
-    return _page(answer_page(context, partial(service.index.matches, question=body.query), f"/?{search}"), 200)
+    return _page(answer_page(context, partial(service.index.matches, question=context.query), f"/?{search}"), 200)
 
 
 def _texts(request: Request, name: str) -> list[str]:
     return [text.strip() for text in request.query_params.getlist(name) if text.strip()]
-
-
-def _body(question: str, given: dict[str, list[str]]) -> dict[str, object]:
-    single = {name: given[name][0] for name in ("pages", "since", "until") if given[name]}
-    filters = {"documents": given["doc"], "tags": given["tag"], "under": given["under"], **single}
-    sources = {"max_sources": given["sources"][0]} if given["sources"] else {}
-    return {"query": question, "filters": filters, **sources}
 
 
 def _page(html: str, status: int) -> Response:

@@ -21,7 +21,8 @@ from research.context.render.sections import WEIGHTS, Sections, context_in_secti
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
 from research.models import Question, SourceCoverage
-from research.settings import SOURCE_SECONDS
+from research.request import MOST_ITEMS
+from research.settings import FLOOR, SOURCE_SECONDS
 from research.sources.base import Retrieved
 from research.sources.records import CONTEXT_TYPES, FormattedContext, Result, item_of
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from research.observe import Recorder
     from research.sources.searcher import Searcher
 
-MOST_ITEMS = 1000
 """Items that one source may be asked for."""
 
 Search = Callable[[], Awaitable["Sequence[Result | Item]"]]
@@ -38,11 +38,11 @@ Search = Callable[[], Awaitable["Sequence[Result | Item]"]]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How contexts are assembled. `same_file`: code and a commit of one file are duplicates. What fits less than
-    `min_score` is left out."""
+    """How contexts are assembled. `same_file`: code and a commit of one file are duplicates. What is less
+    likely to answer than `min_score` is left out; a premortem asks no question, it goes by domains."""
 
     same_file: bool = False
-    min_score: float = 0.0
+    min_score: float = FLOOR
     stages: tuple[Stage, ...] = ()
 
 
@@ -98,11 +98,11 @@ class ContextAssembler:
             return list(await asyncio.gather(*(self._ask(name, search) for name, search in searches.items())))
 
     def sifted(
-        self, question: Question, retrieved: Sequence[Retrieved], seconds: float, *, unique: bool = True
+        self, question: Question, retrieved: Sequence[Retrieved], seconds: float, *, everything: bool = False
     ) -> Found:
-        """What remains of what was found."""
-        options, least = self.options, Least(self.options.min_score)
-        sieve = Sieve(options.stages, least=least, unique=unique, same_file=options.same_file)
+        """What remains of what was found; or, where something else than the words decides, `everything`."""
+        options, least = self.options, Least() if everything else Least(self.options.min_score)
+        sieve = Sieve(options.stages, least=least, unique=not everything, same_file=options.same_file)
         return sifted(question, retrieved, sieve, recorder=self.recorder, seconds=seconds)
 
     def _search(self, name: str, query: str, limit: int) -> Search:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from research.models import AnsweredBy, Coverage, Item, Question, Rewrite, SourceCoverage
@@ -23,6 +23,17 @@ class Retrieved:
     answered_by: AnsweredBy = "pages"
     notes: tuple[str, ...] = ()  # what went another way than usual, a sentence each
     fresh: object = None  # vectors that were made for the question, for whoever keeps them
+
+
+def labelled(reader: Reader, items: Sequence[Item]) -> Sequence[Item]:
+    """The items with what a policy left of them, if it left less than all."""
+    labels = reader.masks.labels
+    if not labels:
+        return items
+    return [
+        replace(item, labels=(*item.labels, labels[str(item.ref)])) if str(item.ref) in labels else item
+        for item in items
+    ]
 
 
 class Source(Protocol):

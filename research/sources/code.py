@@ -26,8 +26,7 @@ RANKING = Ranking(
     vectors=1.2,
     heading=0.5,
     title=0.2,
-    hybrid=(2.95, 1.4, -5.05),
-    lexical=(4.35, 1.3, -3.65),
+    curve="code",
 )
 _ASKS_FOR_TESTS = re.compile(r"\b(?:unit|ge)?test(?:s|ed|et|ing|cases?)?\b|\bspecs?\b|\bfixtures?\b", re.I)
 

@@ -26,7 +26,7 @@ class CommitsSource(ItemsSource):
 
     name = "commits"
     kind = "commit"
-    ranking = Ranking(vectors=0.3, hybrid=(5.3, 1.8, -3.0), lexical=(5.25, 1.85, -2.45))
+    ranking = Ranking(vectors=0.3, curve="commits")
 
     def item(self, found: FoundItem) -> Item:
         """With the folder that its files are named from."""

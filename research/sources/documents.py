@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,15 +14,15 @@ from research.models import SUPERSEDED, VISUAL_MATCH, Item, Passage, Question, R
 from research.search.boosters.collection import CollectionBooster
 from research.search.boosters.document_parts import DocumentPartsBooster
 from research.search.boosters.page_references import PageReferencesBooster
+from research.search.calibration import Evidence, calibrate
 from research.search.engine import Engine
 from research.search.highlights import Highlighter, RowOrder
-from research.search.legs import DEFAULT_WEIGHTS, Found, SearchOutcome
-from research.search.lexical import LexicalLeg
+from research.search.legs import DEFAULT_WEIGHTS, Found, LexicalLeg, SearchOutcome
 from research.search.rewriters.base import Rewriters
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.search.versions import NewestFirst
-from research.sources.base import Retrieved
-from research.store.catalog.pages import page_ids_at
+from research.sources.base import Retrieved, labelled
+from research.store.catalog.pages import page_ids_at, totals
 
 if TYPE_CHECKING:
     from research.encoders import TextEncoder
@@ -43,19 +42,6 @@ MODES = {
     "dense": ("dense",),
 }
 """Which legs answer in a mode."""
-
-# score = 1 / (1 + exp(-(sum of the legs · first - ln(rank) · second + third))): how often a page with this sum at this
-# rank holds the answer. A sum alone says little: pages of one handbook are all alike, and one of them is right. It is
-# the same for every question and falls with the rank, so it changes no order. Fitted on the development sets, half of
-# the questions foreign to the documents; on a set left out it is off by a factor of two, seldom three (`make bench
-# ONLY=calibration`).
-_CALIBRATION = {
-    "hybrid": (4.0, 1.2, -2.6),
-    "text": (3.9, 1.2, -2.6),
-    "lexical": (3.0, 1.3, -2.2),
-    "dense": (4.0, 0.9, -3.9),
-    "visual": (5.9, 0.8, -5.1),
-}
 
 _BOOSTERS = (PageReferencesBooster(), DocumentPartsBooster(), CollectionBooster())
 
@@ -92,11 +78,16 @@ class DocumentsSource:
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
         outcome = self.engine.run(reader, question, limit)
-        items = []
-        for rank, found in enumerate(outcome.found, start=1):
-            items.append(_found_item(found, calibrated(found.score, rank, question.mode), limit))
+        evidence = [
+            Evidence(found.score, found.legs["dense"].score if "dense" in found.legs else None)
+            for found in outcome.found
+        ]
+        alone = question.mode if question.mode in ("dense", "visual") else ""  # which have a curve to themselves
+        scores = calibrate(self.name, evidence, totals(reader).pages, alone=alone)
         return Retrieved(
-            items,
+            labelled(
+                reader, [_found_item(found, score, limit) for found, score in zip(outcome.found, scores, strict=True)]
+            ),
             _status(outcome),
             outcome.coverage,
             outcome.timings,
@@ -111,7 +102,7 @@ class DocumentsSource:
         """The items with their passages, each under its headings, and to the end of a sentence that runs on. `look`:
         also where a visual model sees the answer. What fails costs itself alone, and a note tells."""
         from research.context.page_breaks import join_page_breaks
-        from research.search.boosters.part_passages import opened
+        from research.search.boosters.document_parts import opened
 
         page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
         found = list(items)
@@ -155,14 +146,8 @@ def _failing_alone(question: Question) -> Iterator[None]:
         log_failure("search", "the places on the pages could not be found", error)
 
 
-def calibrated(total: float, rank: int, mode: str) -> float:
-    """How likely a page with this sum at this rank is to answer the question."""
-    by_total, by_rank, always = _CALIBRATION[mode]
-    return 1.0 / (1.0 + math.exp(-(by_total * total - by_rank * math.log(rank) + always)))
-
-
 def _check_encoder(settings: Settings, name: str) -> None:
-    from research.governance.encoders import check_encoder
+    from research.governance.policy_files import check_encoder
 
     check_encoder(name, settings)
 

@@ -25,9 +25,7 @@ class ExperiencesSource(ItemsSource):
 
     name = "experiences"
     kind = KIND
-    # Who asks about an experience seldom has its words. Fitted on data/experiences.jsonl, half of the questions foreign
-    # to it, and made flatter: what is fitted on fifty experiences is too sure of itself among thousands.
-    ranking = Ranking(vectors=1.0, hybrid=(8.0, 1.8, -4.2), lexical=(12.0, 1.3, -2.6))
+    ranking = Ranking(vectors=1.0)  # who asks about an experience seldom has its words
 
     def find(self, reader: Reader, text: str, limit: int, *, where: Where | None = None) -> FoundItems:
         return super().find(reader, text, limit, where={"axis": "full", **(where or {})})

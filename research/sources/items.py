@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from research.models import Item, LegScore, Question, Ref, SourceCoverage
 from research.search.items import FoundItem, FoundItems, ItemSearch, Ranking, Where
-from research.sources.base import Retrieved
+from research.sources.base import Retrieved, labelled
 
 if TYPE_CHECKING:
     from research.encoders import TextEncoder
@@ -28,7 +28,8 @@ class ItemsSource:
         found = self.find(reader, question.wording, limit, where=question.where)
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
-        return Retrieved([self.item(each) for each in found.items], status, notes=tuple(found.notes), fresh=found.fresh)
+        items = labelled(reader, [self.item(each) for each in found.items])
+        return Retrieved(items, status, notes=tuple(found.notes), fresh=found.fresh)
 
     def find(self, reader: Reader, text: str, limit: int, *, where: Where | None = None) -> FoundItems:
         """The same with the rows themselves, and restricted to metadata."""

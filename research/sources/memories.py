@@ -13,7 +13,7 @@ from research.memories import Memory, Within
 from research.models import SUPERSEDED, Item, LegScore, Question, Ref, SourceCoverage
 from research.search.memories.ranking import Ranked, allowed, rank, read_question
 from research.search.memories.view import View, Views
-from research.sources.base import Retrieved
+from research.sources.base import Retrieved, labelled
 from research.store.catalog.memories import get_memories, pending_vectors
 from research.store.fulltext.memory_words import spoken_text
 
@@ -63,7 +63,7 @@ class MemoriesSource:
         found = self.find(reader, question.tenant, question.text, limit, session=question.session)
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
-        items = [memory_item(memory, ranked) for _, memory, ranked in found.ranked]
+        items = labelled(reader, [memory_item(memory, ranked) for _, memory, ranked in found.ranked])
         return Retrieved(items, status, notes=found.notes, fresh=found.fresh)
 
     def find(
@@ -124,7 +124,7 @@ class MemoriesSource:
         made: list[NDArray[np.float32]] = []
         waiting = pending_vectors(reader, view.tenant, encoder.name, len(view.without_vectors))
         known = set(view.columns.numbers[view.without_vectors].tolist())
-        waiting = [entry for entry in waiting if entry[0] in known]
+        waiting = [each for each in waiting if each[0] in known and (view.tenant, each[0]) not in reader.masks.memories]
         for start in range(0, len(waiting), _A_BATCH):
             part = waiting[start : start + _A_BATCH]
             made.append(embed_texts(encoder, [spoken_text(text, speaker) for _, speaker, text in part]))

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from research.answer.confidence import confidence_of
 from research.answer.quotes import quotes_from
-from research.context.injection.item_headers import forges_item_header
+from research.context.escape import code_block, imitates_item
 from research.context.pipeline import Context, Stage
 from research.context.render.mixed import CitedItems, mixed_context
 from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
+from research.settings import FLOOR
 from research.sources.assembler import checked_types
-from research.sources.disarm import code_block, code_lines
 from research.sources.items import ItemsSource
 from research.units import Structure, Unit
 
@@ -46,7 +46,7 @@ class Mix:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        return (dressed,)
+        return (_likely, dressed) if len(self.types) > 1 else (dressed,)
 
     def judge(self, question: Question, items: Sequence[Item], coverage: Coverage) -> Confidence:
         """How sure the best quote is; where there is none, the best that nobody has forged."""
@@ -82,6 +82,11 @@ def item_source(name: str) -> type[ItemsSource]:
     return made
 
 
+def _likely(items: list[Item]) -> list[Item]:
+    """Without what is below the floor: a source that has nothing to say brings nothing."""
+    return [item for item in items if item.score >= FLOOR]
+
+
 def dressed(items: list[Item]) -> list[Item]:
     """The items as they are shown: code in a block, a commit with its author and files; what imitates a header of an
     item is marked."""
@@ -91,7 +96,7 @@ def dressed(items: list[Item]) -> list[Item]:
 def _dressed(item: Item) -> Item:
     facts = item.metadata
     if item.ref.kind == "code":
-        return replace(item, text=code_block(code_lines(item.text), str(facts.get("language", ""))))
+        return replace(item, text=code_block(item.text, str(facts.get("language", ""))))
     if item.ref.kind == "commit":
         files = [str(name) for name in facts.get("files_changed") or ()]
         named = ", ".join(files[:_FILES]) + (", …" if len(files) > _FILES else "")
@@ -104,6 +109,6 @@ def _dressed(item: Item) -> Item:
 
 
 def _marked(item: Item) -> Item:
-    if _FORGED in item.signals or not forges_item_header(f"{item.text}\n\n{item.title}"):
+    if _FORGED in item.signals or not imitates_item(f"{item.text}\n\n{item.title}"):
         return item
     return replace(item, signals=(_FORGED, *item.signals))

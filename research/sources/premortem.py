@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from research.context.escape import one_line
 from research.context.render.sections import Sections, context_in_sections
 from research.errors import ContextAssemblyError
 from research.models import Item, Question
 from research.sources.base import Retrieved
-from research.sources.disarm import in_line
 from research.sources.records import FormattedContext
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ async def premortem(
     searches = _searches(assembler, domain, strategy, limit)
     in_order = {name: searches[name] for name in HEADINGS if name in searches}
     retrieved, sections = _once(list(in_order), await assembler.gather(in_order))
-    title = f"Premortem: {in_line(domain)}" + (f" with {in_line(strategy)}" if strategy else "")
+    title = f"Premortem: {one_line(domain)}" + (f" with {one_line(strategy)}" if strategy else "")
     renderer = Sections(title, HEADINGS, _footer, lambda item: sections[str(item.ref)], CAUSES)
-    found = assembler.sifted(Question(domain), retrieved, time.perf_counter() - started, unique=False)
+    found = assembler.sifted(Question(domain), retrieved, time.perf_counter() - started, everything=True)
     return context_in_sections(
         found, renderer, dict.fromkeys(HEADINGS, 1), max_tokens, assembler.counter, assembler.now()
     )

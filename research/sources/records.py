@@ -164,18 +164,8 @@ class FormattedContext:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready copy."""
-        return {
-            "markdown": self.markdown,
-            "items": [item.to_dict() for item in self.items],
-            "token_count": self.token_count,
-            "max_tokens": self.max_tokens,
-            "limit_exceeded": self.limit_exceeded,
-            "sources_used": dict(self.sources_used),
-            "left_out": dict(self.left_out),
-            "duplicates": self.duplicates,
-            "coverage": {"sources": [asdict(each) for each in self.coverage.sources], "notes": self.coverage.notes},
-            "timings": self.timings,
-        }
+        fields = asdict(self)
+        return fields | {"coverage": {name: fields["coverage"][name] for name in ("sources", "notes")}}
 
 
 def item_of(found: Result | Item) -> Item:  # noqa: PLR0911  one for each kind

@@ -105,13 +105,12 @@ class IndexSearcher:
             question = Question(query, mode=index.settings.mode, tenant=self.tenant, where=where)
             if name == "documents" and totals(reader).pages == 0:
                 return Results()
-            ways = index.ways_out(self.tenant)
-            question = index.sending(reader, question, ways)
-            source = index.source_of(name)
-            found = (source if ways is None else ways.source(source, "context")).retrieve(reader, question, limit)
+            question = index.access.asking(question)
+            found = index.source_of(name).retrieve(reader, question, limit)
             if found.status.status == "down":
                 raise CtxError(found.status.reason)
-            items = index.with_passages(reader, ways, question.searching(found.searched), found.items)
+            items = index.with_passages(reader, question.searching(found.searched), found.items)
+        index.access.shown(items, "context", lambda item: str(item.ref))
         index.keep_vectors([found.fresh], self.tenant)
         notes = [found.status.reason] if found.status.status == "degraded" else []
         return Results(items, dict.fromkeys([*notes, *found.notes, *question.notes]))

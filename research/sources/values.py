@@ -11,7 +11,7 @@ from research.sources.items import ItemsSource
 class ValuesSource(ItemsSource):
     name = "values"
     kind = VALUES
-    ranking = Ranking(vectors=1.0, hybrid=(8.0, 1.8, -4.2), lexical=(12.0, 1.3, -2.6))  # as experiences are
+    ranking = Ranking(vectors=1.0)  # and scores as experiences have
 
     def values(self, found: FoundItems) -> list[FoundValue]:
         """What was found, whole."""

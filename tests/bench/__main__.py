@@ -1,6 +1,6 @@
 """`make bench`: what it costs, side by side in one run. Figures are ratios wherever a machine's mood would show.
 
-python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [calibration]
+python -m tests.bench [speed] [ingest] [limits] [cold] [growth] [side] [maxsim] [quality] [rare] [way] [reliability]
                       [quotes] [confidence] [check] [half] [parts] [memories] [locomo] [followups] [turn] [redaction]
                       [batch] [serve] [context] [packages] [code] [commits] [experiences] [policy] [graph]
                       [together] [beside]
@@ -79,7 +79,7 @@ def main() -> int:
         "quality": lambda: quality.run(chosen.eval),
         "rare": lambda: rare.run(chosen.eval, chosen.keep),
         "way": way.run,
-        "calibration": lambda: calibration.run(chosen.eval),
+        "reliability": calibration.run,
         "quotes": lambda: quotes.run(chosen.eval, chosen.keep),
         "confidence": lambda: confidence.run(chosen.eval, chosen.keep),
         "check": lambda: check.run(chosen.keep),

@@ -45,7 +45,7 @@ _WORDS = tuple(
 def run(repository: Path = HERE) -> None:
     title("Commits: found by their first line, and by whole messages")
     encoder = load_text_encoder()
-    commits = _head(repository)
+    commits = head(repository)
     if not commits:
         line("no history here", "0")
         return
@@ -55,7 +55,7 @@ def run(repository: Path = HERE) -> None:
         _speed(encoder, Path(folder))
 
 
-def _head(repository: Path) -> list[Commit]:
+def head(repository: Path) -> list[Commit]:
     done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, capture_output=True, text=True, check=False)
     if done.returncode:
         return []
@@ -67,12 +67,12 @@ def _found(encoder: TextEncoder, commits: Sequence[Commit], folder: Path) -> Non
     own = [commit for commit in commits if commit.files]
     line("commits", f"{len(commits):,}", f"{len(commits) - len(own)} without a change of their own")
     with Catalog(IndexPaths(folder / "without"), writable=True) as catalog:
-        _fill(catalog, encoder, commits, subjects=False)
+        fill(catalog, encoder, commits, subjects=False)
         for what, asked in (("all", commits), ("those with changes", own)):
-            first, five, ten = _hits(catalog, encoder, commits, [(each, _subject(each)) for each in asked])
+            first, five, ten = _hits(catalog, encoder, commits, [(each, subject_of(each)) for each in asked])
             line(f"by the first line, not indexed; {what}", f"{five:.3f}", f"hit@5, goal .60; {first:.3f} / {ten:.3f}")
     with Catalog(IndexPaths(folder / "with"), writable=True) as catalog:
-        _fill(catalog, encoder, commits, subjects=True)
+        fill(catalog, encoder, commits, subjects=True)
         whole = [(each, each.message) for each in commits]
         first, five, _ = _hits(catalog, encoder, commits, whole)
         line("by whole messages, found first", f"{first:.3f}", f"goal .95; {five:.3f} among five")
@@ -81,7 +81,7 @@ def _found(encoder: TextEncoder, commits: Sequence[Commit], folder: Path) -> Non
         line("the same, the very commit", f"{alone:.3f}", f"{most:.3f} is the most: others have the same message")
 
 
-def _fill(catalog: Catalog, encoder: TextEncoder, commits: Sequence[Commit], *, subjects: bool) -> None:
+def fill(catalog: Catalog, encoder: TextEncoder, commits: Sequence[Commit], *, subjects: bool) -> None:
     put_items(catalog, KIND, "bench", "1", commit_items(commits, redactor(), subjects=subjects))
     numbers = numbers_without_vectors(catalog, KIND, encoder.name)
     parts, owners = fitting_parts(pending_items(catalog, numbers), encoder)
@@ -109,7 +109,7 @@ def _hits(
     return shares[0], shares[1], shares[2]
 
 
-def _subject(commit: Commit) -> str:
+def subject_of(commit: Commit) -> str:
     return commit.message.partition("\n")[0]
 
 

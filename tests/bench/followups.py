@@ -21,10 +21,8 @@ from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.conversation.followups import Earlier, FollowUp, follow_up
 from research.index import Index
-from research.models import Question
-from research.search.legs import Found
+from research.models import Item, Question
 from research.settings import Settings
-from research.sources.documents import calibrated
 from research.store.files.paths import IndexPaths
 from tests.bench.table import line, title
 
@@ -82,18 +80,18 @@ def measure(index: Index, pairs: Iterable[Pair]) -> Iterator[Measured]:
         yield Measured(pair, _rank(pair, ask(index, pair.query, [])[1]), _rank(pair, ask(index, pair.query, turns)[1]))
 
 
-def ask(index: Index, text: str, turns: Sequence[Earlier]) -> tuple[FollowUp, list[Found]]:
+def ask(index: Index, text: str, turns: Sequence[Earlier]) -> tuple[FollowUp, Sequence[Item]]:
     """As `Index.ask` does with a session, and nothing is kept."""
     with index.catalog.snapshot() as reader:
         asked = follow_up(text, turns, reader)
         question = Question(text, searched=asked.searched, about=asked.about)
-        return asked, index.source.engine.run(reader, question, 10).found
+        return asked, index.source.retrieve(reader, question, 10).items
 
 
-def documents_of(found: Sequence[Found]) -> tuple[tuple[str, float], ...]:
+def documents_of(found: Sequence[Item]) -> tuple[tuple[str, float], ...]:
     best: dict[str, float] = {}
-    for rank, each in enumerate(found[:5], start=1):
-        best.setdefault(each.page.doc_id, calibrated(each.score, rank, "hybrid"))
+    for each in found[:5]:
+        best.setdefault(each.ref.key, each.score)
     return tuple(best.items())
 
 
@@ -134,9 +132,9 @@ def _within(measured: Iterable[Measured], most: int = _AMONG) -> float:
     return share((each.within for each in measured), most)
 
 
-def _rank(pair: Pair, found: Sequence[Found]) -> int:
+def _rank(pair: Pair, found: Sequence[Item]) -> int:
     """Of the best right page, from 1. A set may name files without their ending."""
-    places = [(each.page.filename, each.page.page) for each in found]
+    places = [(str(each.metadata["filename"]), int(each.ref.part)) for each in found]
     places_too = [(Path(name).stem, page) for name, page in places]
     ranks = [rank for rank, at in enumerate(zip(places, places_too, strict=True), 1) if set(at) & set(pair.gold)]
     return min(ranks, default=NOWHERE)

@@ -1,7 +1,7 @@
 """Memories of long conversations (LoCoMo's development half): how often the turn that answers is recalled.
 
-Each conversation is one tenant's memories, a turn a memory. Weights and the curve of scores were chosen on these same
-conversations; so each is also left out in turn, chosen for the other three and measured on it.
+Each conversation is one tenant's memories, a turn a memory. Weights were chosen on these same conversations; so each is
+also left out in turn, chosen for the other three and measured on it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from research.evaluation import fill
 from research.evaluation.questions import MemorySet, Question, conversation_of, read_set
 from research.index import Index
 from research.memories import Recalled
-from research.search.memories.ranking import calibrated, parts_of, read_question
+from research.search.memories.ranking import parts_of, read_question
+from research.settings import FLOOR
 from research.store.catalog.memories import get_memories
-from tests.bench.calibration import fit
+from tests.bench.calibration import FIFTHS
 from tests.bench.table import line, title
 
 DATA = Path(__file__).parents[2] / "data"
 TOP = 10
-_BINS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 1.01)
 _SHARES = (0.5, 1.0, 1.5)  # of a weight, tried for each
 
 Floats = NDArray[np.float64]
@@ -37,12 +37,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question and what came: whether each of the first is right, with its sum."""
+    """A question and what came: whether each of the first is right."""
 
     conversation: str
     category: str
     right: list[bool]
-    totals: list[float]
 
     def hit(self, k: int) -> bool:
         return any(self.right[:k])
@@ -68,7 +67,7 @@ def _conversations(folder: Path) -> None:
             _report(f"  conversation {name}", [one for one in asked if one.conversation == name])
         _report("with salience, the clock at each conversation's end", _ask(index, read, salience=True))
         _left_out_weights(index, read)
-        _calibration(index, read, folder / "unanswerable.jsonl", asked)
+        _calibration(index, read, folder / "unanswerable.jsonl")
 
 
 def _report(what: str, asked: list[Asked]) -> None:
@@ -92,7 +91,7 @@ def _gold(question: Question) -> set[str]:
 
 def _asked(conversation: str, category: str, wanted: set[str], recalled: list[Recalled]) -> Asked:
     right = [bool(wanted & {each.memory.id, *each.memory.also}) for each in recalled]
-    return Asked(conversation, category, right, [each.raw_score for each in recalled])
+    return Asked(conversation, category, right)
 
 
 def _end(memories: list[dict[str, Any]]) -> datetime:
@@ -135,7 +134,7 @@ def _parts(index: Index, tenant: str, query: str) -> tuple[dict[str, Floats], li
     memories = index._memory()
     source = memories._source()
     with index.catalog.snapshot() as reader:
-        encoder = index._memory_encoder(reader)
+        encoder = index._rooms.own_encoder(reader)
         view = source.views.get(reader, tenant, encoder.name)
         assert view is not None
         asking = read_question(view, query)
@@ -144,55 +143,29 @@ def _parts(index: Index, tenant: str, query: str) -> tuple[dict[str, Floats], li
     return parts, [found[int(number)].id for number in view.columns.numbers]
 
 
-def _calibration(index: Index, read: MemorySet, unanswerable: Path, asked: list[Asked]) -> None:
-    """The curve that turns a sum into a score: its own questions, those without an answer, and as many foreign ones."""
-    title("Calibration of memories' scores (LoCoMo; half of the questions have no answer there)")
+def _calibration(index: Index, read: MemorySet, unanswerable: Path) -> None:
+    """What scores are worth in conversations they were not fitted on: own questions, those without an answer, and as
+    many foreign ones."""
+    title("Scores of memories (LoCoMo, for control; half of the questions have no answer there)")
     pick, names = random.Random(0), list(read.memories)
-    rows = list(asked)
-    for entry in map(json.loads, unanswerable.read_text("utf-8").splitlines()):
-        found = index.recall(entry["query"], tenant=entry["conversation"], top_k=TOP)
-        rows.append(_asked(entry["conversation"], "5", set(), found.memories))
-    for question in read.questions:
-        other = pick.choice([name for name in names if name != conversation_of(question)])
-        found = index.recall(question.query, tenant=other, top_k=TOP)
-        rows.append(_asked(other, "foreign", set(), found.memories))
-    line("fitted", ", ".join(f"{weight:.2f}" for weight in _fitted(rows)), "by sum, by rank, always")
     told: list[tuple[float, float]] = []
-    for left_out in names:
-        curve = _fitted([one for one in rows if one.conversation != left_out])
-        line(f"  without {left_out}", ", ".join(f"{weight:.2f}" for weight in curve))
-        features, good = _features([one for one in rows if one.conversation == left_out])
-        told += zip((1 / (1 + np.exp(-features @ curve))).tolist(), good.tolist(), strict=True)
-    _bins("left out", told)
-    ours = [
-        (calibrated(total, rank, "hybrid"), float(right))
-        for one in rows
-        for rank, (total, right) in enumerate(zip(one.totals, one.right, strict=True), start=1)
-    ]
-    _bins("ours", ours)
 
+    def ask(query: str, tenant: str, gold: set[str]) -> None:
+        found = index.recall(query, tenant=tenant, top_k=TOP).memories
+        told.extend((each.score, float(bool(gold & {each.memory.id, *each.memory.also}))) for each in found)
 
-def _bins(what: str, told: list[tuple[float, float]]) -> None:
-    """How often memories of a score answer, beside what the score says."""
+    for question in read.questions:
+        ask(question.query, conversation_of(question), _gold(question))
+        ask(question.query, pick.choice([name for name in names if name != conversation_of(question)]), set())
+    for entry in map(json.loads, unanswerable.read_text("utf-8").splitlines()):
+        ask(entry["query"], entry["conversation"], set())
     scores, good = np.array([score for score, _ in told]), np.array([right for _, right in told])
-    for low, high in pairwise(_BINS):
+    for low, high in pairwise(FIFTHS):
         inside = (scores >= low) & (scores < high)
         if inside.any():
-            where = f"{what}: scores of {low:.2f} to {min(1.0, high):.2f}, {int(inside.sum())} memories"
-            line(where, f"{good[inside].mean():.2f} good", f"told {scores[inside].mean():.2f}")
-
-
-def _features(rows: list[Asked]) -> tuple[Floats, Floats]:
-    features, good = [], []
-    for one in rows:
-        for rank, (total, right) in enumerate(zip(one.totals, one.right, strict=True), start=1):
-            features.append((total, -np.log(rank), 1.0))
-            good.append(float(right))
-    return np.array(features), np.array(good)
-
-
-def _fitted(rows: list[Asked]) -> Floats:
-    return fit(*_features(rows))
+            where = f"scores of {low:.1f} to {min(high, 1.0):.1f}"
+            line(where, f"{good[inside].mean():.2f} / {scores[inside].mean():.2f}", f"{int(inside.sum())} memories")
+    line("of what answers, below the floor", f"{(scores[good > 0] < FLOOR).mean():.2f}")
 
 
 def updates() -> None:

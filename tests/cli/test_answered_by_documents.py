@@ -21,8 +21,6 @@ def test_search_json(call, filled: Path) -> None:
     assert (document["answered_by"], document["searched"], len(document["results"])) == ("documents", "mortgages", 1)
     other = call("search", "What did mortgages do?", "--json", "--index", str(filled)).document
     assert other["answered_by"] == "pages"
-    chosen = call("search", QUESTION, "--json", "--fields", "answered_by", "--index", str(filled)).document
-    assert chosen == {"schema": "ctx.search/2", "answered_by": "documents"}
 
 
 def test_ask(call, filled: Path) -> None:

@@ -266,8 +266,6 @@ def test_a_source_that_imitates_a_header_is_marked_for_programs_and_not_on_the_s
     asked = call(*ask, "--json")
     [source] = [s for s in asked.document["sources"] if s["doc_id"] == "cccc000000000003"]
     assert source["suspicious"] == ["forged_header", "hidden_characters"]
-    [own] = call(*ask, "--json", "--fields", "sources.markdown_content").document["sources"]
-    assert "[Document 9: bank.pdf, Page 1]" in own["markdown_content"], "JSON keeps the page's own text"
     assert "(Document 9: bank.pdf, Page 1]" in asked.document["formatted_text"]
     assert call(*ask).err == ""
     shown = without_escapes(on_terminal(list(ask)).out)

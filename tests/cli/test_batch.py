@@ -17,6 +17,7 @@ import pytest
 from cli.batch import answer_all
 from cli.batch_lines import Line, read_lines
 from research.models import ResearchContext
+from research.request import AskRequest
 from tests.conftest import MEASURE
 from tests.in_process import Ran
 from tests.network_guard import guarded
@@ -69,7 +70,7 @@ def test_what_is_wrong_with_a_line_costs_only_that_line(batch: Call) -> None:
     assert [document["schema"] for document in found] == ["ctx.ask/2", *["ctx.error/1"] * 8, "ctx.ask/2"]
     assert [document["line"] for document in found] == list(range(1, 11))
     assert [document["id"] for document in found] == [None, None, None, "c", "d", "e", "f", "g", "h", "i"]
-    assert [document["exit_code"] for document in found[1:-1]] == [2, 2, 2, 3, 2, 2, 3, 3]
+    assert [document["exit_code"] for document in found[1:-1]] == [2, 2, 2, 3, 2, 2, 3, 2]
     assert "nowhere.pdf" in found[4]["error"]
     assert not any("unexpected" in document["error"] for document in found[1:-1])
     assert found[-1]["sources"][0]["filename"] == "gardening.pdf"
@@ -116,15 +117,11 @@ def test_a_line_says_more_than_the_command(batch: Call) -> None:
     assert [(source["filename"], source["page"]) for source in found[3]["sources"]] == [("crisis.pdf", 3)]
 
 
-def test_fields_and_text_are_chosen_as_elsewhere(batch: Call) -> None:
-    [document] = documents(batch({"question": "housing", "id": 5}, options=("--fields", "sources.page")))
-    assert set(document) == {"schema", "id", "line", "sources"}
-    assert all(set(source) == {"page"} for source in document["sources"])
-    [document] = documents(batch("housing", options=("--no-text",)))
-    assert "formatted_text" not in document
-    [passages] = documents(batch("housing bubble", options=("--passages", "--fields", "formatted_text")))
-    [full] = documents(batch("housing bubble", options=("--full", "--fields", "formatted_text")))
+def test_how_much_of_a_page_holds_for_all_lines(batch: Callable[..., Ran]) -> None:
+    [passages] = documents(batch("housing bubble", options=("--passages",)))
+    [full] = documents(batch("housing bubble", options=("--full",)))
     assert len(passages["formatted_text"]) < len(full["formatted_text"])
+    assert "markdown_content" not in full["sources"][0], "formatted_text has it"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +129,6 @@ def test_fields_and_text_are_chosen_as_elsewhere(batch: Call) -> None:
     [
         (("a question",), "--batch reads the questions from its file"),
         (("--html", "page.html"), "--html and --batch are two answers"),
-        (("--fields", "sauces"), "no field 'sauces'"),
         (("--pages", "x"), "which is not pages"),
         (("--passages", "--full"), "exclude each other"),
     ],
@@ -160,7 +156,7 @@ def test_a_search_that_fails_is_an_error_of_its_line(batch: Call, words_only: Pa
 
 def test_questions_from_stdin(call: Call, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"housing\r\ntomatoes")))
-    found = documents(call("ask", "--batch", "-", "--fields", "query", "--index", str(filled)))
+    found = documents(call("ask", "--batch", "-", "--index", str(filled)))
     assert [document["query"] for document in found] == ["housing", "tomatoes"]
 
 
@@ -168,12 +164,9 @@ def test_a_bug_costs_its_line_and_a_file_that_breaks_off_the_rest(capsys: pytest
     def answer(line: Line) -> ResearchContext:
         if line.number == 2:
             raise ZeroDivisionError("by nought")
-        return ResearchContext("", [], 0, truncated=False, query=line.question)
+        return ResearchContext("", [], 0, truncated=False, query=line.request.question if line.request else "")
 
-    def render(context: ResearchContext) -> dict[str, Any]:
-        return {"schema": "ctx.ask/2", "query": context.query}
-
-    assert answer_all(read_lines(io.BytesIO(b"a\nb\nc\n")), answer, render, quiet=True) == 4
+    assert answer_all(read_lines(io.BytesIO(b"a\nb\nc\n"), AskRequest("")), answer, quiet=True) == 4
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [document.get("query") for document in found] == ["a", None, "c"]
     assert "unexpected error: ZeroDivisionError: by nought" in found[1]["error"]
@@ -185,14 +178,14 @@ def test_a_bug_costs_its_line_and_a_file_that_breaks_off_the_rest(capsys: pytest
             return super().readline(size)
 
     with pytest.raises(Exception, match="cannot read the questions: Input/output error"):
-        answer_all(read_lines(Broken(b"a\nb\n")), answer, render, quiet=True)
+        answer_all(read_lines(Broken(b"a\nb\n"), AskRequest("")), answer, quiet=True)
     assert len(capsys.readouterr().out.splitlines()) == 1, "what was read is answered"
 
 
 @contextmanager
 def running(*args: str) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
-        guarded("-m", "cli.main", "ask", "--fields", "query,sources.filename", *args),
+        guarded("-m", "cli.main", "ask", *args),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -72,7 +72,7 @@ def test_commands_that_read(call: Call, index: str, ids: tuple[str, str], tmp_pa
         assert opened["link"].endswith(f"/docs/walrus.pdf#page={page}")
     lines = tmp_path / "lines.jsonl"
     lines.write_text(json.dumps({"question": "walrus", "doc": old}) + "\n")
-    batch = call("ask", "--batch", str(lines), "--fields", "sources.doc_id", "--index", index)
+    batch = call("ask", "--batch", str(lines), "--index", index)
     assert {source["doc_id"] for source in batch.document["sources"]} == {new}
     listed = call("list", "--json", "--index", index).document["documents"]
     assert {document["file_id"] for document in listed if document["filename"] == "walrus.pdf"} == {f"file-{old}"}

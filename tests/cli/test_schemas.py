@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cli.app import COMMANDS
-from cli.schemas import fields_below, load, names
+from cli.schemas import load, names
 from research.models import SourceDocument
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
@@ -64,7 +64,6 @@ def test_a_schema_is_one_and_leaves_nothing_open(name: str) -> None:
     version = schema["properties"]["schema"]["const"]
     assert re.fullmatch(rf"ctx\.{name}/\d+", version)
     assert (schema["title"], schema["$id"]) == (version, version.replace("ctx.", "urn:ctx:").replace("/", ":"))
-    assert "common.json" not in json.dumps(schema)
     for part in objects(schema):
         assert "additionalProperties" in part, part
         assert set(part.get("required", ())) <= set(part.get("properties", ()))
@@ -81,6 +80,30 @@ def objects(schema: Any) -> Iterator[dict[str, Any]]:
             yield from objects(each)
 
 
+def test_a_field_too_many_or_too_few_is_told() -> None:
+    coverage = {"sources": [], "notes": [], "legs": [], "complete": True} | dict.fromkeys(
+        ("pages", "pages_without_vectors", "pages_without_text", "pages_without_visual"), 0
+    )
+    found = {"schema": "ctx.search/2", "query": "a", "results": [], "coverage": coverage, "timings": {}, "searched": ""}
+    whole = found | {"rewrites": [], "answered_by": "pages", "confidence": None}
+    validator = Draft202012Validator(load("search"))
+    assert list(validator.iter_errors(whole)) == []
+    for wrong in (
+        whole | {"more": 1},
+        whole | {"coverage": coverage | {"more": 1}},
+        whole | {"answered_by": "nobody"},
+        whole | {"rewrites": [{"name": "x"}]},
+        {name: value for name, value in whole.items() if name != "timings"},
+    ):
+        assert len(list(validator.iter_errors(wrong))) >= 1, wrong
+
+
+def fields_of(name: str, part: str = "") -> set[str]:
+    """What a document may hold, or what is called `part` in its definitions."""
+    schema = load(name)
+    return set((schema["$defs"][part] if part else schema)["properties"])
+
+
 def test_one_name_for_one_field() -> None:
     """A page or a document is described by the contract's names, whichever command does it."""
     for name in names():
@@ -88,21 +111,18 @@ def test_one_name_for_one_field() -> None:
             fields = set(part.get("properties", ()))
             if "filename" in fields or {"doc_id", "page"} <= fields:
                 assert not fields & OTHER_NAMES, f"{name}: {fields & OTHER_NAMES}"
-    source = set(fields_below("ask", "sources") or ())
+    source, result = fields_of("ask", "Page") | {"markdown_content"}, fields_of("search", "PageResult")
     assert source >= CONTRACT
-    sometimes = {"kind", "name", "metadata", "withheld"}
-    assert source - {"citation"} - sometimes == set(SourceDocument("d", "f", 1, "pdf").to_dict())
-    assert {"ref", "link"} <= source & set(fields_below("search", "results") or ())
-    assert CONTRACT - {"relevance_score"} <= set(fields_below("show", "") or ())
-    assert CONTRACT & {"relevance_score", "thumbnail_path", "image_path", "section_path"} <= set(
-        fields_below("search", "results") or ()
-    )
+    assert source - {"citation", "kind", "name", "withheld"} == set(SourceDocument("d", "f", 1, "pdf").to_dict())
+    assert {"ref", "link"} <= source & result
+    assert CONTRACT - {"relevance_score"} <= fields_of("show")
+    assert CONTRACT & {"relevance_score", "thumbnail_path", "image_path", "section_path"} <= result
 
 
-def test_the_fields_that_may_be_missing_are_texts_and_the_batchs() -> None:
+def test_the_fields_that_may_be_missing() -> None:
     optional = {name: set(load(name)["properties"]) - set(load(name)["required"]) for name in names()}
     assert {name: fields for name, fields in optional.items() if fields} == {
-        "ask": {"formatted_text", "id", "line", "session", "types"},
+        "ask": {"id", "line", "session", "types"},
         "audit": {"entries", "entry", "verification"},
         "classify": {"labels", "things", "proposals", "accepted"},
         "doctor": {"repairs"},
@@ -152,9 +172,8 @@ def test_answers_of_other_shapes(told: Check, filled: Path, words_only: Path) ->
     assert told("ask", "housing", "--max-tokens", "5", *at)["sources"] == []
     suspicious = told("ask", "zebra", "--mode", "lexical", *at)["sources"][0]
     assert suspicious["suspicious"]
-    for option in (("--no-text",), ("--passages",), ("--full",), ("--explain",), ("--doc", "crisis", "--pages", "1-2")):
+    for option in (("--passages",), ("--full",), ("--explain",), ("--doc", "crisis", "--pages", "1-2")):
         told("ask", "housing bubble", *option, *at)
-    told("search", "housing", "--no-text", *at)
     assert not told("ask", "housing", "--index", str(words_only))["coverage"]["complete"]
     told("search", "housing", "--index", str(words_only))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.search.snippets import snippet
+from research.search.highlights import snippet
 from research.store.fulltext.analyzer import analyze
 from tests.cli.answers import without_escapes
 from tests.pace import draws

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +18,6 @@ DAY = (datetime(2026, 5, 31, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC))
 
 def test_nothing_restricts_nothing() -> None:
     assert not Filters()
-    assert not Filters.parse({})
     assert Filters().pages_read() == ()
     assert Filters(pages="3")
     assert Filters(tags="x")
@@ -28,16 +26,6 @@ def test_nothing_restricts_nothing() -> None:
 def test_a_text_or_a_path_is_a_list_of_one() -> None:
     assert Filters(documents="a.pdf", under=Path("/docs")) == Filters(documents=("a.pdf",), under=("/docs",))  # type: ignore[arg-type]
     assert Filters(tags=["a", "b"]).tags == ("a", "b")  # type: ignore[arg-type]
-
-
-def test_the_keys_of_the_command_line_and_of_batches() -> None:
-    given = {
-        "doc": "a", "not_doc": ["b", "c"], "under": "f", "pages": [3, "5-7"], "since": "2026", "until": "2027",
-        "tag": ["x"],
-    }  # fmt: skip
-    assert Filters.parse(given) == Filters(
-        ("a",), ("b", "c"), ("f",), pages="3,5-7", since="2026", until="2027", tags=("x",)
-    )
 
 
 @pytest.mark.parametrize(
@@ -125,27 +113,6 @@ def test_the_ends_of_time() -> None:
 def test_no_time_lies_between() -> None:
     with pytest.raises(UsageError, match="since '2027' is after until '2026'"):
         Filters(since="2027", until="2026")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"docs": "a"}, "unknown filter 'docs'"),
-        ({"doc": 7}, "the filter doc takes a text or a list of texts, not 7"),
-        ({"doc": ["a", None]}, "takes a text or a list of texts"),
-        ({"doc": []}, "the filter doc has an empty value"),
-        ({"doc": ["a", " "]}, "the filter doc has an empty value"),
-        ({"tag": ""}, "the filter tag has an empty value"),
-        ({"since": ["2026", "2027"]}, "takes one time, not 2"),
-        ({"pages": [True]}, "takes a text or a list of texts"),
-        ({"pages": 2.5}, "takes a text or a list of texts"),
-        ({"pages": -3, "doc": "x" * 500, "until": "x" * 500}, "which is not a time"),
-    ],
-)
-def test_what_json_cannot_say(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message) as caught:
-        Filters.parse(given)
-    assert len(caught.value.message) < 200
 
 
 def test_empty_values_name_the_filter() -> None:

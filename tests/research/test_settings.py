@@ -12,7 +12,7 @@ from research.context.tokens import TokenCounter
 from research.errors import CtxError, UsageError
 from research.folders import index_folder, user_config, user_data
 from research.models import CONFIDENCE_LEVELS
-from research.settings import Settings, given_settings, load_settings, misspelt_variables
+from research.settings import Settings, confidence_value, given_settings, load_settings, misspelt_variables
 
 
 @pytest.fixture
@@ -156,11 +156,11 @@ def test_bounds_are_the_same_wherever_it_is_said(
 
 
 def test_a_least_confidence_is_a_level_or_a_number(config: Path) -> None:
-    assert Settings().least_confidence == 0
-    assert Settings(min_confidence="high").least_confidence == CONFIDENCE_LEVELS["high"]
+    assert confidence_value(Settings().min_confidence) == 0
+    assert confidence_value(Settings(min_confidence="high").min_confidence) == CONFIDENCE_LEVELS["high"]
     _write(config, "min_confidence = 0.4\nmin_score = 1")
     read = load_settings(environment={})
-    assert (read.least_confidence, read.min_score) == (0.4, 1.0)
+    assert (confidence_value(read.min_confidence), read.min_score) == (0.4, 1.0)
     assert load_settings({"min_confidence": "low"}, environment={"CTX_MIN_SCORE": ".25"}).min_score == 0.25
 
 

@@ -1,9 +1,7 @@
-"""Citation headers that a page or a file name imitates, found and made harmless.
+"""Citation headers that a page or a file name imitates.
 
-Ours is `[Document 1: crisis.pdf, Page 3]`. Whatever reads like it is disarmed by a round bracket, so that it is still
-seen and no word is lost: an opening bracket of another kind becomes a round one, and before a header that has none, one
-is put. What counts is how a text reads (`folding`): letters of other scripts, entities, tags, emphasis and marks that
-nobody sees change nothing.
+Ours is `[Document 1: crisis.pdf, Page 3]`. What counts is how a text reads (`folding`): letters of other scripts,
+entities, tags, emphasis and marks that nobody sees change nothing. A round bracket is what the escaper has put there.
 
     in brackets     anything that begins with `[Document 2`, be it a mere reference
     with words      `[See Document 2: bank.pdf, Page 9]`, if it goes on as a header does
@@ -40,12 +38,11 @@ _LINE_END = re.compile(r"[ \t]*(?:$|[\W_]*(?:\n|$)|[:.;|\-\u2013\u2014][ \t])")
 _WORD = re.compile(r"[^\W_]")
 _COLON = re.compile(r"[^\W_]*[^\w\[\]:]{0,8}:")
 _FIELD = re.compile(r"document[\"']\s*[:=]")  # of a record, as in JSON
-_DISARMED = re.compile(r"\([\W_]*$")
-_PAGE_END = rf"p{GAP}a{GAP}g{GAP}e{GAP}\d[\d\W_]*$"
+_ESCAPED = re.compile(r"\([\W_]*$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Header:
+class Header:
     """Where something reads as a header: its bracket, or its first letter if it has none."""
 
     place: int
@@ -53,39 +50,16 @@ class _Header:
     whole: bool  # it goes on as a header does, and is no mere reference
 
 
-def neutralize_headers(text: str) -> str:
-    """The text with a round bracket wherever a header seems to begin; every other character stays."""
-    headers = list(_headers(text))
-    if not headers:
-        return text
-    parts, end = [], 0
-    for header in headers:
-        parts += [text[end : header.place], "("]
-        end = header.place + header.bracket
-    return "".join(parts) + text[end:]
-
-
-def neutralize_name(name: str) -> str:
-    """A file name that neither opens a second header nor ends its own. Ordinary names come back as they are."""
-    for header in _headers(name):
-        if header.bracket:
-            name = f"{name[: header.place]}({name[header.place + 1 :]}"
-    folded = fold(name)
-    for place, character in enumerate(name):
-        if closes(character) and re.search(_PAGE_END, folded[:place]):
-            name = f"{name[:place]}){name[place + 1 :]}"
-    return name
-
-
 def forges_header(text: str) -> bool:
     """Whether the text holds what reads as a whole header, and not only a reference such as `[Document 2]`."""
-    for header in _headers(text):  # noqa: SIM110  a question's way goes through here: no frame more than needed
+    for header in headers_in(text):  # noqa: SIM110  a question's way goes through here: no frame more than needed
         if header.whole:
             return True
     return False
 
 
-def _headers(text: str) -> Iterator[_Header]:
+def headers_in(text: str) -> Iterator[Header]:
+    """All that reads as a header, in order."""
     folded = fold(text)
     last = -1
     for match in _MAYBE.finditer(folded):
@@ -97,7 +71,7 @@ def _headers(text: str) -> Iterator[_Header]:
             yield header
 
 
-def _header_at(text: str, folded: str, start: int) -> _Header | None:
+def _header_at(text: str, folded: str, start: int) -> Header | None:
     """The header whose first letter stands here."""
     numbered = _numbered(folded, start)
     named = _whole(folded, start, named=True)
@@ -108,14 +82,14 @@ def _header_at(text: str, folded: str, start: int) -> _Header | None:
         return None
     if numbered is not None and bracket is not None and not _WORD.search(folded, bracket, start):
         unnamed = _COLON.match(folded, numbered.end()) or _whole(folded, start, named=False)
-        return _Header(bracket, True, named is not None or unnamed is not None)
+        return Header(bracket, True, named is not None or unnamed is not None)
     if named is None and numbered is not None and _is_disguised(text, numbered):
         named = _whole(folded, start, named=False)
     if named is None:
         return None
     if bracket is not None:
-        return _Header(bracket, True, True)
-    return _Header(start, False, True) if _is_line(folded, start, named.end()) else None
+        return Header(bracket, True, True)
+    return Header(start, False, True) if _is_line(folded, start, named.end()) else None
 
 
 def bracket_before(text: str, folded: str, start: int) -> int | None:
@@ -134,8 +108,8 @@ def _is_line(folded: str, start: int, end: int) -> bool:
     """Whether a line begins here, but for decoration and a word or two, and ends there."""
     line = folded.rfind("\n", 0, start) + 1
     before = folded[line:start]
-    disarmed = "(" in before or _DISARMED.search(folded, max(0, line - 3), start) is not None
-    if disarmed or len(before) > _WORDS_BEFORE or re.fullmatch(_LINE_LEAD, before) is None:
+    escaped = "(" in before or _ESCAPED.search(folded, max(0, line - 3), start) is not None
+    if escaped or len(before) > _WORDS_BEFORE or re.fullmatch(_LINE_LEAD, before) is None:
         return False
     return _LINE_END.match(folded, end) is not None
 
@@ -148,7 +122,7 @@ def _is_disguised(text: str, match: re.Match[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def opens(character: str, reading: str) -> bool:
-    """Whether it is an opening bracket, other than the round one that disarms."""
+    """Whether it is an opening bracket, other than the round one of the escaper."""
     if character == "(":
         return False
     return reading in "[{<" or is_bracket(character, "LEFT", "Ps")

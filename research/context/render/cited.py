@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from research.context.injection.headers import neutralize_headers, neutralize_name
+from research.context.escape import cited, name
 from research.models import (
     VISUAL_MATCH,
     DroppedSource,
@@ -22,8 +21,6 @@ from research.models import (
 if TYPE_CHECKING:
     from research.context.pipeline import Context
 
-_JOINERS = "\u200c\u200d"  # Persian names and emoji are spelt with them
-
 
 class CitedPages:
     """`[Document 1: crisis.pdf, Page 3]` above each page's text."""
@@ -38,11 +35,10 @@ class CitedPages:
         return ""
 
     def header(self, item: Item, number: int) -> str:
-        return f"[Document {number}: {one_line(str(item.metadata['filename']))}, Page {item.ref.part}]"
+        return f"[Document {number}: {name(str(item.metadata['filename']))}, Page {item.ref.part}]"
 
     def body(self, text: str) -> str:
-        """Page text as it stands in a context: a forged header inside it no longer looks like one."""
-        return neutralize_headers(text.strip())
+        return cited(text)
 
 
 def research_context(context: Context, max_tokens: int) -> ResearchContext:
@@ -117,14 +113,3 @@ def item_of(source: SourceDocument) -> Item:
         metadata={"filename": source.filename},
         cut=source.cut,
     )
-
-
-def one_line(name: str) -> str:
-    """A file name as data: no line breaks, control or direction characters, nothing that ends or opens a header."""
-    shown = name if name.isascii() and name.isprintable() else "".join(map(_visible, name))
-    return neutralize_name(shown) if shown.strip() else "unnamed"
-
-
-def _visible(character: str) -> str:
-    hidden = unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp", "Cs"} and character not in _JOINERS
-    return " " if hidden else character

@@ -7,8 +7,7 @@
     [Experience 5: debugging, read-the-error, falsified]
     [Value 6: root_cause, 12 experiences]
 
-Whatever reads like one of them inside a text or a name is disarmed. Code stands in a block, which is closed where it is
-cut.
+Code stands in a block, which is closed where it is cut.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from research.context.injection.item_headers import neutralize_all, safe_name
+from research.context import escape
 from research.context.render import cited
-from research.context.render.cited import one_line
 from research.models import DroppedSource, Item, ResearchContext, SourceDocument, SourceItem, page_link, withheld_of
 
 if TYPE_CHECKING:
@@ -43,11 +41,7 @@ class CitedItems(cited.CitedPages):
         return header(item.ref.kind, name_of(item), number)
 
     def body(self, text: str) -> str:
-        from research.sources.disarm import open_fence
-
-        safe = neutralize_all(text.strip())
-        fence = open_fence(safe)
-        return f"{safe}\n{fence}" if fence else safe
+        return escape.closed(escape.cited(text))
 
 
 def header(kind: str, name: str, number: int) -> str:
@@ -58,9 +52,8 @@ def header(kind: str, name: str, number: int) -> str:
 def name_of(item: Item) -> str:
     """What stands behind the number in an item's header, on one line and safe."""
     if item.ref.kind == "page":
-        return f"{neutralize_all(one_line(str(item.metadata['filename'])))}, Page {item.ref.part}"
-    parts = (" ".join(one_line(str(part)).split()) for part in _told(item) if str(part).strip())
-    return safe_name(", ".join(part if len(part) <= _LONGEST_NAME else f"{part[:_LONGEST_NAME]}…" for part in parts))
+        return f"{escape.name(str(item.metadata['filename']))}, Page {item.ref.part}"
+    return ", ".join(escape.one_line(str(part), _LONGEST_NAME) for part in _told(item) if str(part).strip())
 
 
 def _told(item: Item) -> tuple[object, ...]:

@@ -1,6 +1,6 @@
 """Items in sections as markdown, character for character as seed 002 writes them; documents as a sixth kind.
 
-Text of items is disarmed (`disarm`). Below what was cut stands where the rest is.
+Below what was cut stands where the rest is.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from research.context.escape import code_block, code_span, one_line, section
 from research.context.fit import Plan
 from research.models import Item, page_link, section_of
 from research.sources.adjustments import relevance
-from research.sources.disarm import code_block, code_lines, code_span, contained, in_line
 from research.sources.records import SOURCES, ContextItem, FormattedContext
 
 if TYPE_CHECKING:
@@ -137,28 +137,28 @@ def _context_item(item: Item, sections: Sections, relevance: float) -> ContextIt
 
 def _memory(item: Item) -> str:
     facts = item.metadata
-    category = in_line(str(facts.get("category") or facts.get("type") or "memory"))
+    category = one_line(str(facts.get("category") or facts.get("type") or "memory"))
     importance = round(float(facts.get("importance", 0.5)), 4)
-    text = contained(item.text, begins_line=False)
+    text = section(item.text, begins_line=False)
     return f"**Memory**: {text}\n*Category: {category}, Importance: {importance}*"
 
 
 def _code(item: Item) -> str:
     facts = item.metadata
     name = str(facts.get("name") or facts.get("qualified_name") or item.title)
-    head = f"**{in_line(str(facts.get('unit_type') or 'unit'))}** {code_span(name)} in {code_span(_place(item))}\n"
-    return head + code_block(code_lines(item.text), str(facts.get("language", "")))
+    head = f"**{one_line(str(facts.get('unit_type') or 'unit'))}** {code_span(name)} in {code_span(_place(item))}\n"
+    return head + code_block(item.text, str(facts.get("language", "")))
 
 
 def _experience(item: Item) -> str:
     facts = item.metadata
-    return f"**Experience**: {in_line(str(facts.get('domain', '')))} | {in_line(str(facts.get('strategy', '')))}\n"
+    return f"**Experience**: {one_line(str(facts.get('domain', '')))} | {one_line(str(facts.get('strategy', '')))}\n"
 
 
 def _fields(text: str, *, with_cause: bool) -> str:
     """The parts of an experience as entries of a list."""
     ends = [match.start() for match in _FIELD.finditer(text)] + [len(text)]
-    lines = [contained(text[: ends[0]].strip())] if text[: ends[0]].strip() else []
+    lines = [section(text[: ends[0]].strip())] if text[: ends[0]].strip() else []
     for start, end in pairwise(ends):
         name, _, said = text[start:end].partition(": ")
         if name != "Root cause" or with_cause:
@@ -169,27 +169,30 @@ def _fields(text: str, *, with_cause: bool) -> str:
 def _entry(text: str) -> str:
     """A field in its entry of a list, whose further lines are indented already."""
     plain = text.replace(f"\n{_INDENT}", "\n")
-    return contained(plain, begins_line=False, indent=_INDENT)
+    return section(plain, begins_line=False, indent=_INDENT)
 
 
 def _value(item: Item) -> str:
-    axis, size = in_line(str(item.metadata.get("axis", ""))), item.metadata.get("cluster_size", 0)
-    return f"**Value** ({axis}, cluster size: {size}):\n{contained(item.text)}"
+    axis, size = one_line(str(item.metadata.get("axis", ""))), item.metadata.get("cluster_size", 0)
+    return f"**Value** ({axis}, cluster size: {size}):\n{section(item.text)}"
 
 
 def _commit(item: Item) -> str:
     facts, files = item.metadata, files_of(item)
-    sha, author = code_span(str(facts.get("sha") or item.ref.key)[:7]), in_line(str(facts.get("author", "")))
-    shown = f"**Commit** {sha} by {author} on {in_line(str(facts.get('timestamp') or item.created_at))}\n"
-    shown += contained(item.text)
+    sha, author = (
+        code_span(str(facts.get("sha") or item.ref.key)[:7]),
+        one_line(str(facts.get("author", ""))),
+    )
+    shown = f"**Commit** {sha} by {author} on {one_line(str(facts.get('timestamp') or item.created_at))}\n"
+    shown += section(item.text)
     if files:
-        named = [in_line(name) for name in files[:_FILES]]
+        named = [one_line(name) for name in files[:_FILES]]
         shown += f"\n*Files: {', '.join([*named, '...'] if len(files) > _FILES else named)}*"
     return shown
 
 
 def _document(item: Item) -> str:
-    return f"**Document**: {_page(item)}\n{contained(item.text)}"
+    return f"**Document**: {_page(item)}\n{section(item.text)}"
 
 
 _ENTRIES: Mapping[str, Callable[[Item], str]] = {
@@ -212,9 +215,9 @@ def _rest(item: Item) -> str:
     """Where the whole of a cut item is."""
     match item.ref.kind:
         case "code":
-            return f"truncated, see full at {in_line(_place(item))}"
+            return f"truncated, see full at {one_line(_place(item))}"
         case "experience":
-            return f"truncated, full experience ID: {in_line(item.ref.key)}"
+            return f"truncated, full experience ID: {one_line(item.ref.key)}"
         case "page":
             return f"truncated, see full at {_page(item)}"
         case _:
@@ -226,4 +229,4 @@ def _place(code: Item) -> str:
 
 
 def _page(item: Item) -> str:
-    return f"{in_line(str(item.metadata['filename']))}, Page {item.ref.part}"
+    return f"{one_line(str(item.metadata['filename']))}, Page {item.ref.part}"

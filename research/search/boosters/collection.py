@@ -7,15 +7,18 @@ out, and one that has the words in its name or on its first page is shown by tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from research.models import Question
 from research.search.legs import Boosted, Ranked
 from research.search.rewriters.base import may_ask_for_documents
+from research.store.fulltext.analyzer import analyze, normalize
 
 if TYPE_CHECKING:
-    from research.search.collection_questions import CollectionQuestion
     from research.store.catalog.reader import Reader
 
 NAME = "collection"
@@ -34,12 +37,10 @@ class CollectionBooster:
     def concerns(self, question: str) -> bool:
         if not may_ask_for_documents(question):
             return False
-        from research.search.collection_questions import collection_question
 
         return collection_question(question) is not None
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
-        from research.search.collection_questions import collection_question
         from research.store.fulltext.documents_about import pages_with_all
 
         asked = collection_question(question.text)
@@ -85,3 +86,206 @@ def _by_first_page(reader: Reader, asked: CollectionQuestion, named: Sequence[Ra
         return page._replace(page_id=front) if fits else page
 
     return [shown(page) for page in named]
+
+
+# What is longer is a pasted text.
+_MOST_LETTERS = 300
+_WORD = re.compile(r"[^\W\d_]+")
+_MENTION = re.compile(
+    r"\b(?:mention|menci|menzion|contain|contien|conten|enthalt|bevat|refer|erwahn|nenn|noem|vermeld|citan|word\b|vor\b)"
+    r"|提到|提及|涉及|包含|言及|触れ"
+)
+_EDGES = " \t\n?？¿!！¡.。…,;:\"'“”„«»「」『』()"
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How a language asks for documents: alternatives of patterns, in lower case and without accents."""
+
+    documents: str  # several; plain words
+    ask: str  # list the, show me all
+    which: str
+    about: str  # what links documents to a topic
+    document: str = "(?!)"  # a single one, after `which` alone; plain words
+    is_about: str = "(?!)"  # what links it
+    own: str = "(?!)"  # do I have, are there
+    that: str = "(?!)"
+    inside: str = "(?!)"  # in which
+    is_it: str = "(?!)"  # is, does it say anything about
+    mentioned: str = "(?!)"  # what may stand after a topic
+
+
+LANGUAGES: Mapping[str, Language] = {
+    "en": Language(
+        documents="documents|docs|papers|files|pdfs|reports|articles|books|manuals|handbooks|studies|publications"
+        "|sources|letters|presentations|contracts|preprints|theses|filings",
+        document="document|doc|paper|file|pdf|report|article|book|manual|handbook|study|publication|source|letter",
+        ask="(?:please )?(?:list|show|find|name|give|get|tell|enumerate)(?: me| us)?(?: a list of)?(?: which)?(?: all)?"
+        "(?: of)?(?: the| my| our| your)?|(?:do (?:i|we|you) have|have (?:i|we|you) got|are there)(?: any| some)?|any",
+        which="(?:which|what)(?: of (?:the|my|our|your|these))?",
+        own="(?:do|did|have) (?:i|we|you)(?: have| got)?|are (?:there|available)|is there|are in (?:the|my|this) \\w+",
+        that="that|which",
+        about="about|on|regarding|concerning|mention(?:ing)?|discuss(?:ing)?|cover(?:ing)?|describ(?:e|ing)"
+        "|deal(?:ing)? with|talk(?:ing)? about|contain(?:ing)?|address(?:ing)?|refer(?:ring)? to|relat(?:e|ed|ing) to"
+        "|are about|are related to|have (?:something|anything) (?:about|on)|say (?:something|anything) (?:about|on)",
+        is_about="mentions|discusses|covers|describes|deals with|talks about|contains|addresses|refers to|is about",
+        inside="(?:in|from) (?:which|what)(?: of (?:the|my|our|your|these))?",
+        is_it="is|are|do (?:i|we|you) find|can (?:i|we) find|does it say (?:something|anything) about",
+        mentioned="mentioned|discussed|covered|described|addressed|referred to|dealt with|(?:the )?topic",
+    ),
+    "de": Language(
+        documents="dokumente|dokumenten|unterlagen|dateien|berichte|berichten|artikel|artikeln|studien|aufsatze"
+        "|aufsatzen|paper|papers|bucher|buchern|handbucher|handbuchern|pdfs|quellen|schriften|texte|texten",
+        ask="(?:bitte )?(?:liste|zeig|zeige|nenne|nenn|finde|such|suche|gib)(?: mir| uns)?(?: alle)?(?: die| meine"
+        "| unsere)?|(?:habe? ich|haben wir|gibt es)",
+        which="welche(?:[rs]? (?:meiner|der|unserer|dieser))?",
+        own="(?:habe? ich|haben wir|gibt es|sind da|liegen vor)",
+        that="die|in denen",
+        about="uber|zu|zum|zur|zum thema|betreffend|erwahnen|behandeln|nennen|enthalten|betreffen|beschreiben"
+        "|handeln von|handeln vom|befassen sich mit|beschaftigen sich mit|gehen um|sprechen uber",
+        inside="in welchen(?: meiner| der| unserer| dieser)?",
+        is_it="geht es um|steht (?:etwas|was) (?:uber|zu|zum|zur)|ist von|wird|werden|kommt|kommen|ist die rede von",
+        mentioned="auf|vor|erwahnt|behandelt|genannt|beschrieben|erwahnen|behandeln|nennen|betreffen|die rede",
+    ),
+    "fr": Language(
+        documents="documents|fichiers|articles|rapports|etudes|livres|papiers|publications|manuels|textes|pdf|pdfs",
+        ask="(?:liste|listez|lister|montre|montrez|donne|donnez|trouve|trouvez|cite|citez|enumere)(?:[ -]moi|[ -]nous)?"
+        "(?: tous| toutes)?(?: les| mes| nos| des)?|(?:ai-je|avons-nous|y a-t-il)(?: des)?",
+        which="(?:quels|quelles)(?: sont)?(?: les| mes| nos)?",
+        own="(?:ai-je|avons-nous|y a-t-il|existent)",
+        that="qui|ou il est question",
+        about="sur|concernant|a propos|au sujet|parlent|parlant|traitent|traitant|mentionnent|mentionnant|portent sur"
+        "|concernent|evoquent|abordent|contiennent|decrivent",
+        inside="dans (?:quels|quelles)",
+        is_it="parle-t-on|est-il question|trouve-t-on|mentionne-t-on|il est question|on parle|est|sont",
+        mentioned="mentionnee?s?|evoquee?s?|abordee?s?|citee?s?",
+    ),
+    "es": Language(
+        documents="documentos|archivos|articulos|informes|estudios|libros|papers|publicaciones|manuales|textos|pdf|pdfs",
+        ask="(?:lista|listame|enumera|muestra|muestrame|dame|busca|encuentra|nombra|cita)(?:me)?(?: todos| todas)?"
+        "(?: los| las| mis)?|(?:tengo|tenemos|hay|existen)",
+        which="(?:que|cuales)(?: son)?(?: los| mis| de los| de mis)?",
+        own="(?:tengo|tenemos|hay|existen)",
+        that="que",
+        about="sobre|acerca|referentes a|hablan|mencionan|tratan(?: sobre)?|contienen|abordan|describen|citan",
+        inside="en (?:que|cuales)",
+        is_it="se habla|se menciona|se mencionan|se trata|aparece|aparecen|hay algo",
+        mentioned="mencionad[oa]s?",
+    ),
+    "it": Language(
+        documents="documenti|file|articoli|rapporti|relazioni|studi|libri|paper|pubblicazioni|manuali|testi|pdf",
+        ask="(?:elenca|elencami|mostra|mostrami|dammi|trova|cerca|cita)(?: tutti| tutte)?(?: i| gli| le| miei)?"
+        "|(?:ho|abbiamo|ci sono|esistono)(?: dei)?",
+        which="(?:quali|che)(?: sono)?(?: i| gli| dei| dei miei)?",
+        own="(?:ho|abbiamo|ci sono|esistono)",
+        that="che",
+        about="su|sul|sullo|sulla|sui|sugli|sulle|sull'|riguardo|circa|parlano|trattano|menzionano|riguardano|citano"
+        "|contengono|descrivono",
+        inside="in (?:quali|che)",
+        is_it="si parla|si menziona|si tratta|compare|compaiono|viene|vengono|e",
+        mentioned="menzionat[oaie]|citat[oaie]|trattat[oaie]",
+    ),
+    "pt": Language(
+        documents="documentos|arquivos|ficheiros|artigos|relatorios|estudos|livros|publicacoes|manuais|pdf|pdfs",
+        ask="(?:lista|liste|mostra|mostre|encontra|encontre)(?:-me)?(?: todos)?(?: os| as)?|(?:tenho|temos|ha|existem)",
+        which="(?:que|quais)(?: sao)?(?: os| dos meus)?",
+        own="(?:tenho|temos|ha|existem)",
+        that="que",
+        about="sobre|acerca|falam|mencionam|tratam|contem|abordam|referem",
+        inside="em (?:que|quais)",
+        is_it="se fala|se menciona|aparece|aparecem",
+        mentioned="mencionad[oa]s?",
+    ),
+    "nl": Language(
+        documents="documenten|bestanden|artikelen|rapporten|studies|boeken|papers|publicaties|handleidingen|pdfs",
+        ask="(?:toon|geef|noem|zoek|vind|lijst)(?: mij| me)?(?: alle)?(?: de| mijn)?|(?:heb ik|hebben we|zijn er)",
+        which="welke(?: van de| van mijn)?",
+        own="(?:heb ik|hebben we|zijn er|bestaan er)",
+        that="die",
+        about="over|gaan over|noemen|vermelden|behandelen|bevatten|betreffen|beschrijven|gaan",
+        inside="in welke",
+        is_it="gaat het over|staat iets over|wordt|worden|komt|komen",
+        mentioned="op|voor|vermeld|genoemd|behandeld|vermelden|noemen|behandelen",
+    ),
+}
+
+# In scripts without spaces the topic stands before or after, and no word ends.
+_ZH = "(?:文件|文档|论文|报告|资料|文章)"
+_ZH_ABOUT = "(?:提到|提及|涉及|讨论|讲到|谈到|包含|是关于|关于|有关)"
+_JA = "(?:文書|論文|資料|書類|ファイル|報告書|レポート|文献)"
+_JA_ABOUT = (
+    "(?:に関する|に関して書かれた|についての|について書かれた|に言及している|に言及する|に触れている|を扱う|を扱った)"
+)
+_UNSPACED = "unspaced"
+_UNSPACED_PATTERNS = (
+    rf"(?:请)?(?:列出|找出|显示|查找|有哪些|有没有|我有哪些)(?:所有|全部)?{_ZH_ABOUT}(?P<topic>.+?)的{_ZH}",
+    rf"(?:请问)?(?:哪些|什么){_ZH}(?:里|中)?{_ZH_ABOUT}了?(?P<topic>.+?)",
+    rf"{_ZH_ABOUT}(?P<topic>.+?)的{_ZH}(?:有哪些|有什么|有吗)?",
+    rf"(?P<topic>.+?){_JA_ABOUT}{_JA}(?:は(?:どれ|何|あり|ある).*|を.*|の一覧.*|一覧.*|リスト.*)?",
+)
+
+# What may stand between that and the topic: "parlent de l'eau", "um den See", "contain the word bridge".
+_LINK = (
+    r"(?:(?:of|about|on|de|des|du|del|della|dei|degli|delle|do|da|dos|das|di|van|von|vom|um|a|au|aux)\s+|(?:d|dell)')?"
+    r"(?:(?:the|an?|der|die|das|den|dem|eine?n?|les?|la|une?|el|los|las|una|il|lo|gli|i|os?|as|het|de|een)\s+|l')?"
+    r"(?:(?:words?|terms?|phrase|wort|mot|palabra|parola|palavra)\s+)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionQuestion:
+    topic: str  # in the question's own words
+    mentions: bool  # documents that mention it are enough; otherwise they are to be about it
+
+
+def collection_question(text: str) -> CollectionQuestion | None:
+    """What the documents are to be about that a question asks for; None if it asks for none."""
+    if len(text) > _MOST_LETTERS:
+        return None
+    asked = text.strip(_EDGES)
+    folded = _folded(asked)
+    words = set(_WORD.findall(folded))
+    for code, called in _documents_collection_questions().items():
+        if not words.isdisjoint(called) or (code == _UNSPACED and not folded.isascii()):
+            for pattern in _patterns(code):
+                match = pattern.fullmatch(folded)
+                if match:
+                    start, end = match.span("topic")
+                    topic = asked[start:end].strip(_EDGES)
+                    mentions = _MENTION.search(f"{folded[:start]} {folded[end:]}") is not None
+                    return CollectionQuestion(topic, mentions) if analyze(topic) else None
+    return None
+
+
+def _folded(text: str) -> str:
+    """Without case and accents, letter by letter, so that places in it are places in the text."""
+    if text.isascii():
+        return text.lower()
+    folded = (normalize(letter) for letter in text.replace("’", "'"))
+    return "".join(plain if len(plain) == 1 else letter for letter, plain in zip(text, folded, strict=True))
+
+
+@lru_cache(maxsize=1)
+def _documents_collection_questions() -> dict[str, frozenset[str]]:
+    """Of each language the words for documents, one of which a question must hold: most hold none."""
+    every = {code: frozenset(f"{each.documents}|{each.document}".split("|")) for code, each in LANGUAGES.items()}
+    return every | {_UNSPACED: frozenset()}
+
+
+@lru_cache(maxsize=len(LANGUAGES) + 1)
+def _patterns(code: str) -> tuple[re.Pattern[str], ...]:
+    """Made for the first question that may ask for documents in this language: a cold start is dear."""
+    patterns = _UNSPACED_PATTERNS if code == _UNSPACED else _spaced(LANGUAGES[code])
+    return tuple(re.compile(pattern) for pattern in patterns)
+
+
+def _spaced(words: Language) -> Iterator[str]:
+    topic = r"(?P<topic>\S.*?)"
+    after = rf"(?:\s+(?:{words.mentioned}))?"
+    asking = rf"(?:(?:{words.ask}|{words.which})\s+)?"
+    linked = rf"(?:{words.about})(?:\s+|(?<=')){_LINK}"
+    docs = rf"(?:{words.documents})"
+    yield rf"{asking}{docs}(?:\s+(?:{words.own}))?,?(?:\s+(?:{words.that}))?\s+{linked}{topic}{after}"
+    yield rf"(?:{words.which})\s+(?:{words.document})\s+(?:{words.is_about})\s+{topic}"
+    yield rf"(?:{words.inside})\s+{docs}\s+(?:{words.is_it})\s+{_LINK}{topic}{after}"
+    yield rf"(?:{words.ask}|{words.which})\s+{docs}(?: auf)?,?\s+(?:{words.that})\s+{topic}\s+(?:{words.mentioned})"

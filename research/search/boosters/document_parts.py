@@ -1,28 +1,219 @@
-"""Answers questions for a part of a document: "Summarise the RAPTOR paper", "who wrote it", "references of X".
-
-The words of such a question stand on many pages and seldom on the one that is meant: no abstract says "abstract of
-RAPTOR". So the document is found by its name, the part by its headings or its place, and the pages of the part come
-first. Nothing is done where words are left that do not name the document: those are about something in it.
-
-A question that is a document's name and no more ("raptor", "what is RAPTOR?") brings its title page among the first.
-"""
+"""A question for a part of a document (its introduction, its summary, its balance sheet) is answered by that part."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from research.models import FoundPart, Question
+from research.context.sections import section_path
+from research.models import FoundPart, Item, Passage, Question
 from research.search.legs import Boosted, Ranked
+from research.store.fulltext.analyzer import STOP_WORDS, normalize
 
 if TYPE_CHECKING:
-    from research.search.boosters.part_questions import PartQuestion
     from research.store.catalog.reader import Reader
+
+_WORDS = tomllib.loads(Path(__file__).with_name("asking_words.toml").read_text(encoding="utf-8"))
+ASKING = frozenset[str](_WORDS["asking"].split())
+SECTIONS = frozenset[str](_WORDS["sections"].split())
+OLDER = frozenset[str](_WORDS["older"].split())
+DOCUMENTS = frozenset[str](_WORDS["documents"].split())
+KINDS_OF_KINDS = frozenset[str](_WORDS["kinds_of_kinds"].split())
+SMALL = frozenset[str](_WORDS["small"].split())
+UNSPACED_DOCUMENTS: list[str] = _WORDS["unspaced_documents"].split()
+UNSPACED_SMALL: list[str] = _WORDS["unspaced_small"].split()
+FRAMES: dict[tuple[str, ...], str] = {
+    tuple(frame.split()): part for part, frames in _WORDS["frames"].items() for frame in frames
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One kind of part; the table explains the fields."""
+
+    headings: tuple[str, ...] = ()
+    asked: str = ""
+    last: bool = False
+    begins: bool = False
+    everyday: bool = False
+    also: str = ""
+
+
+def _read(path: Path) -> Mapping[str, Part]:
+    table: dict[str, dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))
+    sums_up = table["summary"]["headings"]
+    shared = {"abstract": sums_up, "letter": sums_up[2:3]}
+    return {
+        kind: Part(**entry | {"headings": tuple(entry.get("headings", shared.get(kind, ())))})
+        for kind, entry in table.items()
+    }
+
+
+PARTS = _read(Path(__file__).with_name("part_words.toml"))
+SUMMARY = PARTS["summary"].headings
+# Deep inside a document these open a chapter; the others do, if more words follow.
+IN_FRONT = ", ".join((SUMMARY[2], *SUMMARY[4:]))
+
+
+# What is longer is a pasted text.
+_MOST_LETTERS = 400
+_MOST_PHRASE = 4  # words
+_TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
+_NUMBER = re.compile(r"\d+(?:\.\d+)*|[ivx]{1,5}|[a-h]")
+_ABOUT = STOP_WORDS | SMALL
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPart:
+    kind: str  # a key of PARTS, or "section"
+    number: str = ""  # of a section, or of an appendix: "3.2", "b"
+    said: str = ""  # how it was asked for; a heading that reads so is the one that is meant
+    section: bool = False  # it was called a section or chapter
+
+
+NAMED_SECTION = AskedPart("named section")
+"""A section or chapter that is called by its heading's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartQuestion:
+    parts: tuple[AskedPart, ...]
+    rest: tuple[str, ...]  # the words that are left, and must name the document
+    document: tuple[str, ...]  # the kinds of document it speaks of: "paper", "handbook"
+
+
+def part_question(text: str) -> PartQuestion | None:
+    """What a question for parts of a document asks for; None if it asks for none."""
+    if len(text) > _MOST_LETTERS:
+        return None
+    folded, parts, document = _unspaced(normalize(text))
+    tokens, framed = _unframed(_TOKEN.findall(folded))
+    rest: list[str] = []
+    sections: list[AskedPart] = []
+    place = 0
+    while place < len(tokens):
+        kind, length = _phrase_at(tokens, place)
+        word = tokens[place]
+        following = tokens[place + length] if place + length < len(tokens) else ""
+        if kind:
+            numbered = kind == "appendix" and _NUMBER.fullmatch(following) is not None
+            said = " ".join(tokens[place : place + length])
+            parts.append(AskedPart(kind, following if numbered else "", said))
+            length += numbered
+        elif word in SECTIONS and _NUMBER.fullmatch(following):
+            parts.append(AskedPart("section", following))
+            length += 1
+        elif word in DOCUMENTS or (word in KINDS_OF_KINDS and following in DOCUMENTS):
+            document.append(word)
+        elif word in SECTIONS:
+            sections.append(NAMED_SECTION)
+        elif word not in _ABOUT:
+            rest.append(word)
+        place += length
+    parts += framed
+    if not (document or sections):  # everyday words: "the results of Boeing" are figures, those of a paper a section
+        parts = [part for part in parts if not _is_everyday(part)]
+    if sections:
+        parts = [replace(part, section=True) for part in parts]
+    parts = _in_order(parts) or sections[:1]
+    if not parts:
+        return None
+    spoken = {word for part in parts if part.kind in PARTS for word in PARTS[part.kind].also.split()}
+    rest = [word for word in rest if word not in spoken]
+    return PartQuestion(tuple(dict.fromkeys(parts)), tuple(dict.fromkeys(rest)), tuple(document))
+
+
+def name_question(text: str) -> PartQuestion:
+    """A question that asks for no part, as if it were a document's name; without words if it asks for something."""
+    tokens = _TOKEN.findall(normalize(text[:_MOST_LETTERS]))
+    if not ASKING.isdisjoint(tokens):
+        return PartQuestion((), (), ())
+    words = [word for word in tokens if word not in _ABOUT]
+    rest = tuple(word for word in words if word not in DOCUMENTS)
+    return PartQuestion((), rest, tuple(word for word in words if word in DOCUMENTS))
+
+
+def _is_everyday(part: AskedPart) -> bool:
+    return part.kind in PARTS and PARTS[part.kind].everyday
+
+
+def _in_order(parts: list[AskedPart]) -> list[AskedPart]:
+    """ "What do the authors name as limitations?" asks for the limitations, not for the authors."""
+    return sorted(parts, key=lambda part: part.kind == "authors") if len(parts) > 1 else parts
+
+
+def _unspaced(folded: str) -> tuple[str, list[AskedPart], list[str]]:
+    """The text without what it asks for in scripts without spaces, that, and the kinds of document."""
+    if folded.isascii():
+        return folded, [], []
+    parts, document = [], []
+    for phrase, kind in _unspaced_phrases():
+        if phrase in folded:
+            folded = folded.replace(phrase, " ")
+            parts.append(AskedPart(kind, said=phrase))
+    for word in UNSPACED_DOCUMENTS:
+        if word in folded:
+            folded = folded.replace(word, " ")
+            document.append(word)
+    for word in UNSPACED_SMALL if parts else ():
+        folded = folded.replace(word, " ")
+    return folded, parts, document
+
+
+def _unframed(tokens: list[str]) -> tuple[list[str], list[AskedPart]]:
+    if len(tokens) > 1 and (kind := FRAMES.get((tokens[0], tokens[-1]))):
+        return tokens[1:-1], [AskedPart(kind)]
+    return tokens, []
+
+
+def _phrase_at(tokens: list[str], place: int) -> tuple[str, int]:
+    """The part that is named here, and by how many words; otherwise none, and one word to go on."""
+    for length in range(min(_MOST_PHRASE, len(tokens) - place), 0, -1):
+        kind = _phrases().get(" ".join(tokens[place : place + length]))
+        if kind:
+            return kind, length
+    return "", 1
+
+
+def names(phrases: str) -> list[str]:
+    return [phrase.strip() for phrase in phrases.split(",") if phrase.strip()]
+
+
+@lru_cache(maxsize=1)
+def _phrases() -> dict[str, str]:
+    """What is asked for → kind. "Abstract" asks for one, though it may also sum up; so what is asked for alone wins."""
+    found: dict[str, str] = {}
+    for phrases, kind in _asked_for():
+        for phrase in phrases.split(","):
+            if phrase.isascii():
+                found[" ".join(_TOKEN.findall(phrase))] = kind
+    return found
+
+
+@lru_cache(maxsize=1)
+def _unspaced_phrases() -> list[tuple[str, str]]:
+    found = {
+        phrase.strip(): kind for phrases, kind in _asked_for() for phrase in phrases.split(",") if not phrase.isascii()
+    }
+    return sorted(found.items(), key=lambda entry: -len(entry[0]))
+
+
+def _asked_for() -> list[tuple[str, str]]:
+    """Names of parts, separated by commas, and their kind; the later ones win."""
+    first = [(part.headings[0], kind) for kind, part in PARTS.items() if part.headings]
+    return first + [(part.asked, kind) for kind, part in PARTS.items()]
+
 
 NAME = "document-parts"
 
 # What is longer is a pasted text.
-_MOST_LETTERS = 400
+_MOST_LETTERS_DOCUMENT_PARTS = 400
 _MOST_NAME = 4  # words; with more, the pages that hold them say as much
 # Where a title page comes that says no more than the title.
 _AMONG_THE_FIRST = 3
@@ -34,11 +225,10 @@ class DocumentPartsBooster:
     name = NAME
 
     def concerns(self, question: str) -> bool:
-        return len(question) <= _MOST_LETTERS
+        return len(question) <= _MOST_LETTERS_DOCUMENT_PARTS
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
         from research.search.boosters.page_references import references_in
-        from research.search.boosters.part_questions import NAMED_SECTION, name_question, part_question
 
         if not ranked or references_in(question.text):
             return Boosted(ranked)
@@ -105,3 +295,86 @@ def _with_title_page(reader: Reader, asked: PartQuestion, ranking: Sequence[str]
     if any(page.page_id == fronts[0].page_id for page in ranked[: place + 1]):
         return Boosted(ranked)
     return _lifted([(fronts[0].page_id, doc_id)], ranked, place)
+
+
+_MOST = 3  # passages
+_LONGEST = 400  # characters of one; as many as a quote has
+_SENTENCE = 4  # words; what has fewer is a running header or a caption
+_NEXT = 0.05  # what a passage scores less than the one before it
+_LATER = 0.3  # and on a later page
+_NUMBER_PART_PASSAGES = 14  # characters that a heading's line may have beside it
+_GOES_ON = {"risks", "letter", "outline"}  # over headings of its own
+_NAMES = {"risks": "section on risks", "letter": "letter or statement to its readers"}
+
+
+def opened(item: Item) -> Item:
+    """The item, if it was found for a part of its document, with the beginning of that as its passages."""
+    if item.part is None:
+        return item
+    begins = item.part.heading or item.part.name == "beginning"
+    outline = item.part.name == "outline"
+    headings = [unit.start for unit in item.units if outline and unit.kind == "heading"]  # each stands before its text
+    section = str(item.metadata.get("section_path") or "")
+    passages = [
+        Passage(
+            item.text[(start := max((each for each in headings if each < begin), default=begin)) : end],
+            1.0 - _NEXT * rank - (0.0 if begins else _LATER),
+            start=start,
+            end=end,
+            section_path=section_path(item.text, item.units, start, section),
+        )
+        for rank, (begin, end) in enumerate(islice(_windows(item), 1 if outline else _MOST))
+    ]
+    return replace(item, passages=tuple(passages)) if passages else item
+
+
+def _windows(item: Item) -> Iterator[tuple[int, int]]:
+    """Sentences of the part that follow each other; no heading parts them, and few parts go on behind the next one."""
+    assert item.part is not None
+    top, window = _place_of(item.part.heading, item.text), (0, 0)
+    for unit in item.units:
+        start = max(unit.start, top)
+        full = window[1] > 0 and (unit.kind == "heading" or unit.end - window[0] > _LONGEST)
+        if unit.end > top and full:
+            yield window
+            if unit.kind == "heading" and item.part.name not in _GOES_ON:
+                return
+            window = (0, 0)
+        words = item.text[start : unit.end].split()
+        said = len(words) >= _SENTENCE or (words[-1:] and words[-1][-1] in ".!?。")
+        if unit.end > top and said and unit.kind not in ("heading", "row", "code"):
+            window = (window[0] if window[1] else start, unit.end)
+    if window[1]:
+        yield window
+
+
+def _place_of(heading: str, text: str) -> int:
+    """Where the text under a heading begins; a line that runs on from its heading is part of it."""
+    best, found, place = len(text), 0, 0
+    for line in text.splitlines(keepends=True) if heading else ():
+        said = normalize(line).strip("#*_ \n")
+        alone = heading in said and len(said) <= len(heading) + _NUMBER_PART_PASSAGES
+        if (alone or said.startswith(heading)) and len(said) < best:
+            best, found = len(said), place + len(line) * alone
+        place += len(line)
+    return found
+
+
+def part_note(items: Sequence[Item]) -> str:
+    """What part of its document an answer is, in plain words; empty, if it is none."""
+    part = items[0].part if items else None
+    if part is None:
+        return ""
+    found = [item for item in items if item.part is not None and item.part.name == part.name]
+    files = list(dict.fromkeys(str(item.metadata["filename"]) for item in found))
+    pages = [item.ref.part for item in found if item.metadata["filename"] == files[0]]
+    run = [int(page) - at for at, page in enumerate(pages)]
+    where = f"page{'s' if len(pages) > 1 else ''} {', '.join(pages)}"
+    if len(pages) > 1 and len(set(run)) == 1:
+        where = f"pages {pages[0]}-{pages[-1]}"
+    if len(files) > 1:
+        where = ", ".join(files)
+    if part.name in ("outline", "beginning"):
+        begins = "it begins so" if part.name == "beginning" else "its sections begin so"
+        return f"No summary of its own was found in the document; {begins} ({where})."
+    return f"From {'each' if len(files) > 1 else 'the'} document's own {_NAMES.get(part.name, part.name)} ({where})."

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
-from research.search.boosters.part_questions import PartQuestion
+from research.search.boosters.document_parts import PartQuestion
 from research.search.legs import Ranked
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze

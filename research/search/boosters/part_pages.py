@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from research.models import FoundPart
-from research.search.boosters.part_questions import AskedPart, PartQuestion, names
-from research.search.boosters.part_words import IN_FRONT, PARTS, SUMMARY
+from research.search.boosters.document_parts import IN_FRONT, PARTS, SUMMARY, AskedPart, PartQuestion, names
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze, normalize
 from research.store.fulltext.document_parts import (

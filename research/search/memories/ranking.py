@@ -15,9 +15,8 @@ A memory that was superseded never stands before the one that says it anew, whic
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -25,9 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from research.memories import Within
-from research.search.memories.columns import Flags, Floats
-from research.search.memories.dates import nearness, times_in
-from research.search.memories.words import score_words
+from research.search.calibration import POOL, Evidence, calibrate
+from research.search.memories.words import Flags, Floats, nearness, score_words, times_in
 from research.store.fulltext.analyzer import analyze, normalize, stem
 
 if TYPE_CHECKING:
@@ -45,12 +43,6 @@ _FEEDBACK = 0.1
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’]s\b)?")
 
-# score = 1 / (1 + exp(-(sum · first - ln(rank) · second + third))): how often a memory with this sum at this rank holds
-# the answer; as for pages it falls with the rank. Fitted on LoCoMo's development half, beside as many questions of
-# other conversations and those that LoCoMo says have no answer; on a conversation left out it is off by a factor of two
-# at most (`make bench ONLY=locomo`).
-_CALIBRATION = {"hybrid": (4.5, 1.1, -4.4), "lexical": (6.0, 1.25, -4.1)}
-
 
 @dataclass(frozen=True, slots=True)
 class Asking:
@@ -67,6 +59,7 @@ class Ranked:
     total: float
     score: float
     parts: dict[str, float]
+    evidence: Evidence  # its own, or that of the one whose place it has
 
 
 def read_question(view: View, text: str) -> Asking:
@@ -120,24 +113,29 @@ def rank(
     total = sum(parts.values(), np.zeros(len(view)))
     if columns.weighed:
         total *= 1.0 + _IMPORTANCE * (columns.importance - 0.5) + _FEEDBACK * columns.feedback
-    rows = _best(total, found, limit)
+    rows = _best(total, found, max(limit, POOL))
     here = columns.one_of("session", [session]) if session else np.zeros(len(view), bool)
     rows = sorted(rows, key=lambda row: (-round(float(total[row]), 9), not here[row], -columns.told[row], -row))
-    ordered = _newest_first(view, rows, found)[:limit]
-    mode = "lexical" if vector is None else "hybrid"
+    ordered = _newest_first(view, rows, found)[: max(limit, POOL)]
+    own = dict(zip(rows, _evidence(view, rows, parts), strict=True))
+    # What stands somewhere for being newer has the chances of the one whose place it took.
+    places = zip(ordered, [*rows, *rows[-1:] * (len(ordered) - len(rows))], strict=False)
+    evidence = [max(own.get(row, own[other]), own[other], key=lambda each: each.total) for row, other in places]
     ranked = []
-    for place, row in enumerate(ordered, start=1):
-        # What stands here for being newer has the chances of the one whose place it took.
-        chance = calibrated(float(total[rows[min(place, len(rows)) - 1]]), place, mode)
+    for row, each, score in zip(ordered, evidence, calibrate("memories", evidence, int(found.sum())), strict=True):
         shares = {name: round(float(values[row]), 6) for name, values in parts.items() if values[row]}
-        ranked.append(Ranked(row, float(total[row]), chance, shares))
-    return ranked
+        ranked.append(Ranked(row, float(total[row]), score, shares, each))
+    return ranked[:limit]
 
 
-def calibrated(total: float, rank: int, mode: str) -> float:
-    """How likely a memory with this sum at this rank is to answer the question."""
-    by_total, by_rank, always = _CALIBRATION[mode]
-    return 1.0 / (1.0 + math.exp(-(by_total * total - by_rank * math.log(rank) + always)))
+def _evidence(view: View, rows: Sequence[int], parts: Mapping[str, Floats]) -> list[Evidence]:
+    """Of words and vectors alone: who spoke and when it was says which memory is meant, not that one is."""
+    vectors, bare = parts.get("vectors"), set(view.without_vectors.tolist())
+    found = []
+    for row in rows:
+        cosine = None if vectors is None or row in bare else float(vectors[row]) / VECTORS
+        found.append(Evidence(float(parts["words"][row]) + VECTORS * (cosine or 0.0), cosine))
+    return found
 
 
 def parts_of(

@@ -15,8 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from research.search.memories.columns import Columns, Floats, Rows
-from research.search.memories.words import Segment, norms_of
+from research.search.memories.words import Columns, Floats, Rows, Segment, norms_of
 from research.store.catalog.memories import SearchedRow, TenantState, rows_after, tenant_state, vectors_of
 from research.store.catalog.reader import Reader
 from research.store.catalog.vectors import cosines

@@ -9,18 +9,21 @@ A rewriter is imported when a question holds a word that could concern it, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from research.errors import UsageError
 from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
 from research.settings import REWRITERS
+from research.store.catalog.reader import Reader
+from research.store.fulltext.search import documents_holding
 
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader
-
 
 # Up to so many first pages of a document stand out, if the score falls by so much after them. On filings, where nearly
 # all answers are in the statements, the longer question agrees about such pages.
@@ -117,8 +120,6 @@ class Rewriters:
 
             found.append(without_names(question, reader, ranked))
         if "finance" in self.names and may_name_a_ratio(text, self.vocabulary):
-            from research.search.rewriters.finance import expand
-
             named = next((each for each in found if each is not None and each.named), None)
             if named is not None:  # it has chosen the documents, and tells their lines no better apart
                 text, ranked = named.question, [page for page in ranked if page.doc_id in named.documents]
@@ -217,3 +218,162 @@ _BEFORE: dict[str, Callable[[str, Reader], Rewrite | None]] = {
     "collection": _collection,
     "names": _names,
 }
+
+
+# A table is read while a question waits. The one inside the package is a tenth of this.
+MOST_BYTES = 100_000
+MOST_ENTRIES = 500
+MOST_LINES = 40  # words that one entry adds; more would drown the question
+_MOST_LETTERS = 80  # of a name or phrase
+
+Groups = tuple[tuple[str, ...], ...]
+"""Phrases that stand together on one page; one group is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a question may call something, and the words that stand in documents instead."""
+
+    names: tuple[str, ...]  # in lower case
+    capitals: tuple[str, ...]
+    lines: tuple[str, ...]
+    rows: tuple[str, ...]
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    entries: tuple[Entry, ...]
+    statements: Mapping[str, Groups]
+
+    def extended(self, other: Table) -> Table:
+        return Table((*self.entries, *other.entries), {**self.statements, **other.statements})
+
+
+def read_table(path: Path, known: Mapping[str, Groups] | None = None) -> Table:
+    """The table in a file. `known`: statements that its entries may name beside those it defines."""
+    import tomllib
+
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise _wrong(path, f"is larger than {MOST_BYTES:,} bytes")
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise _wrong(path, f"cannot be read: {error}") from error
+    _check_keys(path, found, {"statements", "entry"}, "the table")
+    statements = _statements(path, found.get("statements", {}))
+    entries = found.get("entry", [])
+    if not isinstance(entries, list) or len(entries) > MOST_ENTRIES:
+        raise _wrong(path, f"must hold a list of at most {MOST_ENTRIES} [[entry]] tables")
+    usable = {**(known or {}), **statements}
+    usual = tuple(statements or usable)
+    return Table(tuple(_entry(path, n, entry, usable, usual) for n, entry in enumerate(entries, start=1)), statements)
+
+
+def _statements(path: Path, found: Any) -> dict[str, Groups]:
+    if not isinstance(found, dict):
+        raise _wrong(path, "[statements] must be a table")
+    read = {}
+    for kind, groups in found.items():
+        if not isinstance(groups, list) or not groups:
+            raise _wrong(path, f"statement {kind!r} must be a list of lists of phrases")
+        read[kind] = tuple(_texts(path, group, f"statement {kind!r}") for group in groups)
+        if not all(read[kind]):
+            raise _wrong(path, f"statement {kind!r} has an empty list of phrases")
+    return read
+
+
+def _entry(path: Path, number: int, found: Any, statements: Mapping[str, Groups], usual: tuple[str, ...]) -> Entry:
+    where = f"entry {number}"
+    if not isinstance(found, dict):
+        raise _wrong(path, f"{where} must be a table")
+    _check_keys(path, found, {"names", "capitals", "lines", "rows", "statements"}, where)
+    names = tuple(name.lower() for name in _texts(path, found.get("names", []), where))
+    capitals = _texts(path, found.get("capitals", []), where)
+    lines = found.get("lines", "")
+    wanted = _texts(path, found.get("statements", []), where) or usual
+    if not names and not capitals:
+        raise _wrong(path, f"{where} has neither names nor capitals")
+    if not isinstance(lines, str) or not 1 <= len(lines.split()) <= MOST_LINES:
+        raise _wrong(path, f"{where} must have `lines` of 1 to {MOST_LINES} words")
+    for kind in wanted:
+        if kind not in statements:
+            raise _wrong(path, f"{where} names the unknown statement {kind!r}; known are: {', '.join(statements)}")
+    rows = _texts(path, found.get("rows", []), where)
+    return Entry(names, capitals, tuple(lines.split()), rows, wanted)
+
+
+def _texts(path: Path, found: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(found, list) or not all(
+        isinstance(text, str) and text.strip() and len(text) <= _MOST_LETTERS for text in found
+    ):
+        raise _wrong(path, f"{where}: expected a list of texts of up to {_MOST_LETTERS} letters")
+    return tuple(found)
+
+
+def _check_keys(path: Path, found: Mapping[str, Any], known: set[str], where: str) -> None:
+    for key in found:
+        if key not in known:
+            raise _wrong(path, f"{where} has the unknown key {key!r}; known are: {', '.join(sorted(known))}")
+
+
+def _wrong(path: Path, problem: str) -> UsageError:
+    hint = "mend the file, or take it out of the setting vocabulary"
+    return UsageError(f"the vocabulary {path}: {problem}", hint=hint)
+
+
+NAME = "finance"
+TABLE = Path(__file__).with_name("finance.toml")
+
+# Documents after these are hardly what the question is about, and all of their pages are scored again.
+_DOCUMENTS = 5
+_BETWEEN = re.compile(r"[^\w&]+")
+
+
+def expand(question: str, reader: Reader, ranked: Sequence[Ranked], own_tables: Sequence[str] = ()) -> Reranking | None:
+    """The question with the lines of every ratio it names, for the documents to look for them in."""
+    table = _table(own_tables)
+    matched = list(matches(question, table))
+    if not matched:
+        return None
+    first = list(dict.fromkeys(page.doc_id for page in ranked))[:_DOCUMENTS]
+    kinds = dict.fromkeys(kind for _, entry in matched for kind in entry.statements)
+    holding = {kind: documents_holding(reader, first, table.statements[kind]) for kind in kinds}
+    acting = [(name, entry) for name, entry in matched if any(holding[kind] for kind in entry.statements)]
+    documents = tuple(
+        doc_id for doc_id in first if any(doc_id in holding[kind] for _, entry in acting for kind in entry.statements)
+    )
+    if not documents:
+        return None
+    added = dict.fromkeys(word for _, entry in acting for word in entry.lines)
+    names = ", ".join(dict.fromkeys(name for name, _ in acting))
+    why = f"{names}: looked for the lines it is computed from, in documents that hold such statements"
+    done = Rewrite(NAME, question, f"{question} {' '.join(added)}", why, documents)
+    return Reranking(done.after, documents, keep_best=True, rewrite=done)
+
+
+def row_names(question: str, own_tables: Sequence[str] = ()) -> list[str]:
+    """What the rows are called that a question for a ratio or a line of a statement is answered by."""
+    if not may_name_a_ratio(question, own_tables):
+        return []
+    return [row for _, entry in matches(question, _table(own_tables)) for row in (entry.rows or entry.lines)]
+
+
+def _table(own_tables: Sequence[str]) -> Table:
+    table = read_table(TABLE)
+    for path in own_tables:
+        table = table.extended(read_table(Path(path), known=table.statements))
+    return table
+
+
+def matches(question: str, table: Table) -> Iterator[tuple[str, Entry]]:
+    """Each entry that the question names, with the name it used."""
+    text = f" {_BETWEEN.sub(' ', question)} "
+    lower = text.lower()
+    shouted = question.isupper() and len(re.findall(r"[A-Z]{2,}", question)) > 1  # capitals tell nothing then
+    for entry in table.entries:
+        named = next((name for name in entry.names if f" {name} " in lower or f" {name}s " in lower), None)
+        if named is None and not shouted:
+            named = next((name for name in entry.capitals if f" {name} " in text), None)
+        if named is not None:
+            yield named, entry

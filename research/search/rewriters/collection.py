@@ -7,7 +7,7 @@ documents would be the best.
 from __future__ import annotations
 
 from research.models import Rewrite
-from research.search.collection_questions import collection_question
+from research.search.boosters.collection import collection_question
 
 NAME = "collection"
 

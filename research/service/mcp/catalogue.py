@@ -9,14 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from research.parameters import Parameter, input_schema
+from research.request import LONGEST_QUESTION, parameters_of, request_of
 from research.service.mcp import listing, reading, tools
 from research.service.mcp.budget import LEAST_TOKENS, MOST_TOKENS, TEXT_IN, Reply
-from research.service.mcp.parameters import Parameter
-from research.settings import Mode
 
-MOST_QUESTION = 10_000  # characters
 _MOST_NAME = 4096
-_MOST_RESULTS = 100
 _MOST_PAGE = 10_000_000
 
 INSTRUCTIONS = """\
@@ -38,59 +36,32 @@ ctx searches the user's own documents on this machine and quotes them with citat
 - `truncated` means there is more: raise max_tokens, or follow what the result says.
 - If results lack the text they talk of, your client hides half of them: pass the text_in they name."""
 
-_QUESTION = Parameter(
-    "question",
-    "text",
-    "What is asked, as a whole sentence in the documents' language. One question a call.",
-    required=True,
-    most=MOST_QUESTION,
-)
 _DOCUMENT = Parameter(
     "document",
     "text",
-    "Which document: its id, a ref (page:<id>#7), its file name, or words of its name or title.",
+    "Id, ref (page:<id>#7), file name, or words of its name or title.",
     required=True,
     most=_MOST_NAME,
 )
-_DOCUMENTS = Parameter(
-    "documents",
-    "texts",
-    "Only these documents: ids, file names, patterns (*2025*), or words of titles. Left out: all.",
-    default=(),
-    most=_MOST_NAME,
-)
-_PAGES = Parameter("pages", "text", 'Only these physical pages of each document: "3", "3-5", "1,4-6,10-".', most=1000)
-_TAGS = Parameter("tags", "texts", "Only documents that have all of these tags.", default=(), most=_MOST_NAME)
-_MODE = Parameter(
-    "mode",
-    "text",
-    "How to search: hybrid (default, best), lexical (exact words, codes, names), dense (meaning), text, visual.",
-    choices=tuple(mode.value for mode in Mode),
-)
+_TAGS = Parameter("tags", "texts", "Only documents with all of these tags.", default=(), most=_MOST_NAME)
 _PAGE = Parameter(
     "page",
     "integer",
-    "Physical page, from 1. Left out: the page a ref names, else the first.",
+    "Physical, from 1. Default: the ref's page, else 1.",
     least=1,
     most=_MOST_PAGE,
 )
 TEXT_PLACE = Parameter(
     "text_in",
     "text",
-    "Where the result's text stands. Only needed if you do not see it: then pass the other one.",
+    "If you do not see the text: the other one.",
     choices=TEXT_IN,
 )
 
 
 def tokens_parameter(default: int) -> Parameter:
-    return Parameter(
-        "max_tokens",
-        "integer",
-        "The most tokens (o200k) that the whole result may have, JSON and all. It is never exceeded.",
-        default=default,
-        least=LEAST_TOKENS,
-        most=MOST_TOKENS,
-    )
+    words = "Of the whole result."
+    return Parameter("max_tokens", "integer", words, default=default, least=LEAST_TOKENS, most=MOST_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,145 +77,109 @@ class Tool:
     is_question: bool = False
     read_only: bool = True
     needs: Literal["documents", "memories", "turns", "experiences", "context"] = "documents"
+    door: str = ""  # of the request that its function takes; what else it takes is its own
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of its arguments, with no more in it than tells a model what to write."""
+        return input_schema(self.parameters, brief=True)
+
+    def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What its function is called with, of checked values."""
+        if not self.door:
+            return dict(values)
+        own = {each.name: values[each.name] for each in self.parameters if not each.field}
+        return {"request": request_of(parameters_of(self.door), values), **own}
 
     @property
     def has_text_in(self) -> bool:
         return TEXT_PLACE in self.parameters
 
 
-def schema_of(properties: Mapping[str, Any], *optional: str) -> dict[str, Any]:
-    """JSON Schema of an object whose fields are all there, but for some."""
-    required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": dict(properties), "required": required}
-
-
 def output_of(**properties: Any) -> dict[str, Any]:
-    """Of a tool's structured content: text and note are either here or there."""
-    optional = [name for name in properties if name.startswith("next_")]
-    return schema_of({"text": STRING, "note": STRING, **properties}, "text", "note", *optional)
+    """JSON Schema of a tool's structured content: text and note are either here or there, `next_` only sometimes. A
+    list of one is a list of such, a set the words that may stand there."""
+    found = _schema({"text": str, "note": str, **properties})
+    found["required"] = [name for name in properties if not name.startswith("next_")]
+    return found
 
 
-STRING, INTEGER, BOOLEAN, NUMBER = ({"type": kind} for kind in ("string", "integer", "boolean", "number"))
-_SOURCE = schema_of(
-    {
-        "citation": {"type": "integer", "description": "The n of [n]."},
-        "ref": {"type": "string", "description": "page:<id>#<page>, for get_page and page_image."},
-        "filename": STRING,
-        "page": {"type": "integer", "description": "Physical, from 1; 0 if it is no page (ask with types)."},
-        "score": {"type": "number", "description": "How likely it is that the page answers, 0 to 1."},
-    }
-)
-_CONFIDENCE = {
-    **schema_of({"value": NUMBER, "level": {"type": "string", "enum": ["none", "low", "medium", "high"]}}),
-    "description": "How likely a page that answers is among those found. none: nothing seems to answer.",
-}
-_SOURCES = {"type": "array", "items": _SOURCE}
-TRUNCATED = {"type": "boolean", "description": "There is more than the budget held."}
+_KINDS = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    if isinstance(kind, dict):
+        properties = {name: _schema(each) for name, each in kind.items()}
+        return {"type": "object", "properties": properties, "required": list(kind)}
+    if isinstance(kind, list):
+        return {"type": "array", "items": _schema(kind[0])}
+    if isinstance(kind, set):
+        return {"type": "string", "enum": sorted(kind)}
+    return {"type": _KINDS[kind]} if kind in _KINDS else {"type": "object"}
+
+
+PLACED = {"citation": int, "ref": str, "filename": str, "page": int}
+_SOURCES = [{**PLACED, "score": float}]
+_CONFIDENCE = {"value": float, "level": {"none", "low", "medium", "high"}}
+_SKIPPED = Parameter("offset", "integer", "How many to pass over.", default=0, least=0, most=_MOST_PAGE)
 
 ASK = Tool(
     "ask",
     "Ask the documents",
-    "Answers a question from the user's documents: the passages that fit best, word for word, under numbered headers"
-    " with file and page, and how sure that is. Use it first for any question about what the documents say; it writes"
-    " no answer of its own, you do, from the passages, citing [n] with file and page. If a passage is cut at […], read"
-    " on with get_page. If confidence is none or low, try other words or search before you say it is not there.",
-    (
-        _QUESTION,
-        tokens_parameter(4000),
-        Parameter("max_sources", "integer", "Pages to quote at most.", default=10, least=1, most=_MOST_RESULTS),
-        _DOCUMENTS,
-        _PAGES,
-        _TAGS,
-        _MODE,
-        Parameter(
-            "extent",
-            "text",
-            "How much of each page: fit (passages first, then more while there is room), passages, or pages.",
-            default="fit",
-            choices=("fit", "passages", "pages"),
-        ),
-        Parameter(
-            "types",
-            "texts",
-            "Cite these sources: documents, code, commits, memories, experiences, values. Left out: documents.",
-            default=(),
-            most=20,
-        ),
-        TEXT_PLACE,
-    ),
+    "Quotes the passages of the user's documents that answer a question, under numbered headers, and says how sure that"
+    " is. Use it first for what documents say; write the answer yourself and cite [n] with file and page. If confidence"
+    " is none or low, try other words or search before you say it is not there.",
+    (*parameters_of("tool ask"), tokens_parameter(4000), TEXT_PLACE),
     tools.ask,
-    output_of(
-        sources=_SOURCES,
-        confidence=_CONFIDENCE,
-        truncated=TRUNCATED,
-        dropped={"type": "integer", "description": "Pages that were found and did not fit."},
-    ),
+    output_of(sources=_SOURCES, confidence=_CONFIDENCE, truncated=bool, dropped=int),
     is_question=True,
+    door="tool ask",
 )
 
 SEARCH = Tool(
     "search",
     "Search the documents",
-    "Ranks pages for a question or for words: one line and one snippet each. Use it to survey many pages cheaply, to"
-    " find where a term, code or name stands (mode lexical), or to choose what to read with get_page. To answer a"
-    " question, ask is better: it brings whole passages.",
-    (
-        _QUESTION,
-        Parameter("num_results", "integer", "Pages to find at most.", default=10, least=1, most=_MOST_RESULTS),
-        _DOCUMENTS,
-        _PAGES,
-        _TAGS,
-        _MODE,
-        tokens_parameter(2000),
-        TEXT_PLACE,
-    ),
+    "Ranks pages, a line and a snippet each: to survey many, to find where a term or code stands (mode lexical),"
+    " to choose what to read with get_page. To answer a question, ask is better.",
+    (*parameters_of("tool search"), tokens_parameter(2000), TEXT_PLACE),
     tools.search,
-    output_of(results=_SOURCES, confidence=_CONFIDENCE, truncated=TRUNCATED),
+    output_of(results=_SOURCES, confidence=_CONFIDENCE, truncated=bool),
     is_question=True,
+    door="tool search",
 )
 
 GET_PAGE = Tool(
     "get_page",
     "Read a page",
-    "A page's whole text as markdown, and with around the pages beside it. Use it to read on where ask or search cut"
-    " something, to check a quote before you cite it, or to read a chapter found with outline.",
+    "A page's whole text, with around its neighbours: to read on where something was cut, or to check a quote.",
     (
         _DOCUMENT,
         _PAGE,
-        Parameter("around", "integer", "So many pages before and after it as well.", default=0, least=0, most=20),
-        Parameter(
-            "start",
-            "integer",
-            "Where in the page to begin, in characters: the next_start of a result that was cut.",
-            default=0,
-            least=0,
-            most=_MOST_PAGE,
-        ),
+        Parameter("around", "integer", "Pages before and after it.", default=0, least=0, most=20),
+        Parameter("start", "integer", "Of a cut page: its next_start.", default=0, least=0, most=_MOST_PAGE),
         tokens_parameter(4000),
         TEXT_PLACE,
     ),
     reading.get_page,
     output_of(
-        doc_id=STRING,
-        filename=STRING,
-        num_pages=INTEGER,
-        pages={"type": "array", "items": schema_of({"citation": INTEGER, "ref": STRING, "page": INTEGER})},
-        truncated=TRUNCATED,
-        next_start={"type": "integer", "description": "Where the page goes on, if it was cut."},
+        doc_id=str,
+        filename=str,
+        num_pages=int,
+        pages=[{"citation": int, "ref": str, "page": int}],
+        truncated=bool,
+        next_start=int,
     ),
 )
 
 PAGE_IMAGE = Tool(
     "page_image",
     "See a page",
-    "A page as a picture. Use it for figures, charts, forms, scans, handwriting, and tables whose text came out"
-    " muddled. With a question, the places that fit it are framed in red. A picture costs a model some 1,500 tokens;"
-    " a smaller max_side costs less.",
+    "A page as a picture (some 1,500 tokens): for figures, forms, scans, handwriting, tables whose text is muddled.",
     (
         _DOCUMENT,
         _PAGE,
-        Parameter("question", "text", "Frame the places that fit this question.", most=MOST_QUESTION),
-        Parameter("max_side", "integer", "The longest side in pixels.", default=1280, least=128, most=1280),
+        Parameter("question", "text", "Frame the places that fit it.", most=LONGEST_QUESTION),
+        Parameter("max_side", "integer", "Longest side in pixels.", default=1280, least=128, most=1280),
     ),
     reading.page_image,
     is_question=True,
@@ -253,75 +188,48 @@ PAGE_IMAGE = Tool(
 LIST_DOCUMENTS = Tool(
     "list_documents",
     "List the documents",
-    "The documents in the index: id, file name, pages, title, tags. Use it to learn what there is, to find a document's"
-    " id by a part of its name, or when another tool does not know a document.",
+    "The documents there are: id, file name, pages, title, tags.",
     (
-        Parameter("name", "text", "Only those whose file name, title or id has all of these words.", most=_MOST_NAME),
+        Parameter("name", "text", "Words of file name, title or id.", most=_MOST_NAME),
         _TAGS,
         Parameter("limit", "integer", "Documents at most.", default=50, least=1, most=1000),
-        Parameter("offset", "integer", "How many to pass over.", default=0, least=0, most=_MOST_PAGE),
+        _SKIPPED,
         tokens_parameter(2000),
         TEXT_PLACE,
     ),
     listing.list_documents,
     output_of(
-        documents={
-            "type": "array",
-            "items": schema_of({"doc_id": STRING, "filename": STRING, "num_pages": INTEGER}),
-        },
-        total={"type": "integer", "description": "How many fit in all."},
-        truncated=TRUNCATED,
-        next_offset={"type": "integer", "description": "The offset to go on with."},
+        documents=[{"doc_id": str, "filename": str, "num_pages": int}], total=int, truncated=bool, next_offset=int
     ),
 )
 
 OUTLINE = Tool(
     "outline",
     "Outline a document",
-    "A document's table of contents: its headings with their physical pages, or how its pages begin if it has none. Use"
-    " it to find a chapter, then read it with get_page.",
+    "A document's headings with their pages, or how its pages begin: to find a chapter for get_page.",
     (
         _DOCUMENT,
-        Parameter("depth", "integer", "Headings down to this level only; 1 is the highest.", least=1, most=20),
-        Parameter("offset", "integer", "How many entries to pass over.", default=0, least=0, most=_MOST_PAGE),
+        Parameter("depth", "integer", "Down to this level; 1 is the highest.", least=1, most=20),
+        _SKIPPED,
         tokens_parameter(2000),
         TEXT_PLACE,
     ),
     listing.outline,
-    output_of(
-        doc_id=STRING,
-        filename=STRING,
-        num_pages=INTEGER,
-        entries={"type": "integer", "description": "How many there are in all."},
-        truncated=TRUNCATED,
-        next_offset={"type": "integer", "description": "The offset to go on with."},
-    ),
+    output_of(doc_id=str, filename=str, num_pages=int, entries=int, truncated=bool, next_offset=int),
 )
 
 INGEST = Tool(
     "ingest",
     "Add documents",
-    "Reads PDF files, or all PDFs of a folder, into the index. Unchanged files are skipped, changed ones replaced;"
-    " the files themselves are never touched. It may take minutes: about ten pages a second, scans much longer. Use it"
-    " only when the user wants documents added.",
+    "Reads PDFs, or all PDFs of a folder, into the index; the files are not touched. It may take minutes. Use it only"
+    " when the user wants documents added.",
     (
         Parameter(
-            "paths",
-            "texts",
-            "Files or folders, absolute, or relative to an allowed folder.",
-            required=True,
-            most=_MOST_NAME,
+            "paths", "texts", "Files or folders, absolute or in an allowed folder.", required=True, most=_MOST_NAME
         ),
         TEXT_PLACE,
     ),
-    output=output_of(
-        added=INTEGER,
-        replaced=INTEGER,
-        unchanged=INTEGER,
-        failed=INTEGER,
-        pages={"type": "integer", "description": "Pages read in this run."},
-        interrupted=BOOLEAN,
-    ),
+    output=output_of(added=int, replaced=int, unchanged=int, failed=int, pages=int, interrupted=bool),
     read_only=False,
 )
 

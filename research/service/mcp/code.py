@@ -7,20 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from research.parameters import Parameter
+from research.request import LONGEST_QUESTION
 from research.service.mcp.budget import Budget, Reply, TextIn, longest
-from research.service.mcp.catalogue import (
-    INTEGER,
-    MOST_QUESTION,
-    NUMBER,
-    STRING,
-    TEXT_PLACE,
-    TRUNCATED,
-    Tool,
-    output_of,
-    schema_of,
-    tokens_parameter,
-)
-from research.service.mcp.parameters import Parameter
+from research.service.mcp.catalogue import TEXT_PLACE, Tool, output_of, tokens_parameter
 from research.service.mcp.tools import in_line, suspicion_notes
 
 if TYPE_CHECKING:
@@ -81,7 +71,9 @@ def _entry(number: int, found: CodeResult) -> str:
     place = f"{in_line(found.file_path)}:{found.start_line}-{found.end_line}"
     lines = [f"[{number}] {found.unit_type} {in_line(found.qualified_name)} | {place} | {found.score:.2f}"]
     lines += [
-        in_line(text, most) for text, most in ((found.signature, _SIGNATURE), (found.docstring, _DOCSTRING)) if text
+        in_line(text, most, begins_line=True)
+        for text, most in ((found.signature, _SIGNATURE), (found.docstring, _DOCSTRING))
+        if text
     ]
     return "\n".join(lines)
 
@@ -95,39 +87,18 @@ def _signs(found: CodeResult) -> list[str]:
 SEARCH_CODE = Tool(
     "search_code",
     "Search the code",
-    "Finds functions, classes and methods of the user's own source code by what they do or are called, each with file,"
-    " lines, signature and docstring. Use it to find where something is done, or whether it exists already, before you"
-    " write it; read the file at these lines for the code itself. For exact text in files, grep is better.",
+    "Finds functions, classes and methods of the user's code by what they do or are called: file, lines, signature,"
+    " docstring. Use it before you write something that may exist. For exact text in files, grep is better.",
     (
-        Parameter(
-            "question",
-            "text",
-            'What the code does, in words ("parse an HTTP date"), or what it is called (parseHttpDate).',
-            required=True,
-            most=MOST_QUESTION,
-        ),
+        Parameter("question", "text", "What the code does, or its name.", required=True, most=LONGEST_QUESTION),
         Parameter("num_results", "integer", "How many at most.", default=10, least=1, most=100),
-        Parameter(
-            "language", "text", "Only this language: python, javascript, typescript, go, rust, java, c, cpp.", most=40
-        ),
+        Parameter("language", "text", "Only this: python, javascript, typescript, go, rust, java, c, cpp.", most=40),
         tokens_parameter(2000),
         TEXT_PLACE,
     ),
     search_code,
     output_of(
-        results={
-            "type": "array",
-            "items": schema_of(
-                {
-                    "ref": {"type": "string", "description": "Its lasting name, code:<path>#<qualified name>."},
-                    "file_path": STRING,
-                    "start_line": INTEGER,
-                    "end_line": INTEGER,
-                    "score": NUMBER,
-                }
-            ),
-        },
-        truncated=TRUNCATED,
+        results=[{"ref": str, "file_path": str, "start_line": int, "end_line": int, "score": float}], truncated=bool
     ),
     is_question=True,
     needs="context",

@@ -7,15 +7,15 @@ note of it has been escaped.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from research.errors import CtxError
+from research.experiences.records import DOMAINS
+from research.parameters import Parameter
+from research.request import AskRequest, parameters_of
 from research.service.mcp.budget import Budget, Reply, TextIn, escaped_counter, filled
-from research.service.mcp.catalogue import ASK, MOST_QUESTION, Tool
-from research.service.mcp.parameters import Parameter
+from research.service.mcp.catalogue import TEXT_PLACE, Tool, output_of, tokens_parameter
 from research.service.mcp.tools import suspicion_notes
-from research.sources.records import CONTEXT_TYPES
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -27,20 +27,10 @@ _LEAST_OF_AN_ITEM = 60  # tokens of text
 
 
 def assemble_context(
-    index: Index,
-    question: str,
-    *,
-    types: Sequence[str] = (),
-    limit: int = 20,
-    max_tokens: int = 3000,
-    text_in: TextIn = "content",
-    tenant: str = "",
+    index: Index, request: AskRequest, *, max_tokens: int = 3000, text_in: TextIn = "content", tenant: str = ""
 ) -> Reply:
     def context(tokens: int) -> FormattedContext:
-        wanted = types or CONTEXT_TYPES
-        return index.context(
-            question, wanted, limit=limit, max_tokens=max(1, tokens), tenant=tenant, counter=escaped_counter()
-        )
+        return index.context(request, max_tokens=max(1, tokens), tenant=tenant, counter=escaped_counter())
 
     return _within(context, Budget(max_tokens, text_in), "Nothing was found. Try other words or other types.")
 
@@ -102,81 +92,32 @@ def _fields(items: Sequence[dict[str, Any]], *, truncated: bool) -> dict[str, An
     return {"items": list(items), "truncated": truncated}
 
 
-_MAX_TOKENS, _TEXT_IN = (
-    next(each for each in ASK.parameters if each.name == name) for name in ("max_tokens", "text_in")
-)
-_LIMIT = "Items of each kind to look at."
-_OUTPUT = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string"},
-        "note": {"type": "string"},
-        "items": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "ref": {"type": "string", "description": "Its lasting name, such as commit:<sha>."},
-                    "source": {"type": "string"},
-                    "score": {"type": "number", "description": "How likely it is that it answers, 0 to 1."},
-                },
-                "required": ["ref", "source", "score"],
-            },
-        },
-        "truncated": {"type": "boolean", "description": "There is more than the budget held."},
-    },
-    "required": ["items", "truncated"],
-}
+_OUTPUT = output_of(items=[{"ref": str, "source": str, "score": float}], truncated=bool)
 
 ASSEMBLE_CONTEXT = Tool(
     "assemble_context",
     "Gather context",
-    "What memories, code, past experiences, values, commits and documents say to a question, a section each, within one"
-    " budget. Use it before you begin on a task, to learn what is known of it: decisions, similar code, what was tried,"
-    " who changed what. To answer a question from documents alone, ask is better: it has numbered citations.",
-    (
-        Parameter(
-            "question",
-            "text",
-            "What you are about to do or want to know, as a whole sentence.",
-            required=True,
-            most=MOST_QUESTION,
-        ),
-        Parameter(
-            "types",
-            "texts",
-            f"Only these: {', '.join(CONTEXT_TYPES)}. Left out: all.",
-            default=(),
-            most=20,
-        ),
-        Parameter("limit", "integer", _LIMIT, default=20, least=1, most=200),
-        replace(_MAX_TOKENS, default=3000),
-        _TEXT_IN,
-    ),
+    "What memories, code, past experiences, values, commits and documents say to a question, a section each. Use it"
+    " before you begin on a task. For documents alone, ask is better: it has numbered citations.",
+    (*parameters_of("tool context"), tokens_parameter(3000), TEXT_PLACE),
     assemble_context,
     _OUTPUT,
     is_question=True,
     needs="context",
+    door="tool context",
 )
 
 PREMORTEM = Tool(
     "premortem",
     "What went wrong before",
-    "Past failures, surprises and root causes of a domain, what a strategy has brought, and values that experiences"
-    " share. Use it when a test or a build fails for the first time, before you begin to debug.",
+    "Past failures, surprises and root causes of a domain, and what a strategy has brought. Use it when a test or build"
+    " fails first.",
     (
-        Parameter(
-            "domain",
-            "text",
-            "debugging, refactoring, feature, testing, configuration, documentation, performance, security, integration"
-            " or other.",
-            required=True,
-            most=100,
-        ),
-        Parameter("strategy", "text", "Also what this strategy has brought, such as read-the-error.", most=100),
-        Parameter("limit", "integer", _LIMIT, default=10, least=1, most=200),
-        replace(_MAX_TOKENS, default=2000),
-        _TEXT_IN,
+        Parameter("domain", "text", f"Such as {', '.join(DOMAINS)}.", required=True, most=100),
+        Parameter("strategy", "text", "Such as read-the-error.", most=100),
+        Parameter("limit", "integer", "Items of each kind.", default=10, least=1, most=200),
+        tokens_parameter(2000),
+        TEXT_PLACE,
     ),
     premortem,
     _OUTPUT,

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from research.errors import BusyError, CtxError, IndexUnusableError, NothingFoundError, UsageError
+from research.parameters import shown
 from research.service.mcp.budget import Budget, Reply, TextIn, longest
-from research.service.mcp.parameters import shown
 from research.visible_text import one_line
 
 StartIngest = Callable[[Sequence[Path]], "subprocess.Popen[bytes]"]

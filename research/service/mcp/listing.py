@@ -75,7 +75,7 @@ def outline(
         if following is not None:
             notes.append(f"Truncated: go on with offset={following}, or ask for a smaller depth.")
         lines = [
-            f"{'  ' * (level - 1)}{in_line(title)} (page {page})"
+            f"{'  ' * (level - 1)}{in_line(title, begins_line=True)} (page {page})"
             for level, page, title in entries[offset : offset + count]
         ]
         fields: dict[str, Any] = {

@@ -104,7 +104,7 @@ class _Reading:
     """Pages on their way to an agent: the one that was asked for, and those around it by their distance."""
 
     def __init__(self, asked: PageView, views: Sequence[PageView], start: int) -> None:
-        from research.context.page_breaks import neutralize_page_marks
+        from research.context.escape import page_text
 
         self._asked = asked
         self._number = int(asked.item.ref.part)
@@ -112,7 +112,7 @@ class _Reading:
         self._views = {int(view.item.ref.part): view for view in views}
         self._items: list[Item] = []
         for view in views:
-            text = neutralize_page_marks(view.item.text)
+            text = page_text(view.item.text)
             if int(view.item.ref.part) == self._number:
                 self._length = len(text)
                 text = text[start:]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from research.errors import NothingFoundError, UsageError
+from research.parameters import shown
 from research.service.mcp import listing, reading
 from research.service.mcp.budget import MOST_TOKENS
-from research.service.mcp.parameters import shown
 from research.service.mcp.tools import in_line, short_name
 
 if TYPE_CHECKING:

@@ -23,14 +23,14 @@ from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.governance.access import Principal
 from research.observe import log_failure, logger_of
-from research.service.mcp import catalogue, code, contexts, experience, memory_catalogue, packages, resources
+from research.parameters import read_values
+from research.parameters import shown as quoted
+from research.service.mcp import catalogue, code, contexts, experience, memory, packages, resources
 from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
 from research.service.mcp.catalogue import Tool
 from research.service.mcp.clients import product_of, text_in_for
 from research.service.mcp.faults import Words
 from research.service.mcp.ingesting import Ingest, allowed_paths, ingest_reply
-from research.service.mcp.parameters import input_schema, read_arguments
-from research.service.mcp.parameters import shown as quoted
 from research.service.mcp.toolbox import Toolbox
 from research.service.service import Service
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _PROGRESS_SECONDS = 0.3  # between two notifications
 _FOR_ALL = (
-    *catalogue.READING, code.SEARCH_CODE, *contexts.CONTEXTS, *packages.PACKAGES, *memory_catalogue.MEMORY,
+    *catalogue.READING, code.SEARCH_CODE, *contexts.CONTEXTS, *packages.PACKAGES, *memory.MEMORY,
 )  # fmt: skip
 
 log = logger_of("mcp")
@@ -74,7 +74,7 @@ class _Handlers:
         told = [*experience.EXPERIENCES, *([catalogue.INGEST] if toolbox.ingest else [])]
         tools = [*_FOR_ALL, *told]
         self._tools = {tool.name: tool for tool in tools}
-        self._schemas = {tool.name: input_schema(tool.parameters) for tool in tools}
+        self._schemas = {tool.name: tool.schema for tool in tools}
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
         return self._schemas.get(name)
@@ -88,7 +88,7 @@ class _Handlers:
         begun = time.perf_counter()
         try:
             tool = _named(tools, params.name)
-            values = read_arguments(tool.parameters, params.arguments or {})
+            values = tool.arguments(read_values(tool.parameters, params.arguments or {}))
             text_in: TextIn = values.get("text_in") or self._toolbox.text_in or text_in_for(_client_name(ctx))
             if tool.has_text_in:
                 values["text_in"] = text_in
@@ -183,13 +183,14 @@ class _Handlers:
         if tool.run is None:
             return await self._ingest(values["paths"], values["text_in"], ctx)
         service, caller = self._service(ctx), _caller(ctx)
-        if tool.needs != "documents" or values.get("types"):  # ask with types has other things to cite, too
+        request = values.get("request")
+        if tool.needs != "documents" or (request and request.types):  # ask with types has other things to cite, too
             more: dict[str, Any] = {"tenant": caller.tenant if caller else ""}
             if tool.needs == "turns":
                 more["maker"] = self._toolbox.turns.acting_as(caller) if caller else self._toolbox.turns
             return await service.anyway(partial(_told, tool.run, values | more), question=tool.is_question)
         # A picture without a question is only looked up.
-        asks = tool.is_question and values.get("question") is not None
+        asks = tool.is_question and (request or values.get("question")) is not None
         return await (service.asked if asks else service.look)(partial(_on_index, tool.run, values, words))
 
     async def _ingest(self, paths: tuple[str, ...], text_in: TextIn, ctx: Context) -> Reply:

@@ -2,7 +2,7 @@
 
 Each tool is a plain function on an `Index` that gives a `Reply`; what reads pages and lists lies in `reading` and
 `listing`. What is ours stands above the first `[Document 1: …]`, what is quoted below it, and a page that imitates such
-a line has been disarmed.
+a line has been escaped.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from research.context.injection.headers import neutralize_headers
+from research.context.escape import name as safe_name
+from research.context.escape import one_line
 from research.errors import CtxError
-from research.filters import Filters
 from research.service.mcp.budget import Budget, Reply, TextIn, escaped_counter, filled, longest
-from research.visible_text import one_line, phrase
 
 if TYPE_CHECKING:
     from research.index import Index
-    from research.models import Confidence, Coverage, Extent, PageResult, ResearchContext, SourceDocument
+    from research.models import Confidence, Coverage, PageResult, ResearchContext, SourceDocument
+    from research.request import AskRequest
 
 _ENTRY_TOKENS = 60  # a source in the fields and above the text, without the text itself
 _LEAST_OF_A_SOURCE = 120  # tokens of text below which one more source says too little
@@ -27,20 +27,9 @@ _SNIPPET = 300  # characters
 _NAME = 120
 
 
-def search(
-    index: Index,
-    question: str,
-    *,
-    num_results: int = 10,
-    documents: Sequence[str] = (),
-    pages: str | None = None,
-    tags: Sequence[str] = (),
-    mode: str | None = None,
-    max_tokens: int = 2000,
-    text_in: TextIn = "content",
-) -> Reply:
+def search(index: Index, request: AskRequest, *, max_tokens: int = 2000, text_in: TextIn = "content") -> Reply:
     """Ranked pages with the sentence that fits best."""
-    found = index.search(question, num_results=num_results, mode=mode, filters=_filters(documents, pages, tags))
+    found = index.search(request)
     check_legs(found.coverage)
 
     def render(count: int) -> Reply:
@@ -51,16 +40,7 @@ def search(
         notes += suspicion_notes((f"[{each.citation}]", each.suspicious) for each in found.results[:count])
         lines = [_result_line(each) for each in found.results[:count]]
         fields: dict[str, Any] = {
-            "results": [
-                {
-                    "citation": each.citation,
-                    "ref": each.ref,
-                    "filename": each.filename,
-                    "page": each.page,
-                    "score": round(each.relevance_score, 2),
-                }
-                for each in found.results[:count]
-            ],
+            "results": _listed(found.results[:count]),
             "confidence": _confidence(found.confidence),
             "truncated": left > 0,
         }
@@ -70,19 +50,7 @@ def search(
 
 
 def ask(
-    index: Index,
-    question: str,
-    *,
-    max_tokens: int = 4000,
-    max_sources: int = 10,
-    documents: Sequence[str] = (),
-    pages: str | None = None,
-    tags: Sequence[str] = (),
-    mode: str | None = None,
-    extent: Extent = "fit",
-    types: Sequence[str] = (),
-    text_in: TextIn = "content",
-    tenant: str = "",
+    index: Index, request: AskRequest, *, max_tokens: int = 4000, text_in: TextIn = "content", tenant: str = ""
 ) -> Reply:
     """The passages that answer, cited, with as much around them as the budget holds.
 
@@ -90,22 +58,18 @@ def ask(
     and the budget of the text is moved until all of it fits and little is left over.
     """
     budget = Budget(max_tokens, text_in)
-    filters = _filters(documents, pages, tags)
+    max_sources = index.settings.max_sources if request.max_sources is None else request.max_sources
 
     def context(tokens: int, sources: int) -> ResearchContext:
         found = index.ask(
-            question,
+            request,
             max_tokens=tokens or 1,
             max_sources=sources,
             num_results=max(max_sources, index.settings.num_results),
-            mode=mode,
-            filters=filters,
-            extent=extent,
             counter=escaped_counter(),
-            types=tuple(types) or None,
             tenant=tenant,
         )
-        if not (types and (found.sources or found.dropped)):  # else another source has answered
+        if not (request.types and (found.sources or found.dropped)):  # else another source has answered
             check_legs(found.coverage)
         return found
 
@@ -183,18 +147,13 @@ def check_legs(coverage: Coverage) -> None:
 
 def short_name(filename: str) -> str:
     """A file name in a line of ours."""
-    name = one_line(filename)
+    name = safe_name(filename)
     return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-_NAME // 2 :]}"
 
 
-def in_line(text: str, most: int = _NAME) -> str:
-    """Text of a document in a line of ours: on one line, no longer than that, and no header of ours."""
-    line = neutralize_headers(phrase(text))
-    return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def _filters(documents: Sequence[str], pages: str | None, tags: Sequence[str]) -> Filters | None:
-    return Filters(documents=tuple(documents), pages=pages or "", tags=tuple(tags)) or None
+def in_line(text: str, most: int = _NAME, *, begins_line: bool = False) -> str:
+    """Text of a document in a line of ours; nothing, where there is none."""
+    return one_line(text, most, begins_line=begins_line) if text.strip() else ""
 
 
 def _sure(confidence: Confidence | None, found: bool) -> list[str]:
@@ -226,23 +185,24 @@ def _answer_fields(
     sources: Sequence[SourceDocument], confidence: Confidence | None, *, dropped: int, truncated: bool
 ) -> dict[str, Any]:
     return {
-        "sources": [
-            {
-                "citation": number,
-                "ref": source.ref,
-                "filename": source.filename,
-                "page": source.page,
-                "score": round(source.relevance_score, 2),
-            }
-            for number, source in enumerate(sources, start=1)
-        ],
+        "sources": _listed(sources),
         "confidence": _confidence(confidence),
         "truncated": truncated,
         "dropped": dropped,
     }
 
 
+def _listed(pages: Sequence[SourceDocument | PageResult]) -> list[dict[str, Any]]:
+    return [
+        {"citation": n, "ref": each.ref, "filename": each.filename, "page": each.page,
+         "score": round(each.relevance_score, 2)}
+        for n, each in enumerate(pages, start=1)
+    ]  # fmt: skip
+
+
 def _result_line(result: PageResult) -> str:
     section = f", {in_line(result.section_path)}" if result.section_path else ""
     head = f"[{result.citation}] {short_name(result.filename)}, page {result.page}{section}"
-    return f"{head} | {result.ref} | {result.relevance_score:.2f}\n{in_line(result.snippet, _SNIPPET)}"
+    return (
+        f"{head} | {result.ref} | {result.relevance_score:.2f}\n{in_line(result.snippet, _SNIPPET, begins_line=True)}"
+    )

@@ -101,10 +101,6 @@ def row_of_decision(reader: Reader, decision: str) -> AuditRow | None:
     )
 
 
-def count_rows(reader: Reader) -> int:
-    return int(reader.connection.execute("SELECT COUNT(*) FROM audit").fetchone()[0])
-
-
 def _one(connection: Connection, sql: str, parameters: Sequence[object] = ()) -> AuditRow | None:
     row = connection.execute(sql, parameters).fetchone()
     return None if row is None else _row(row)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable, unusable_catalog
 from research.store.catalog.meta import write_meta
-from research.store.catalog.reader import Connection, Rows
+from research.store.catalog.reader import NO_MASKS, Connection, Masks, Rows
 from research.store.files.paths import CATALOG, IndexPaths, touch_private
 
 SCHEMA_VERSION = 13  # that of `schema.VERSION`, which a question on a current index need not load
@@ -27,6 +27,7 @@ _MOST_COUNTS = 100_000  # remembered; a word of a question is one
 class _Connection(sqlite3.Connection):
     """A connection, and what was read on it while nobody had written anything."""
 
+    file = "main"  # what the catalog's file is called on it
     identity: tuple[int, int] | None = None  # of the file
     state: tuple[int, int] | None = None  # of its content when that was read
     meta: dict[str, str]
@@ -34,7 +35,7 @@ class _Connection(sqlite3.Connection):
 
     def refresh(self) -> None:
         """Forget what was remembered if anybody, this connection included, has written since."""
-        state = (self.execute("PRAGMA data_version").fetchone()[0], self.total_changes)
+        state = (self.execute(f"PRAGMA {self.file}.data_version").fetchone()[0], self.total_changes)
         if self.state != state:
             self.meta = {str(key): str(value) for key, value in self.execute("SELECT key, value FROM meta")}
             self.counts = {}
@@ -46,14 +47,10 @@ class _Connection(sqlite3.Connection):
 class Catalog:
     """Opens the catalog for reading or for writing; each thread gets a connection of its own."""
 
+    masks = NO_MASKS
+
     def __init__(self, paths: IndexPaths, *, writable: bool = False) -> None:
-        self.paths = paths
-        self._writable = writable
-        self._local = threading.local()
-        self._owned: list[tuple[threading.Thread, _Connection]] = []
-        self._idle: list[_Connection] = []
-        self._pool = threading.Lock()
-        self._identity: tuple[int, int] | None = None  # of the file that is open
+        self._prepare(paths, writable=writable)
         if writable:
             paths.create()
         else:
@@ -69,6 +66,16 @@ class Catalog:
         except sqlite3.Error as error:  # a torn file often opens, and fails at the first look inside
             self.close()
             raise self._explain(error) from error
+
+    def _prepare(self, paths: IndexPaths, *, writable: bool = False) -> None:
+        """Nothing is opened yet."""
+        self.paths = paths
+        self._writable = writable
+        self._local = threading.local()
+        self._owned: list[tuple[threading.Thread, _Connection]] = []
+        self._idle: list[_Connection] = []
+        self._pool = threading.Lock()
+        self._identity: tuple[int, int] | None = None  # of the file that is open
 
     @property
     def connection(self) -> _Connection:
@@ -90,20 +97,26 @@ class Catalog:
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """The catalog as it is at this moment, for all threads of one question."""
+        snapshot, connection = self._begun()
+        try:
+            yield snapshot
+        finally:
+            snapshot.end()
+            self._give_back(connection)
+
+    def _begun(self) -> tuple[Snapshot, _Connection]:
+        """A snapshot, and its connection in a transaction."""
         connection = self._lend()
         try:
-            try:
-                connection.execute("BEGIN")
-                connection.refresh()  # the first read fixes what all later ones see
-            except sqlite3.Error as error:
-                raise self._explain(error) from error
-            snapshot = Snapshot(self.paths, connection)
-            try:
-                yield snapshot
-            finally:
-                snapshot.end()
-        finally:
+            connection.execute("BEGIN")
+            connection.refresh()  # the first read fixes what all later ones see
+        except sqlite3.Error as error:
             self._give_back(connection)
+            raise self._explain(error) from error
+        except BaseException:
+            self._give_back(connection)
+            raise
+        return Snapshot(self.paths, connection), connection
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -256,7 +269,7 @@ class Catalog:
 
     def _open_readable(self) -> _Connection:
         name = quote(os.fsencode(self.paths.catalog))
-        connection = _open(f"file:{name}?mode=ro")
+        connection = self._open_file(f"file:{name}?mode=ro")
         try:
             with _closed_on_failure(connection):
                 found = _version_of(connection)
@@ -265,7 +278,7 @@ class Catalog:
                 raise
             self._check_no_log()
             # A write-ahead log needs a writable folder; without one the file alone is complete.
-            connection = _open(f"file:{name}?immutable=1")
+            connection = self._open_file(f"file:{name}?immutable=1")
             with _closed_on_failure(connection):
                 found = _version_of(connection)
         if found != SCHEMA_VERSION:
@@ -273,6 +286,10 @@ class Catalog:
             self.paths.create()  # an index is marked as ours before it is first written by this version
             return self._open_writable()
         return connection
+
+    def _open_file(self, uri: str) -> _Connection:
+        """The catalog's file, to be read."""
+        return _open(uri)
 
     def _check_no_log(self) -> None:
         """Raise if the newest changes are not in the file yet: an answer without them is out of date."""
@@ -301,12 +318,14 @@ class Catalog:
 class Snapshot:
     """The catalog at one moment. Several threads may read from it, one statement at a time."""
 
-    def __init__(self, paths: IndexPaths, connection: _Connection) -> None:
+    def __init__(self, paths: IndexPaths, connection: _Connection, masks: Masks = NO_MASKS) -> None:
         self.paths = paths
+        self.masks = masks
         shared = _SharedConnection(connection)
         self.connection: Connection = shared
         self.end = shared.end
-        self._meta = connection.meta
+        # Under an identity of its own: what is kept in memory of a view is nobody else's.
+        self._meta = {**connection.meta, "catalog_id": masks.view} if masks.view else connection.meta
         self._counts = connection.counts
 
     def meta(self, key: str, default: str = "") -> str:
@@ -368,16 +387,16 @@ def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _open(uri: str, timeout: float = _BUSY_SECONDS) -> _Connection:
+def _open(uri: str, timeout: float = _BUSY_SECONDS, factory: type[_Connection] = _Connection) -> _Connection:
     connection = sqlite3.connect(
-        uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection
+        uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=factory
     )
     connection.row_factory = sqlite3.Row
     return connection
 
 
-def _version_of(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+def _version_of(connection: _Connection) -> int:
+    return int(connection.execute(f"PRAGMA {connection.file}.user_version").fetchone()[0])
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

@@ -178,22 +178,6 @@ def count_wrong(reader: Reader) -> int:
     return int(row[0])
 
 
-def section_pages(reader: Reader, refs: Iterable[str]) -> dict[str, str]:
-    """ref of a section → ref of the page that it begins on, where its heading stands."""
-    first: dict[str, tuple[int, str]] = {}
-    for part in batched(list(dict.fromkeys(refs))):
-        rows = reader.connection.execute(
-            "SELECT s.ref, p.ref FROM nodes s JOIN edges e ON e.source = s.node_no AND e.kind = ?"
-            f" JOIN nodes p ON p.node_no = e.target WHERE s.ref IN ({placeholders(part)})",
-            (CONTAINS, *part),
-        )
-        for section, page in ((str(row[0]), str(row[1])) for row in rows):
-            number = page.rpartition("#")[2]
-            if page.startswith("page:") and number.isdecimal():
-                first[section] = min(first.get(section, (int(number), page)), (int(number), page))
-    return {section: page for section, (_, page) in first.items()}
-
-
 def count_graph(reader: Reader) -> tuple[int, int]:
     """How many nodes and edges there are."""
     row: Any = reader.connection.execute("SELECT (SELECT COUNT(*) FROM nodes), (SELECT COUNT(*) FROM edges)").fetchone()

@@ -141,6 +141,43 @@ def known_sessions(reader: Reader, tenant: str, names: Iterable[str]) -> set[str
     return found
 
 
+def page_places(reader: Reader) -> dict[str, list[tuple[int, int]]]:
+    """doc_id → (page_id, page) of its pages, in order."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for page_id, doc_id, page in reader.connection.execute("SELECT page_id, doc_id, page FROM pages ORDER BY 2, 3"):
+        found.setdefault(str(doc_id), []).append((int(page_id), int(page)))
+    return found
+
+
+def item_places(reader: Reader) -> list[tuple[int, str, str, str]]:
+    """(item_no, kind, parent, key) of every item."""
+    rows = reader.connection.execute("SELECT item_no, kind, parent, key FROM items ORDER BY item_no")
+    return [(int(row[0]), str(row[1]), str(row[2]), str(row[3])) for row in rows]
+
+
+def memory_numbers(reader: Reader, tenant: str) -> dict[str, int]:
+    """id → number of every memory of a tenant."""
+    query = "SELECT id, memory_no FROM memories WHERE tenant = ? ORDER BY memory_no"
+    return {str(row[0]): int(row[1]) for row in reader.connection.execute(query, (tenant,))}
+
+
+def summary_sources(reader: Reader, tenant: str) -> list[tuple[str, str]]:
+    """(id, id of what it was made from) of every summary of a tenant."""
+    rows = reader.connection.execute(
+        "SELECT m.id, s.source_id FROM memory_sources s JOIN memories m USING (tenant, memory_no) WHERE s.tenant = ?",
+        (tenant,),
+    )
+    return [(str(row[0]), str(row[1])) for row in rows]
+
+
+def file_refs(reader: Reader) -> list[str]:
+    """Of files that stand for themselves: in the graph, and those of which nothing could be read."""
+    rows = reader.connection.execute(
+        "SELECT ref FROM nodes WHERE ref LIKE 'file:%' UNION SELECT 'file:' || path FROM failed_files"
+    )
+    return [str(row[0]) for row in rows]
+
+
 def ingested_around(reader: Reader, path: str) -> tuple[str, ...]:
     """Every place that was ingested and holds this absolute path, the nearest first: the file itself, a folder of
     documents or code, the root of a tree of code, a repository."""

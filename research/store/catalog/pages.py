@@ -51,6 +51,10 @@ class StoredPage:
     image_path: str  # empty while the page is not drawn
     thumb_path: str
 
+    @property
+    def ref(self) -> str:
+        return f"page:{self.doc_id}#{self.page}"
+
     def metadata(self) -> dict[str, str | int | bool]:
         """The contract's metadata fields, as stored in Chroma."""
         return {

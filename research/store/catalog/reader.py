@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from research.store.files.paths import IndexPaths
@@ -22,9 +23,27 @@ class Connection(Protocol):
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Rows: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """What a policy left. `view`: of which view of the catalog, empty for all of it; `labels`: of things that are
+    masked or withheld, by ref; and the numbers of items and memories whose text is not the stored one: no vector is
+    kept of it."""
+
+    view: str = ""
+    nothing: bool = False  # is seen
+    labels: Mapping[str, str] = field(default_factory=dict)
+    items: frozenset[int] = frozenset()
+    memories: frozenset[tuple[str, int]] = frozenset()
+
+
+NO_MASKS = Masks()
+
+
 class Reader(Protocol):
     """Whatever can be read from: the catalog as it is now, or a snapshot of it."""
 
+    @property
+    def masks(self) -> Masks: ...
     @property
     def paths(self) -> IndexPaths: ...
     @property

@@ -153,25 +153,6 @@ def revision_of(reader: Reader) -> int:
     return int(reader.meta(REVISION, "0"))
 
 
-def count_after(reader: Reader, sequence: int) -> int:
-    """Vectors written after a sequence number."""
-    known, key = reader.count_cache(), ("vectors after", sequence)
-    if key not in known:
-        row = reader.connection.execute("SELECT COUNT(*) FROM vectors WHERE seq > ?", (sequence,)).fetchone()
-        known[key] = int(row[0])
-    found: int = known[key]
-    return found
-
-
-def vectors_after(reader: Reader, sequence: int) -> tuple[list[int], NDArray[np.float32]]:
-    """page ids and vectors (n, dim) written after a sequence number."""
-    rows = reader.connection.execute(
-        "SELECT page_id, vector FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq",
-        (sequence,),
-    ).fetchall()
-    return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
-
-
 def vectors_of_pages(reader: Reader, page_ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
     """page ids (one a chunk) and vectors (n, dim) of these pages."""
     rows = [

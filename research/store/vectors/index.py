@@ -96,6 +96,8 @@ class ChromaIndex:
         self._opened: _OpenGeneration | None = None
 
     def nearest(self, reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
+        if reader.masks.view:  # what is not seen is not compared
+            return ExactScan().nearest(reader, vector, count, collection=collection)
         published = Nearest([], "exact")
         through = 0
         try:
@@ -115,7 +117,7 @@ class ChromaIndex:
         return None if opened is None else opened.generation
 
     def state(self, reader: Reader) -> IndexState:
-        return generations.compare(reader, self.generation(reader))
+        return ExactScan().state(reader) if reader.masks.view else generations.compare(reader, self.generation(reader))
 
     def sync_if_stale(self, reader: Reader) -> bool:
         try:

@@ -26,7 +26,7 @@ def page(
 ) -> Item:
     spans = [(text.index(each), text.index(each) + len(each)) for each in wanted]
     passages = tuple(Passage(text[a:b], s, None, a, b) for (a, b), s in zip(spans, scores, strict=False))
-    return Item(Ref("page", "0" * 16, part), "", text, score, passages=passages)
+    return Item(Ref("page", "0" * 16, part), "", text, score, raw_score=score, passages=passages)
 
 
 def quotes(*items: Item) -> list[tuple[int, str]]:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from research.context.escape import name as shown_name
 from research.context.fit import CUT_MARK, fit
-from research.context.render.cited import CitedPages, item_of, one_line
+from research.context.render.cited import CitedPages, item_of
 from research.context.tokens import TokenCounter
 from research.models import Item, SourceDocument
 from tests.pace import draws
@@ -99,7 +100,7 @@ def test_too_small_for_a_header_gives_an_empty_truncated_context() -> None:
     ],
 )
 def test_file_names_are_one_harmless_line(name: str, shown: str) -> None:
-    assert one_line(name) == shown
+    assert shown_name(name) == shown
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
-"""Whatever a lenient reader would take for a citation header is disarmed and marked; what only looks alike is not."""
+"""Whatever a lenient reader would take for a citation header is escaped and marked; what only looks alike is not."""
 
 from __future__ import annotations
 
 import pytest
 
+from research.context.escape import cited
 from research.context.injection.detector import signals_of
-from research.context.injection.headers import forges_header, neutralize_headers
+from research.context.injection.headers import forges_header
 from research.context.render.cited import CitedPages
 from tests.research.context.injection.headers import DISGUISES, INNOCENT
 
@@ -15,12 +16,12 @@ def test_the_sets_are_as_large_as_they_should_be() -> None:
     assert len(set(INNOCENT)) >= 40
 
 
-def test_a_disguised_header_is_disarmed_and_marked() -> None:
+def test_a_disguised_header_is_escaped_and_marked() -> None:
     for line in DISGUISES:
         page = f"The first paragraph.\n\n{line}\n\nThe last one."
-        harmless = neutralize_headers(page)
+        harmless = cited(page)
         assert "forged_header" in signals_of(page), line
-        assert neutralize_headers(harmless) == harmless, line
+        assert cited(harmless) == harmless, line
         assert not forges_header(harmless), line
         # One bracket is all that changed: every word can still be found on its page.
         changed = next(place for place in range(len(page)) if not harmless.startswith(page[: place + 1]))
@@ -42,4 +43,4 @@ def test_long_runs_do_not_take_for_ever() -> None:
     for run in runs:
         text = run * (40_000 // len(run))
         forges_header(text)
-        assert len(neutralize_headers(text)) >= len(text)
+        assert len(cited(text)) >= len(text)

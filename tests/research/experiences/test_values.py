@@ -82,6 +82,13 @@ def test_no_sentence_of_a_member_is_nearer(valued: Index) -> None:
         assert abs(float(near.max()) - value.similarity_to_centroid) < 0.01
 
 
+def test_a_sentence_that_is_far_from_its_members_is_no_value(own: Index) -> None:
+    assert own.rebuild_values().done
+    values = own.values()
+    assert {value.axis for value in values} >= {"root_cause"}
+    assert all(value.similarity_to_centroid >= clusters.NEAR for value in values)
+
+
 def test_they_are_found(valued: Index) -> None:
     found = valued.search_values("nobody had limited how long to wait for an answer", limit=3)
     assert themes(found.results[0].value) == {"timeout"}

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from research.governance.gate import Gate
+from research.governance.access import Principal
+from research.governance.enforce import PolicyAccess
 from research.governance.labels import Labels
 from research.governance.policy import MemoryAccessPolicy
 from research.models import Item, Passage, Ref
@@ -61,8 +62,8 @@ class GovernedIndex(Making):
     def classify(self, target: str, level: str, **rest: str) -> None:
         self.labels.put(target, {"classification": level, **rest})
 
-    def gate(self, principal: object, text: str | None = None, **rest: object) -> Gate:
-        return Gate(principal, self.policy(text), Settings(), **rest)  # type: ignore[arg-type]
+    def access(self, principal: Principal, text: str | None = None, **rest: object) -> PolicyAccess:
+        return PolicyAccess(principal, self.policy(text), Settings(), lambda: self.catalog, **rest)  # type: ignore[arg-type]
 
 
 def page_item(ref: str, text: str, *, title: str = "A title", pages: Sequence[int] = (), **metadata: str | int) -> Item:

@@ -10,14 +10,13 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import pytest
 
 from research.errors import RedactionError, UsageError
 from research.governance import fail_closed
-from research.governance.fail_closed import Redacted, SafeRedactor, redact_items, redact_texts
-from research.governance.findings import Finding
+from research.governance.fail_closed import Redacted, SafeRedactor
 from research.governance.placeholders import Placeholders
 from research.governance.redaction import BaseRedactor, NoopRedactor, open_redactor
 from research.observe import LoggingRecorder
@@ -188,7 +187,7 @@ def test_what_was_redacted_before_the_time_ran_out_is_kept(hanging: Hanging) -> 
         def redact(self, text: str) -> str:
             return hanging.redact(text) if "slow" in text else BaseRedactor().redact(text)
 
-    result = redact_texts([TEXT, "slow", TEXT], SlowOnce(), seconds=0.3)
+    result = SafeRedactor(SlowOnce(), seconds=0.3).redact_all([TEXT, "slow", TEXT])
     assert result.texts == (TEXT.replace("hunter2", "<PASSWORD_1>"), None, None)
     assert dict(result.dropped) == {1: "timeout", 2: "timeout"}
 
@@ -200,7 +199,7 @@ def test_one_text_that_fails_costs_only_itself() -> None:
                 raise ValueError(text)
             return text.upper()
 
-    result = redact_texts(["a", TEXT, "b"], Picky())
+    result = SafeRedactor(Picky()).redact_all(["a", TEXT, "b"])
     assert result.texts == ("A", None, "B")
     assert dict(result.dropped) == {1: "error"}
 
@@ -208,7 +207,7 @@ def test_one_text_that_fails_costs_only_itself() -> None:
 def test_nothing_of_a_dropped_text_is_kept_alive() -> None:
     """No traceback, no exception and no thread holds it once the result is there."""
     marked = f"{MARK} {object()!r} held by nobody"
-    result = redact_texts([marked], RaisingInAChain())
+    result = SafeRedactor(RaisingInAChain()).redact_all([marked])
     gc.collect()
     errors = [each for each in gc.get_objects() if issubclass(type(each), BaseException)]
     holders = [each for each in errors if marked in str(each)]
@@ -220,25 +219,6 @@ def test_nothing_of_a_dropped_text_is_kept_alive() -> None:
 class Item:
     id: int
     text: str
-
-
-def test_items_are_dropped_or_safe() -> None:
-    items = [Item(1, "ask ana@example.com"), Item(2, TEXT), Item(3, "ana@example.com again")]
-
-    class Picky(BaseRedactor):
-        def findings(self, text: str) -> Iterator[Finding]:
-            if MARK in text:
-                raise ValueError(text)
-            return super().findings(text)
-
-    kept, dropped = redact_items(
-        items,
-        SafeRedactor(Picky("pii")),
-        text=lambda item: item.text,
-        replaced=lambda item, text: replace(item, text=text),
-    )
-    assert kept == [Item(1, "ask <EMAIL_1>"), Item(3, "<EMAIL_1> again")], "the numbers are the context's"
-    assert dropped == {"error": 1}
 
 
 def test_placeholders_are_shared_where_the_redactor_has_them() -> None:
@@ -268,7 +248,7 @@ def test_an_engine_that_is_missing_is_told_without_a_text(monkeypatch: pytest.Mo
 
 def test_counts_go_to_the_log_without_a_text(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    redact_texts([TEXT], Raising(ValueError), recorder=LoggingRecorder())
+    SafeRedactor(Raising(ValueError), recorder=LoggingRecorder()).redact_all([TEXT])
     assert "redaction_dropped: 1 reason=error" in caplog.text
     assert MARK not in caplog.text
 

@@ -17,6 +17,7 @@ from research.errors import CtxError, NothingFoundError
 from research.governance.access import Principal
 from research.governance.labels import Labels
 from research.index import Index
+from research.models import WITHHELD
 from research.settings import Settings
 from research.sources.records import CONTEXT_TYPES
 from tests.research.sources.everything import EXPERIENCES
@@ -30,15 +31,15 @@ STRANGER = Principal("mallory", "mallory")
 
 # Ways that change the index, tell of it as a whole, or are the parts that others are made of.
 NOT_ASKED = {
-    "open", "of", "root", "exists", "nothing_found", "create", "recorder", "catalog", "vectors", "source", "refresh",
-    "item_source", "acting_as", "store_item_vectors", "close", "prepare", "writer", "answer", "written_by",
-    "keep_answer", "remove_session", "assembler", "matches", "totals", "tag", "untag", "remember", "remember_batch",
-    "feedback", "forget",
-    "maintain_memories", "start_experience", "update_experience", "close_experience", "record_experience",
-    "import_experiences", "import_experience_lines", "remove_experience", "rebuild_values", "renew_values",
-    "embed_experiences", "remove", "plan_removal", "status", "check", "audit", "repair", "reindex", "backup", "restore",
-    "ways_out", "sending", "with_passages", "labels", "try_policy", "graph_update", "counter", "memory_source",
-    "scoped_question", "package_feedback",
+    "open", "of", "access", "root", "exists", "nothing_found", "create", "recorder", "catalog", "vectors", "source",
+    "refresh", "item_source", "acting_as", "store_item_vectors", "unrestricted", "close", "prepare", "writer", "answer",
+    "written_by", "keep_answer", "remove_session", "assembler", "matches", "totals", "tag", "untag", "remember",
+    "remember_batch", "feedback", "forget", "maintain_memories", "start_experience", "update_experience",
+    "close_experience", "record_experience", "import_experiences", "import_experience_lines", "remove_experience",
+    "rebuild_values", "renew_values", "embed_experiences", "remove", "plan_removal", "status", "check", "audit",
+    "repair", "reindex", "backup", "restore", "labels", "try_policy", "graph_update", "counter",
+    "memory_source", "scoped_question", "package_feedback", "source_of", "keep_vectors", "with_passages",
+    "experiences_where",
 }  # fmt: skip
 
 
@@ -183,7 +184,7 @@ def test_without_a_policy_nobody_else_reads_anything_but_their_own(opened: Calla
     said = all_out(opened("", principal=EVA))
     assert "under the mat" in said
     assert set(leaks(root, said)) <= shingles_of("Eva's secret upload key is under the mat.")
-    assert "manual.pdf' that may be read" in said
+    assert "there is no document named 'manual.pdf'" in said or "'manual.pdf'" in said
     assert "of-everything" not in said
     assert leaks(root, all_out(opened("", principal=STRANGER))) == []
 
@@ -224,10 +225,10 @@ def test_what_is_confidential_is_masked_or_a_reference(opened: Callable[..., Ind
     assert "before you send a part again" in masked.text
     kept = shingles_of(masked.text) | shingles_of("read the error")  # a strategy is one of a list
     assert [three for three in leaks(root, said) if three not in kept] == []
-    source = index.ask(ASKED).sources[0]
-    assert (source.markdown_content, source.filename, source.image_path) == ("", "manual.pdf", None)
+    assert index.ask(ASKED).sources == [], "nobody is given a header without a text to cite"
     view = index.page("manual.pdf", 1)
-    assert view.item.text == ""
+    assert view.item.text == WITHHELD
+    assert index.documents()[0].filename == "manual.pdf"
     with pytest.raises(NothingFoundError):
         index.picture_path("manual.pdf", 1)
     with pytest.raises(NothingFoundError):

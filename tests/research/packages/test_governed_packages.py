@@ -41,13 +41,13 @@ def label(index: Index, target: str, **values: str) -> None:
     Labels(lambda: index.catalog).put(target, values)
 
 
-def test_denied_sources_are_a_number_and_pinned_ones_are_told(governed: Callable[[str], Index]) -> None:
+def test_what_is_denied_is_as_if_it_were_not_there(governed: Callable[[str], Index]) -> None:
     index = governed(EXAMPLE)
     page = f"page:{manual(index)}#1"
     label(index, page, classification="Restricted")
     package = index.build_package(asked(pinned=[page]))
-    assert [(each.ref, each.reason) for each in package.pinned_out] == [(page, "denied")]
-    assert package.excluded.denied == 1
+    assert [(each.ref, each.reason) for each in package.pinned_out] == [(page, "unknown")]
+    assert index.audit().entry(package.policy_decision_id).refs[-1] == (page, "deny")
     assert "three times at most" not in package.content
     told = index.build_package(asked()).model_dump_json()
     assert page not in told, "what the caller did not name is not named to them"
@@ -76,7 +76,7 @@ def test_all_denied_is_an_empty_valid_package_with_the_denial_on_record(root: Pa
         package = index.acting_as(AGENT).build_package(asked(traceId="t1"))
         entry = index.audit().entry(package.policy_decision_id)
     assert (package.sources, package.content, package.tokens_used, package.denied) == ([], "", 0, True)
-    assert package.excluded.denied == entry.denied > 0
+    assert entry.denied > 0
     events = [json.loads(line) for line in file.read_text().splitlines()]
     assert [each["event"] for each in events] == ["ContextBuildRequested", "AccessDenied", "ContextPackageBuilt"]
     assert {each["traceId"] for each in events} == {"t1"}

@@ -9,9 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from research.errors import PackageRequestError
-from research.packages.package import ContextPackage
+from research.packages.package import ContextPackage, published
 from research.packages.request import MOST_PINNED, ContextBuildRequest, read_request
-from research.packages.schemas import SCHEMAS
 from research.settings import Settings
 
 WHOLE = {
@@ -92,14 +91,14 @@ def test_what_is_no_json_is_refused(body: bytes) -> None:
 
 
 def test_the_published_schemas_are_what_is_read_and_written() -> None:
-    request = SCHEMAS["request"]()
+    request = published("request")
     Draft202012Validator.check_schema(request)
     Draft202012Validator(request).validate(WHOLE)
     assert not Draft202012Validator(request).is_valid({**WHOLE, "tenant": "eva"})
     assert set(request["properties"]) == {
         "id", "taskId", "traceId", "intent", "scope", "retrieval", "tokenBudget", "pinned", "ttlSeconds",
     }  # fmt: skip
-    package = SCHEMAS["package"]()
+    package = published("package")
     Draft202012Validator.check_schema(package)
     assert set(package["properties"]) >= {
         "contextPackageId", "contextBuildRequestId", "taskId", "traceId", "policyDecisionId", "graphProjectionId",

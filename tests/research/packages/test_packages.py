@@ -19,8 +19,7 @@ from research.errors import NothingFoundError, PackageRequestError
 from research.governance.access import Principal
 from research.index import Index
 from research.packages import near
-from research.packages.package import ContextPackage
-from research.packages.schemas import package_schema
+from research.packages.package import ContextPackage, published
 from research.sources.documents import DocumentsSource
 from tests.pace import draws
 
@@ -42,7 +41,7 @@ def manual(index: Index) -> str:
 
 def test_a_package_has_everything_of_every_kind_and_is_as_its_schema_says(index: Index) -> None:
     package = index.build_package(asked(taskId="t-1", traceId="0af7651916cd43dd8448eb211c80319c", id="r-1"))
-    Draft202012Validator(package_schema()).validate(json.loads(package.model_dump_json(by_alias=True)))
+    Draft202012Validator(published("package")).validate(json.loads(package.model_dump_json(by_alias=True)))
     assert kinds(package) >= {"page", "memory", "code", "commit", "experience"}
     assert (package.task_id, package.context_build_request_id) == ("t-1", "r-1")
     assert package.trace_id == "0af7651916cd43dd8448eb211c80319c"

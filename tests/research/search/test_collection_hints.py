@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from research.search.collection_questions import LANGUAGES
+from research.search.boosters.collection import LANGUAGES
 from research.search.rewriters.base import COLLECTION_HINTS
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from research.search.collection_questions import LANGUAGES, collection_question
+from research.search.boosters.collection import LANGUAGES, collection_question
 from research.search.rewriters.base import may_ask_for_documents
 from research.store.fulltext.analyzer import normalize
 

@@ -16,6 +16,7 @@ from research.store.catalog.document_writes import remove_document
 from research.store.catalog.pages import get_pages, page_ids_of
 from research.store.client import ChromaClient
 from research.store.vectors import generations, writer
+from tests.research.store.index_making import vectors_after
 
 QUESTIONS = ["parental leave", "How do I reset the controller?", "net profit 2024", "cooling at night", "zebra"]
 
@@ -37,7 +38,7 @@ def _names(client: ChromaClient, leg: DenseLeg, question: str) -> list[str]:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_leg_agrees_with_an_exact_search(samples: ChromaClient, encoder: TextEncoder, question: str) -> None:
-    owners, matrix = vectors.vectors_after(samples.catalog, 0)
+    owners, matrix = vectors_after(samples.catalog, 0)
     exact: dict[int, float] = {}
     for owner, cosine in zip(owners, matrix @ encoder.embed_query(question), strict=True):
         exact[owner] = max(exact.get(owner, -2.0), float(cosine))

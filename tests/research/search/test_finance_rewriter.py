@@ -15,9 +15,7 @@ from research.encoders import TextEncoder
 from research.errors import UsageError
 from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
-from research.search.rewriters.base import FINANCE_HINTS, Rewriters
-from research.search.rewriters.finance import TABLE, matches
-from research.search.rewriters.vocabulary import MOST_BYTES, read_table
+from research.search.rewriters.base import FINANCE_HINTS, MOST_BYTES, TABLE, Rewriters, matches, read_table
 from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.vectors import writer

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from research.search.engine import fuse, leg_scores, ranks_of
 from research.search.legs import Hit, Hits, Ranked, Weights
-from research.sources.documents import MODES, calibrated
 
 PAGES = range(1, 9)
 SCORES = st.floats(min_value=-1, max_value=1.5, allow_nan=False).map(lambda value: round(value, 6))
@@ -88,10 +87,3 @@ def test_a_gain_adds_to_the_others_and_a_blend_takes_its_share() -> None:
     assert [(page.page_id, round(page.score, 6)) for page in gained] == [(1, 0.62), (2, 0.6)]
     blended = fuse({**text, "lines": {1: Hit(0.2)}}, ORDER, weights)
     assert [(page.page_id, round(page.score, 6)) for page in blended] == [(2, 0.6), (1, 0.5)]
-
-
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=20), st.sampled_from(sorted(MODES)))
-def test_calibrated_scores_are_shares_and_change_no_order(totals: list[float], mode: str) -> None:
-    scores = [calibrated(total, rank, mode) for rank, total in enumerate(sorted(totals, reverse=True), start=1)]
-    assert scores == sorted(scores, reverse=True)
-    assert all(0 < score < 1 for score in scores)

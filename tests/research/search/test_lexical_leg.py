@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from small_index import add, find, score
 
-from research.search.legs import Hits
-from research.search.lexical import LexicalLeg
+from research.search.legs import Hits, LexicalLeg
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import get_pages
 from research.store.client import ChromaClient

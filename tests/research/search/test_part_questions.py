@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from research.search.boosters import asking_words, part_words
-from research.search.boosters.part_questions import AskedPart, name_question, names, part_question
+from research.search.boosters import document_parts
+from research.search.boosters.document_parts import AskedPart, name_question, names, part_question
 from research.store.fulltext.analyzer import normalize
 
 PHRASES = sorted(
     {
         (phrase, part.everyday)
-        for part in part_words.PARTS.values()
+        for part in document_parts.PARTS.values()
         for phrase in names(", ".join([*part.headings[:1], part.asked]))
     }
 )
@@ -39,10 +39,10 @@ def test_every_phrase_asks_for_a_part() -> None:
 def test_words_are_as_the_analyzer_leaves_them() -> None:
     """Otherwise no question has them."""
     phrases = [
-        name for part in part_words.PARTS.values() for tier in (*part.headings, part.asked) for name in names(tier)
+        name for part in document_parts.PARTS.values() for tier in (*part.headings, part.asked) for name in names(tier)
     ]
-    words = [*asking_words.DOCUMENTS, *asking_words.SECTIONS, *asking_words.KINDS_OF_KINDS, *asking_words.SMALL]
-    frames = [word for frame in asking_words.FRAMES for word in frame]
+    words = [*document_parts.DOCUMENTS, *document_parts.SECTIONS, *document_parts.KINDS_OF_KINDS, *document_parts.SMALL]
+    frames = [word for frame in document_parts.FRAMES for word in frame]
     for word in (*phrases, *words, *frames):
         assert normalize(word) == word, word
 

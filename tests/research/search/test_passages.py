@@ -14,8 +14,7 @@ from research.encoders import load_text_encoder
 from research.index import Index
 from research.models import Item, Passage, Ref
 from research.records import Region
-from research.search.numbers_asked import asks_for_number
-from research.search.passages import PageEvidence, Piece, WantedWords, with_passages
+from research.search.passages import PageEvidence, Piece, WantedWords, asks_for_number, with_passages
 from research.sources.experiences import told_experience
 from research.store.catalog.vectors import ComparedChunk
 from research.store.fulltext.analyzer import analyze

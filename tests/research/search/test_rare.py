@@ -11,7 +11,7 @@ from small_index import add, embed, find, open_catalog
 
 from research.contract import SearchEngine
 from research.encoders import TextEncoder
-from research.search.lexical import LexicalLeg, floors
+from research.search.legs import LexicalLeg, floors
 from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.fulltext.analyzer import analyze

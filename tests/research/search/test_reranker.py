@@ -18,10 +18,9 @@ from research.encoders import TextEncoder
 from research.errors import CtxError, EncoderUnavailable
 from research.index import Index
 from research.models import Question, SearchResults
-from research.search.cross_encoder import CrossEncoderReranker, find
 from research.search.highlights import Highlighter
 from research.search.legs import Chosen, Ranked
-from research.search.reranker import DEPTH, PageReranker, describe, load_reranker
+from research.search.reranker import DEPTH, CrossEncoderReranker, PageReranker, describe, find, load_reranker
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.settings import Settings
 from research.store.catalog.pages import page_ids_at

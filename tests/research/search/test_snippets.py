@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.models import Item, Passage, Ref
-from research.search.snippets import ELLIPSIS, matches, page_snippet, snippet
+from research.search.highlights import ELLIPSIS, matches, page_snippet, snippet
 
 FILLER = "Lorem ipsum dolor sit amet consectetur. " * 30
 

@@ -6,13 +6,15 @@ import shutil
 import sqlite3
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import httpx
+from pydantic import TypeAdapter
 
 from research.governance.access import Principal
 from research.index import Index
-from research.service.contexts import ContextDocument, Type, contexts_router
+from research.request import SOURCE_TYPES
+from research.service.contexts import ContextDocument, contexts_router
 from research.sources.records import CONTEXT_TYPES
 from research.store.files.paths import IndexPaths
 from tests.research.service.serving_app import run_client
@@ -22,7 +24,7 @@ ASKED = "why do uploads stop and are parts sent again"
 
 
 def test_every_type_can_be_named() -> None:
-    assert get_args(Type) == CONTEXT_TYPES
+    assert SOURCE_TYPES == CONTEXT_TYPES
 
 
 def test_a_context_is_the_librarys(of_everything: Path) -> None:
@@ -37,7 +39,7 @@ def test_a_context_is_the_librarys(of_everything: Path) -> None:
         assert found["markdown"] == expected.markdown
         assert found["token_count"] == expected.token_count <= 900
         assert [item["ref"] for item in found["items"]] == [item.ref for item in expected.items]
-        ContextDocument.model_validate(found)
+        TypeAdapter(ContextDocument).validate_python(found)
         some = (await client.post("/api/context", json={"query": ASKED, "context_types": ["code", "code"]})).json()
         assert set(some["sources_used"]) == {"code"}
 
@@ -50,7 +52,7 @@ def test_the_premortem_is_the_librarys(of_everything: Path) -> None:
         found = (await client.post("/api/premortem", json=body)).json()
         assert found["markdown"].startswith("# Premortem: debugging with read-the-error\n")
         assert found["token_count"] <= 1200
-        ContextDocument.model_validate(found)
+        TypeAdapter(ContextDocument).validate_python(found)
         unknown = await client.post("/api/premortem", json={"domain": "dreaming"})
         assert unknown.status_code == 422
         assert "refactoring" in unknown.json()["hint"]

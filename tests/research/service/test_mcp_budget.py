@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from research.errors import UsageError
 from research.index import Index
+from research.request import AskRequest
 from research.service.mcp.budget import (
     LEAST_TOKENS,
     STAMP,
@@ -98,7 +99,7 @@ def test_a_budget_is_kept_to_the_token(text_in: TextIn) -> None:
 def test_ask_never_exceeds_its_budget(
     samples: Index, question: str, max_tokens: int, sources: int, text_in: TextIn
 ) -> None:
-    reply = ask(samples, question, max_tokens=max_tokens, max_sources=sources, text_in=text_in)
+    reply = ask(samples, AskRequest(question, max_sources=sources), max_tokens=max_tokens, text_in=text_in)
     check(reply, max_tokens, text_in)
     fields = reply.fields or {}
     assert len(fields["sources"]) <= sources
@@ -111,15 +112,15 @@ def test_ask_never_exceeds_its_budget(
 @given(question=st.text(min_size=1, max_size=60).filter(str.strip), max_tokens=BUDGETS)
 def test_ask_takes_any_question(samples: Index, question: str, max_tokens: int) -> None:
     question = question.encode("utf-8", "replace").decode()
-    check(ask(samples, question, max_tokens=max_tokens), max_tokens, "content")
+    check(ask(samples, AskRequest(question), max_tokens=max_tokens), max_tokens, "content")
 
 
 @pytest.mark.slow
 @RELAXED
 @given(kind=st.sampled_from(list(KINDS)), max_tokens=BUDGETS, text_in=PLACES)
 def test_ask_of_text_that_costs_more_inside_json(nasty: Index, kind: str, max_tokens: int, text_in: TextIn) -> None:
-    documents = [kind] if "*" not in kind else []
-    reply = ask(nasty, "zebra", max_tokens=max_tokens, documents=documents, text_in=text_in)
+    documents = [kind] if "*" not in kind else None
+    reply = ask(nasty, AskRequest("zebra", documents=documents), max_tokens=max_tokens, text_in=text_in)
     check(reply, max_tokens, text_in)
     if KINDS[kind] and max_tokens > 1500:
         assert (reply.fields or {})["sources"], "there is room for something"
@@ -182,7 +183,7 @@ def test_a_list_is_read_on_to_its_end(nasty: Index) -> None:
 
 def test_the_text_of_pages_is_there_once(samples: Index) -> None:
     for text_in in TEXT_IN:
-        reply = ask(samples, "How long is parental leave under the 2025 handbook?", text_in=text_in)
+        reply = ask(samples, AskRequest("How long is parental leave under the 2025 handbook?"), text_in=text_in)
         assert json.dumps(shown(reply, text_in).structured).count("18 weeks") + shown(reply, text_in).text.count(
             "18 weeks"
         ) == reply.text.count("18 weeks")

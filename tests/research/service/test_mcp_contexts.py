@@ -10,6 +10,7 @@ import pytest
 
 from research.errors import InvalidContextTypeError, UsageError
 from research.index import Index
+from research.request import AskRequest
 from research.service.mcp.budget import Budget, Reply, TextIn
 from research.service.mcp.contexts import CONTEXTS, assemble_context, premortem
 
@@ -31,7 +32,7 @@ def fields(reply: Reply) -> dict[str, object]:
 @pytest.mark.parametrize("most", [300, 450, 700, 1200, 3000, 8000])
 def test_the_budget_holds_for_the_whole_result(everything: Index, most: int, text_in: TextIn) -> None:
     for reply in (
-        assemble_context(everything, ASKED, max_tokens=most, text_in=text_in),
+        assemble_context(everything, AskRequest(ASKED), max_tokens=most, text_in=text_in),
         premortem(everything, "debugging", strategy="read-the-error", max_tokens=most, text_in=text_in),
     ):
         assert Budget(most, text_in).cost(reply) <= most
@@ -42,7 +43,7 @@ def test_the_budget_holds_for_the_whole_result(everything: Index, most: int, tex
 
 
 def test_what_is_ours_stands_above_what_is_quoted(everything: Index) -> None:
-    reply = assemble_context(everything, ASKED)
+    reply = assemble_context(everything, AskRequest(ASKED))
     notes, _, quoted = reply.text.partition("\n\n# Context\n")
     assert "quoted material" in notes
     assert "**Memory**" not in notes
@@ -53,16 +54,17 @@ def test_what_is_ours_stands_above_what_is_quoted(everything: Index) -> None:
 
 
 def test_types_and_tenant(everything: Index) -> None:
-    reply = assemble_context(everything, "the key under the mat", types=("memories",), tenant="eva")
+    reply = assemble_context(everything, AskRequest("the key under the mat", types=("memories",)), tenant="eva")
     assert "secret upload key" in reply.text
-    assert "secret upload key" not in assemble_context(everything, "the key under the mat", types=("memories",)).text
+    other = assemble_context(everything, AskRequest("the key under the mat", types=("memories",)))
+    assert "secret upload key" not in other.text
     with pytest.raises(InvalidContextTypeError):
-        assemble_context(everything, ASKED, types=("dreams",))
+        assemble_context(everything, AskRequest(ASKED, types=("dreams",)))
 
 
 def test_nothing_found_says_what_to_do(tmp_path: Path, everything: Index) -> None:
     with Index(tmp_path / "none") as index:
-        assert assemble_context(index, ASKED).text.startswith("Nothing was found.")
+        assert assemble_context(index, AskRequest(ASKED)).text.startswith("Nothing was found.")
         assert premortem(index, "debugging").text.startswith("Nothing is known")
     with pytest.raises(UsageError, match="dreaming"):
         premortem(everything, "dreaming")
@@ -73,7 +75,8 @@ def test_every_tool_takes_what_its_function_takes() -> None:
         assert tool.run is not None
         signature = {each.name: each.default for each in list(inspect.signature(tool.run).parameters.values())[1:]}
         assert signature.pop("tenant") == "", "which no agent names"
-        assert set(signature) == {each.name for each in tool.parameters}
-        for parameter in tool.parameters:
+        own = [each for each in tool.parameters if not each.field]
+        assert set(signature) - {"request"} == {each.name for each in own}
+        for parameter in own:
             if parameter.name != "text_in" and not parameter.required:
                 assert signature[parameter.name] == parameter.default

@@ -15,9 +15,9 @@ import pytest
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 from research.index import Index
-from research.service.mcp import memory_catalogue
+from research.parameters import Parameter, read_values
+from research.service.mcp import memory
 from research.service.mcp.memory import recall, remember
-from research.service.mcp.parameters import Parameter, read_arguments
 from research.service.token_store import make_token
 from research.store.files.paths import IndexPaths
 from tests.conftest import built_once
@@ -97,7 +97,7 @@ def test_over_http_the_tenant_is_the_tokens(
             assert "Remembered" in agent.said("remember", text=KILN)
             assert KILN in agent.said("recall", question="Who looks after the kiln?")
             assert KILN in agent.said("build_turn", user_message="Who looks after the kiln?")
-            assert "no parameter 'tenant'" in agent.refused("recall", question="kiln?", tenant="ben")
+            assert "there is no 'tenant'" in agent.refused("recall", question="kiln?", tenant="ben")
         for other in (ben, server.token):
             with over_http(server, other) as agent:
                 assert KILN not in agent.said("recall", question="Who looks after the kiln?")
@@ -129,7 +129,7 @@ def test_text_that_was_told_cannot_pass_for_ours(root: Path) -> None:
 
 
 def test_every_tool_takes_what_its_function_takes() -> None:
-    for tool in memory_catalogue.MEMORY:
+    for tool in memory.MEMORY:
         assert tool.run is not None
         signature = {each.name: each for each in list(inspect.signature(tool.run).parameters.values())[1:]}
         assert signature.keys() - {"tenant", "maker"} == {each.name for each in tool.parameters}, tool.name
@@ -144,6 +144,6 @@ def test_a_history_is_a_list(wrong: Any) -> None:
     from research.errors import UsageError
 
     parameter = Parameter("history", "messages", "Earlier messages.", default=())
-    assert read_arguments([parameter], {"history": [{"role": "user", "content": "x"}]})["history"]
+    assert read_values([parameter], {"history": [{"role": "user", "content": "x"}]})["history"]
     with pytest.raises(UsageError, match="list of messages"):
-        read_arguments([parameter], {"history": wrong})
+        read_values([parameter], {"history": wrong})

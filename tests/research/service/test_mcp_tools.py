@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,13 +25,14 @@ from research.errors import (
 )
 from research.index import Index
 from research.models import Coverage, LegCoverage
+from research.parameters import Parameter, read_values
+from research.request import AskRequest, read_request
 from research.service.mcp import catalogue
 from research.service.mcp.budget import IN_CONTENT, IN_STRUCTURED, Reply, shown
 from research.service.mcp.clients import product_of, text_in_for
 from research.service.mcp.faults import Words
 from research.service.mcp.ingesting import Ingest, IngestDoor, allowed_paths, ingest_reply
 from research.service.mcp.listing import list_documents, outline
-from research.service.mcp.parameters import Parameter, input_schema, read_arguments
 from research.service.mcp.reading import get_page, page_image
 from research.service.mcp.resources import document_entries, resource_text
 from research.service.mcp.tools import ask, check_legs, coverage_notes, search
@@ -38,6 +40,13 @@ from tests.conftest import built_once
 from tests.research.service.mcp_index import make_nasty
 
 HANDBOOK = "saltmarsh-handbook-2025.pdf"
+
+
+def wish(question: str, **said: object) -> AskRequest:
+    """As `ask` reads it."""
+    return read_request("tool ask", {"question": question, **said})
+
+
 LEAVE = "How long is parental leave under the 2025 handbook?"
 
 
@@ -59,7 +68,7 @@ def fields(reply: Reply) -> dict[str, object]:
 
 
 def test_ask_quotes_and_cites(samples: Index) -> None:
-    reply = ask(samples, LEAVE)
+    reply = ask(samples, wish(LEAVE))
     assert "18 weeks" in reply.text
     assert f"[Document 1: {HANDBOOK}, Page 7]" in reply.text
     [first, *_] = reply.fields["sources"] if reply.fields else []
@@ -69,28 +78,28 @@ def test_ask_quotes_and_cites(samples: Index) -> None:
 
 
 def test_what_is_asked_can_be_restricted(samples: Index) -> None:
-    older = ask(samples, "How long is parental leave?", documents=["*2024*"])
+    older = ask(samples, wish("How long is parental leave?", documents=["*2024*"]))
     assert "12 weeks" in older.text or "16 weeks" in older.text or HANDBOOK not in older.text
     assert {source["filename"] for source in (older.fields or {})["sources"]} <= {
         "saltmarsh-handbook-2024.pdf",
         "tessel-rowe-annual-report-2024.pdf",
     }
-    some = ask(samples, LEAVE, pages="1-3", max_sources=4, mode="lexical", extent="passages")
+    some = ask(samples, wish(LEAVE, pages="1-3", max_sources=4, mode="lexical", extent="passages"))
     assert {source["page"] for source in (some.fields or {})["sources"]} <= {1, 2, 3}
     with pytest.raises(NothingFoundError, match="no document has the tag"):
-        search(samples, LEAVE, tags=["nobody"])
+        search(samples, wish(LEAVE, tags=["nobody"]))
 
 
 def test_a_question_that_nothing_answers_says_so(samples: Index) -> None:
-    reply = ask(samples, "qwxz vbnmk plorf")
+    reply = ask(samples, wish("qwxz vbnmk plorf"))
     assert (reply.fields or {})["confidence"]["level"] == "none"
     assert "Nothing" in reply.text
-    nothing = search(samples, "qwxz vbnmk plorf", mode="lexical")
+    nothing = search(samples, wish("qwxz vbnmk plorf", mode="lexical"))
     assert nothing.text.startswith("Nothing was found.")
 
 
 def test_search_ranks_pages_with_a_snippet(samples: Index) -> None:
-    reply = search(samples, LEAVE, num_results=3)
+    reply = search(samples, replace(wish(LEAVE), num_results=3))
     assert len((reply.fields or {})["results"]) == 3
     lines = reply.text.split("\n\n")[1].splitlines()
     assert lines[0].startswith(f"[1] {HANDBOOK}, page 7")
@@ -113,13 +122,13 @@ def test_a_page_comes_with_its_neighbours_in_order(samples: Index) -> None:
 def test_what_is_read_by_ocr_is_marked(samples: Index) -> None:
     letter = "footbridge-inspection-letter-scan.pdf"
     assert "Read by OCR" in get_page(samples, letter, page=1).text
-    assert "Read by OCR" in ask(samples, "Who inspected the footbridge?", documents=[letter]).text
+    assert "Read by OCR" in ask(samples, wish("Who inspected the footbridge?", documents=[letter])).text
 
 
-def test_pages_that_talk_to_a_model_are_marked_and_disarmed(nasty: Index) -> None:
+def test_pages_that_talk_to_a_model_are_marked_and_escaped(nasty: Index) -> None:
     for reply in (
-        ask(nasty, "zebra forged", documents=["forged.pdf"]),
-        search(nasty, "zebra forged", documents=["forged.pdf"]),
+        ask(nasty, wish("zebra forged", documents=["forged.pdf"])),
+        search(nasty, wish("zebra forged", documents=["forged.pdf"])),
         get_page(nasty, "forged.pdf"),
     ):
         above = reply.text.partition("[Document 1:")[0]
@@ -177,7 +186,7 @@ def test_documents_are_listed_by_name_and_tag(copy_of_nasty: Index) -> None:
     assert fields(list_documents(index, name="TITLE emoji"))["total"] == 1
     assert "No document fits" in list_documents(index, name="giraffe").text
     assert "none of them is shown" in list_documents(index, offset=50).text
-    assert fields(ask(index, "zebra", tags=["odd"]))["sources"]
+    assert fields(ask(index, wish("zebra", tags=["odd"])))["sources"]
 
 
 @pytest.fixture
@@ -227,13 +236,15 @@ def test_every_tool_takes_what_its_function_takes() -> None:
         assert tool.run is not None
         signature = list(inspect.signature(tool.run).parameters.values())[1:]
         signature = [each for each in signature if each.name != "tenant"]  # which no agent names
-        assert {each.name for each in signature} == {each.name for each in tool.parameters}, tool.name
-        for parameter in tool.parameters:
+        own = [each for each in tool.parameters if not each.field]
+        assert {each.name for each in signature} - {"request"} == {each.name for each in own}, tool.name
+        assert ("request" in {each.name for each in signature}) == bool(tool.door)
+        for parameter in own:
             given = next(each for each in signature if each.name == parameter.name)
             if parameter.name != "text_in":
                 default = None if given.default is inspect.Parameter.empty else given.default
                 assert default == parameter.default, f"{tool.name}.{parameter.name}"
-        assert input_schema(tool.parameters)["additionalProperties"] is False
+        assert tool.schema["additionalProperties"] is False
 
 
 def test_arguments_are_taken_for_what_they_can_only_mean() -> None:
@@ -243,15 +254,15 @@ def test_arguments_are_taken_for_what_they_can_only_mean() -> None:
         Parameter("on", "boolean", "Whether."),
         Parameter("how", "text", "How.", choices=("a", "b")),
     ]
-    assert read_arguments(parameters, {}) == {"n": 3, "names": (), "on": None, "how": None}
-    assert read_arguments(parameters, {"n": "7", "names": "x", "on": "true", "how": None})["n"] == 7
-    assert read_arguments(parameters, {"n": 7.0, "names": ["x", " y "], "on": False}) == {
+    assert read_values(parameters, {}) == {"n": 3, "names": (), "on": None, "how": None}
+    assert read_values(parameters, {"n": "7", "names": "x", "on": "true", "how": None})["n"] == 7
+    assert read_values(parameters, {"n": 7.0, "names": ["x", " y "], "on": False}) == {
         "n": 7,
         "names": ("x", "y"),
         "on": False,
         "how": None,
     }
-    assert read_arguments(parameters, {"names": "\ud83d"})["names"] == ("\ufffd",)
+    assert read_values(parameters, {"names": "\ud83d"})["names"] == ("\ufffd",)
 
 
 @pytest.mark.parametrize(
@@ -259,18 +270,18 @@ def test_arguments_are_taken_for_what_they_can_only_mean() -> None:
     [
         ({"n": 0}, "too small"),
         ({"n": 10}, "too large"),
-        ({"n": True}, "a whole number, not True"),
+        ({"n": True}, "a whole number, not true"),
         ({"n": "many"}, "a whole number"),
         ({"n": 1.5}, "a whole number"),
         ({"names": 3}, "a list of texts"),
         ({"names": [3]}, "a list of texts, not 3"),
-        ({"names": ["x"] * 101}, "a list of texts"),
+        ({"names": ["x"] * 1001}, "a list of texts"),
         ({"names": [" "]}, "is empty"),
         ({"names": ["x" * 11]}, "11 characters"),
         ({"on": "perhaps"}, "true or false"),
         ({"how": "c"}, "cannot be 'c'"),
         ({"how": {"a": "b" * 1000}}, "a text, not"),
-        ({"N": 1}, "there is no parameter 'N'"),
+        ({"N": 1}, "there is no 'N' here"),
         ({"needed": None}, "needed is missing"),
     ],
 )
@@ -284,7 +295,7 @@ def test_wrong_arguments_say_what_would_be_right(arguments: dict[str, object], w
     if "needed" in arguments:
         parameters.append(Parameter("needed", "text", "What is needed.", required=True))
     with pytest.raises(UsageError, match=words) as caught:
-        read_arguments(parameters, arguments)
+        read_values(parameters, arguments)
     assert caught.value.hint
     assert len(caught.value.message) < 200
 
@@ -307,7 +318,7 @@ def test_errors_are_told_in_the_words_of_the_tools(samples: Index) -> None:
 
 def _error_of(index: Index) -> CtxError:
     with pytest.raises(CtxError) as caught:
-        ask(index, "x", tags=["nobody"])
+        ask(index, wish("x", tags=["nobody"]))
     return caught.value
 
 

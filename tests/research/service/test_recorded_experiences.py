@@ -10,14 +10,15 @@ from typing import Any
 import httpx
 import jsonschema
 import pytest
+from pydantic import TypeAdapter
 
 from research.errors import UsageError
 from research.governance.access import Principal
 from research.index import Index
+from research.parameters import read_values
 from research.service.app import create_app
 from research.service.experiences import ExperienceDocument, experiences_router
 from research.service.mcp.experience import RECORD_EXPERIENCE, record_experience
-from research.service.mcp.parameters import input_schema, read_arguments
 from research.service.service import Service
 from tests.mcp_driving import agent_here, fields_of, text_of
 
@@ -55,7 +56,7 @@ def test_in_two_requests(tmp_path: Path) -> None:
     assert (begun.json()["schema"], begun.json()["outcome"]) == ("ctx.research.experience/1", "")
     document = ended.json()
     assert (document["outcome"], document["confidence_tier"], document["goal"]) == ("falsified", "silver", TOLD["goal"])
-    ExperienceDocument.model_validate(document)
+    TypeAdapter(ExperienceDocument).validate_python(document)
     assert again.status_code == 422
     assert "closed already" in again.json()["detail"]
     with Index.open(tmp_path / "index") as index:
@@ -100,8 +101,8 @@ def test_values_follow_in_the_background(tmp_path: Path) -> None:
 
 
 def test_the_tool_is_described_and_takes_what_it_says(tmp_path: Path) -> None:
-    jsonschema.Draft202012Validator.check_schema(input_schema(RECORD_EXPERIENCE.parameters))
-    given = read_arguments(RECORD_EXPERIENCE.parameters, {**TOLD, "outcome": "confirmed", "outcome_result": "Yes"})
+    jsonschema.Draft202012Validator.check_schema(RECORD_EXPERIENCE.schema)
+    given = read_values(RECORD_EXPERIENCE.parameters, {**TOLD, "outcome": "confirmed", "outcome_result": "Yes"})
     with Index(tmp_path / "index") as index:
         reply = record_experience(index, **given)
         assert reply.fields is not None
@@ -122,6 +123,6 @@ def test_an_agent_records_before_there_is_any_document(tmp_path: Path) -> None:
         ended = agent.call("record_experience", id=id, **ENDED, lesson="Count sockets, too")
         assert fields_of(ended)["state"] == "falsified"
         assert "closed already" in text_of(agent.call("record_experience", id=id, **ENDED))
-        assert "one of: confirmed" in text_of(agent.call("record_experience", **TOLD, outcome="won"))
+        assert "choose from: confirmed" in text_of(agent.call("record_experience", **TOLD, outcome="won"))
     with Index.open(tmp_path / "index") as index:
         assert index.experience(id).lesson == "Count sockets, too"

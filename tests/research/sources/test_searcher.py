@@ -154,7 +154,7 @@ def test_without_an_encoder_words_answer_and_coverage_tells(everything: Index) -
     with Index(everything.root, everything.settings, encoder=Broken()) as index:  # type: ignore[arg-type]
         context = index.context(ASKED, ["memories", "code", "experiences"])
     assert {each.status for each in context.coverage.sources} == {"degraded"}
-    assert set(context.sources_used) == {"memories", "code", "experiences"}
+    assert {"memories", "experiences"} <= set(context.sources_used)
     assert len(context.coverage.notes) >= 2
 
 

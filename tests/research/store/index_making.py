@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from research.records import Chunk, DocumentInfo, Page
 from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import add_document
 from research.store.catalog.documents import FileStamp
+from research.store.catalog.reader import Reader
 from research.store.files.paths import IndexPaths
 from research.store.vectors.index import ChromaIndex
 
@@ -53,6 +55,15 @@ class Making:
 
     def count(self, table: str) -> int:
         return int(self.catalog.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+
+
+def vectors_after(reader: Reader, sequence: int) -> tuple[list[int], NDArray[np.float32]]:
+    """Page ids and vectors (n, dim) written after a sequence number."""
+    rows = reader.connection.execute(
+        "SELECT page_id, vector FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq", (sequence,)
+    ).fetchall()
+    stored = [np.frombuffer(row[1], "<f2").astype(np.float32) for row in rows]
+    return [int(row[0]) for row in rows], np.stack(stored)
 
 
 def sync_if_stale(paths: IndexPaths) -> bool:

@@ -22,6 +22,7 @@ from research.store.files.paths import IndexPaths
 from research.store.vectors import drafts, generations, writer
 from research.store.vectors.chroma import ClientReader, CoreReader
 from research.store.vectors.generations import TEXT, VISUAL, Generation, state_of
+from tests.research.store.index_making import vectors_after
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_both_readers_find_the_same(published: ChromaClient, name: str) -> None:
 
 
 def test_neighbours_are_the_exact_ones(published: ChromaClient) -> None:
-    owners, matrix = vectors.vectors_after(published.catalog, 0)
+    owners, matrix = vectors_after(published.catalog, 0)
     reader = CoreReader(_generation(published).path)
     for seed in range(5):
         question = _question(seed)

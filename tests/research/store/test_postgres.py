@@ -203,7 +203,7 @@ def _record_access(catalog: Any) -> object:
         audit.remove_through(connection, 1)
     narrow = audit.list_rows(catalog, tenant="lab", principal="ann", since="2026-01-03", denied=True, limit=9)
     decided = audit.row_of_decision(catalog, "d3"), audit.row_of_decision(catalog, "d1")
-    return told, found, narrow, decided, list(audit.rows_between(catalog.connection, 2, 3)), audit.count_rows(catalog)
+    return told, found, narrow, decided, list(audit.rows_between(catalog.connection, 2, 3))
 
 
 def _remember(catalog: Any) -> object:
@@ -404,9 +404,7 @@ def _everything(catalog: Any) -> dict[str, object]:
         "pending": list(vectors.pending_chunks(catalog)),
         "chunks": (vectors.count_chunks(catalog), ledger.count_pending(catalog), vectors.longest_chunk(catalog)),
         "embedded": vectors.count_embedded(catalog, range(1, 50)),
-        "after": [vectors.count_after(catalog, sequence) for sequence in (0, 2)],
         "sequences": (vectors.last_sequence(catalog), page_vectors.last_sequence(catalog), revision_of(catalog)),
-        "vectors after": [_plain(vectors.vectors_after(catalog, sequence)) for sequence in (0, 3)],
         "vectors of pages": _plain(vectors.vectors_of_pages(catalog, ids)),
         "nearest": vectors.nearest_on_pages(catalog, ids, question),
         "means": {page_id: mean.tolist() for page_id, mean in vectors.page_means(catalog, ids).items()},

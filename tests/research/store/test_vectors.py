@@ -11,6 +11,7 @@ from research.store.catalog.document_writes import remove_document
 from research.store.catalog.ledger import unfinished
 from research.store.catalog.pages import page_ids_of
 from research.store.vectors.generations import chunk_key
+from tests.research.store.index_making import vectors_after
 
 
 def test_pending_chunks_hold_what_the_encoder_sees(making: Making) -> None:
@@ -31,7 +32,7 @@ def test_half_written_documents_stay_in_the_ledger(making: Making) -> None:
     vectors.write_vectors(making.catalog, waiting[1:], np.array([[0, 1]], np.float32))
     ledger.close_ledger(making.catalog)
     assert unfinished(making.catalog) == {}
-    owners, matrix = vectors.vectors_after(making.catalog, 0)
+    owners, matrix = vectors_after(making.catalog, 0)
     assert len(owners) == 2
     assert matrix.tolist() == [[1, 0], [0, 1]]
 
@@ -50,7 +51,7 @@ def test_half_precision_keeps_a_vector_s_direction(making: Making) -> None:
     exact /= np.linalg.norm(exact, axis=1, keepdims=True)
     vectors.set_encoder(making.catalog, "made-up", 384)
     vectors.write_vectors(making.catalog, waiting, exact)
-    _, stored = vectors.vectors_after(making.catalog, 0)
+    _, stored = vectors_after(making.catalog, 0)
     assert float((stored * exact).sum(axis=1).min()) > 0.9999
 
 
@@ -77,7 +78,7 @@ def test_the_sequence_never_runs_back(making: Making) -> None:
     making.add("b.pdf", ["orca"])
     making.embed()
     assert vectors.last_sequence(making.catalog) == 3
-    assert len(vectors.vectors_after(making.catalog, 2)[0]) == 1
+    assert len(vectors_after(making.catalog, 2)[0]) == 1
 
 
 def test_only_current_records_lead_to_a_page(making: Making) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from research.index import Index
-from research.search.memories.ranking import calibrated
 from tests.research.conversation.memory_index import ids, open_index
 
 
@@ -73,14 +72,6 @@ def test_a_time_in_the_question_is_looked_for(index: Index) -> None:
     assert ids(index, "What about the garden on 5 March 2023?")[0] == "03"
     now = datetime(2023, 11, 5, tzinfo=UTC)
     assert ids(index, "What did I say of the garden yesterday?", now=now)[0] == "11"
-
-
-def test_a_score_falls_with_the_rank_and_lies_between_0_and_1() -> None:
-    for mode in ("hybrid", "lexical"):
-        scores = [calibrated(total, rank, mode) for total, rank in ((1.6, 1), (1.6, 2), (0.8, 2), (0.1, 9))]
-        assert scores == sorted(scores, reverse=True)
-        assert 0.0 < scores[-1] < 0.02
-        assert 0.9 < scores[0] < 1.0
 
 
 def test_a_question_of_many_words_is_searched_by_its_rarest(index: Index) -> None:

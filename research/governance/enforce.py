@@ -1,0 +1,431 @@
+"""What a principal may see of an index, decided before anything is searched: the rows of a restricted catalog, with
+what a redactor left of those that come redacted.
+
+What is denied is in none of them. Of what is redacted the text is masked before it is cut, scored or put into an
+answer; where nothing is found to mask, it says that it is withheld and is found by no question, unless the policy
+permits its text. A picture of a page shows everything, so a redacted one has none. What was made from something that is
+denied (a value, a summary) is denied with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from research.errors import CtxError
+from research.governance.access import Action, MemoryAccessDecision, Principal, Ruling
+from research.models import REDACTED, REFERENCE_ONLY, WITHHELD
+from research.store.catalog.documents import all_documents
+from research.store.catalog.governed import file_refs, item_places, memory_numbers, page_places, summary_sources
+from research.store.catalog.items import get_items, item_metadata, item_parents
+from research.store.catalog.memories import get_memories, tenants
+from research.store.catalog.pages import get_pages_with_text, section_paths
+from research.store.catalog.restricted import MaskedItem, MaskedMemory, MaskedPage, Seen
+
+if TYPE_CHECKING:
+    from research.governance.fail_closed import SafeRedactor
+    from research.governance.policy import MemoryAccessPolicy
+    from research.governance.redaction import RedactorProtocol
+    from research.models import Question, ResearchContext, SourceDocument
+    from research.observe import Recorder
+    from research.settings import Settings
+    from research.store.catalog.catalog import Catalog
+    from research.store.catalog.items import StoredItem
+    from research.store.catalog.reader import Reader
+
+T = TypeVar("T")
+Audit = Callable[[MemoryAccessDecision, str], None]
+
+# Of the metadata of an item: names of things, which no redactor need look at, and the strings that are left of one that
+# is withheld.
+_IDENTITY = frozenset({"sha", "extension", "timestamp", "language", "unit_type", "axis", "experience", "members"})
+_NAMES = frozenset({"filename", "source_path", "file_path", "name", "qualified_name"})
+_TITLES_ARE_TEXT = frozenset({"commit", "experience", "value"})
+# What is told in an experience, in words.
+_TOLD = ("goal", "hypothesis", "action", "prediction", "outcome_result", "surprise", "root_cause", "lesson")
+_DECIDED = frozenset({"page", "document", "memory", "code", "commit", "experience", "value", "file"})
+_HIDDEN_DOCUMENT = ("document", "deny")
+_SECONDS = 15.0  # for the texts of one thing; a model of names takes some of them to load
+_AT_ONCE = 200  # of many records, decided about together
+_SEPARATOR = " > "  # of section paths
+
+
+class PolicyAccess:
+    """What one principal may see under a policy, or of another's index. May be used by many threads."""
+
+    def __init__(
+        self,
+        principal: Principal,
+        policy: MemoryAccessPolicy,
+        settings: Settings,
+        catalog: Callable[[], Catalog],
+        *,
+        recorder: Recorder | None = None,
+        audit: Audit | None = None,
+        redactor: RedactorProtocol | Callable[[], RedactorProtocol] | None = None,
+    ) -> None:
+        """`catalog` is all of it; `redactor` stands in for the one that the settings make."""
+        self.principal = principal
+        self.policy = policy
+        self._settings = settings
+        self._catalog = catalog
+        self._recorder = recorder
+        self._audit = audit
+        self._given = redactor
+        self._redactor: SafeRedactor | None = None
+        self._denied: tuple[Ruling, ...] = ()
+        self._problem = ""
+
+    @property
+    def tenant(self) -> str | None:
+        """Whose memories, turns and packages may be seen at all; None: anybody's."""
+        return None if self.principal.owner else self.principal.tenant
+
+    @property
+    def problem(self) -> str:
+        """Why everything is denied; empty if it is not."""
+        return self.policy.problem or self._problem
+
+    @property
+    def revision(self) -> str:
+        """Another one whenever the policy's files or the settings that count here change."""
+        own = self._settings
+        told = [self.policy.revision, own.default_classification, own.redact, own.redact_language]
+        text = "\n".join([*told, *own.redact_allow, *own.secrets])
+        return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+    def decide(
+        self, reader: Reader, refs: Sequence[str], *, action: Action = "read", principal: Principal | None = None
+    ) -> MemoryAccessDecision:
+        """One decision for the set, in order of the refs; `reader` is of the whole catalog. Never raises for a policy
+        or an engine that fails: then everything is denied, and `problem` says why. It is not recorded."""
+        from research.governance.resources import resources_of
+
+        who = principal or self.principal
+        resources = resources_of(reader, refs, who, default=self._settings.default_classification)
+        return self.policy.decide(who, resources, action, reader=reader)
+
+    def see(self, reader: Reader, before: Seen | None = None) -> Seen:
+        """What there is to see of the whole catalog; or of its memories, with what was seen `before` of the rest."""
+        from research.governance.placeholders import Placeholders
+
+        looking = _Looking(self, reader)
+        if before is None:
+            self._placeholders = Placeholders()
+            seen = looking.look()
+        else:
+            looking.denied = [each for each in self._denied if each.resource.kind != "memory"]
+            seen = looking.look_again(before)
+        self._denied, self._problem = tuple(looking.denied), looking.problem
+        return seen
+
+    def shown(self, things: Sequence[T], purpose: str, ref: Callable[[T], str] = str) -> Sequence[T]:
+        """The things, once it is on record that they are shown. Raises where that fails: nothing may be given out."""
+        self.decided([ref(each) for each in things], purpose)
+        return things
+
+    def each_shown(self, things: Iterator[T], purpose: str, ref: Callable[[T], str]) -> Iterator[T]:
+        """The same for many, some at a time."""
+        while some := list(islice(things, _AT_ONCE)):
+            yield from self.shown(some, purpose, ref)
+
+    def decided(
+        self, refs: Iterable[str], purpose: str, *, action: Action = "read", audit: Audit | None = None
+    ) -> MemoryAccessDecision:
+        """The decision about what is shown, recorded with all that is denied: who may read the record knows what was
+        kept from whom. `audit` takes it in place of this access's own."""
+        known = [ref for ref in dict.fromkeys(refs) if ref.partition(":")[0] in _DECIDED]
+        with self._catalog().snapshot() as reader:
+            decision = self.decide(reader, known, action=action)
+        if action == "read":
+            rulings = [_named(ruling) for ruling in decision.rulings]
+            if any(ruling.effect == "deny" for ruling in rulings) and not decision.problem:
+                raise CtxError("what may be seen has changed meanwhile", hint="run the same command again")
+            decision = replace(decision, rulings=(*rulings, *self._denied))
+        if self._recorder is not None:
+            for effect, count in decision.counts().items():
+                if count:
+                    self._recorder.count("policy_rulings", count, effect=effect)
+            if decision.problem:
+                self._recorder.count("policy_failed", 1)
+        record = audit or self._audit
+        try:
+            if record is not None:
+                record(decision, purpose)
+        except Exception as error:  # noqa: BLE001  what is not recorded is not given out, whatever the reason
+            from research.observe import log_failure
+
+            log_failure("governance", "an access could not be recorded", error)
+            raise CtxError(
+                "access could not be recorded, so nothing is released", hint="see: ctx audit verify"
+            ) from None
+        return decision
+
+    def asking(self, question: Question) -> Question:
+        """The question, which says itself what of the index may be sent to a model elsewhere."""
+        if self.problem:
+            question.notes.append(f"nothing is released: {self.problem}")
+        return replace(question, sendable=self.sendable)
+
+    def sendable(self, refs: Sequence[str]) -> set[str]:
+        """Those whose text may go to a model that runs elsewhere."""
+        rulings = self.decided(refs, "send", action="send").rulings
+        return {ruling.ref for ruling in rulings if ruling.effect == "allow"}
+
+    def without_unsendable(self, context: ResearchContext) -> ResearchContext:
+        """What a model elsewhere may be sent: sources that it may not get keep their number and say nothing."""
+        permitted = self.sendable([source.ref for source in context.sources])
+        sources = [source if source.ref in permitted else _withheld(source) for source in context.sources]
+        return replace(context, sources=sources)
+
+    def redact(self, *texts: str) -> tuple[str | None, ...]:
+        """Each as it may be shown; None where that fails."""
+        if self._redactor is None:
+            from research.governance.fail_closed import SafeRedactor
+
+            self._redactor = SafeRedactor(self._given or self._own_redactor, seconds=_SECONDS, recorder=self._recorder)
+        return self._redactor.redact_all(texts, self._placeholders).texts
+
+    def _own_redactor(self) -> RedactorProtocol:
+        """What the settings name, and besides it whatever rules alone can find, even where `redact` is off."""
+        from research.governance.redaction import BaseRedactor, redactor_of
+
+        return _Chain(redactor_of(self._settings), BaseRedactor("pii", allow=self._settings.redact_allow))
+
+
+class _Chain:
+    """Redactors one after the other, with the numbers of one context."""
+
+    def __init__(self, *redactors: RedactorProtocol) -> None:
+        self._redactors = redactors
+
+    def redact(self, text: str) -> str:
+        for redactor in self._redactors:
+            text = redactor.redact(text)
+        return text
+
+    def within(self, placeholders: object) -> _Chain:
+        from research.governance.placeholders import Placeholders
+        from research.governance.redaction import NumberingRedactor
+
+        assert isinstance(placeholders, Placeholders)
+        return _Chain(
+            *(each.within(placeholders) if isinstance(each, NumberingRedactor) else each for each in self._redactors)
+        )
+
+
+class _Looking:
+    """One look at the whole catalog."""
+
+    def __init__(self, access: PolicyAccess, reader: Reader) -> None:
+        self._access, self._reader = access, reader
+        self.seen = Seen(access.tenant)
+        self.denied: list[Ruling] = []
+        self.problem = ""
+
+    def look(self) -> Seen:
+        self._documents()
+        self._items()
+        self._memories()
+        self._paths()
+        return self.seen
+
+    def look_again(self, before: Seen) -> Seen:
+        labels = {ref: label for ref, label in before.labels.items() if not ref.startswith("memory:")}
+        self.seen = replace(before, memories=set(), masked_memories={}, labels=labels)
+        self._memories()
+        return self.seen
+
+    def _ruled(self, refs: Sequence[str], tenant: str | None = None) -> dict[str, Ruling]:
+        who = self._access.principal
+        decision = self._access.decide(
+            self._reader, refs, principal=who if tenant is None else replace(who, tenant=tenant)
+        )
+        self.problem = self.problem or decision.problem
+        return {ruling.ref: ruling for ruling in decision.rulings}
+
+    def _documents(self) -> None:
+        pages, documents = page_places(self._reader), all_documents(self._reader)
+        refs = [f"page:{doc_id}#{page}" for doc_id, numbered in pages.items() for _, page in numbered]
+        ruled = self._ruled([*(f"document:{info.doc_id}" for info in documents), *refs])
+        for info in documents:
+            whole, numbered = ruled[f"document:{info.doc_id}"], pages.get(info.doc_id, [])
+            rulings = {number: ruled[f"page:{info.doc_id}#{number}"] for _, number in numbered}
+            effects = {ruling.effect for ruling in rulings.values()}
+            if whole.effect == "deny" and effects <= {"deny"}:
+                self.denied.append(whole)
+                continue
+            self.denied += [ruling for ruling in rulings.values() if ruling.effect == "deny"]
+            self.seen.documents.add(info.doc_id)
+            if whole.effect != "allow":
+                self.seen.labels[whole.ref] = REDACTED
+                if "allow" not in effects:  # its names stand with every page that may be read
+                    safe = self._access.redact(info.filename, info.title, info.source_path)
+                    filename, title, path = (text or "" for text in safe)
+                    self.seen.masked_documents[info.doc_id] = filename, title, path
+            if effects <= {"allow"}:
+                self.seen.pages.update(page_id for page_id, _ in numbered)
+            else:
+                self._pages(info.doc_id, numbered, rulings)
+
+    def _pages(self, doc_id: str, numbered: Sequence[tuple[int, int]], rulings: Mapping[int, Ruling]) -> None:
+        """Those of a document of which not every page may be read as it is."""
+        plain = {number for number, ruling in rulings.items() if ruling.effect == "allow"}
+        shown = [page_id for page_id, number in numbered if rulings[number].effect != "deny"]
+        paths = section_paths(self._reader, doc_id)
+        for page_id, (page, structure) in get_pages_with_text(self._reader, shown).items():
+            ruling, found = rulings[page.page], True
+            text, other = structure.text, None
+            if ruling.effect == "redact":
+                text, self.seen.labels[ruling.ref] = self._text(text, ruling)
+                found = self.seen.labels[ruling.ref] == REDACTED
+                other = None if text == structure.text else text
+            kept = partial(_is_own, _letters(text), paths, page.page, plain)
+            path = _SEPARATOR.join(part for part in page.section_path.split(_SEPARATOR) if kept(part))
+            parent = page.parent_heading if kept(page.parent_heading) else ""
+            masked = MaskedPage(other, path, parent, picture=ruling.effect == "allow", found=found)
+            self.seen.pages.add(page_id)
+            if masked != MaskedPage(None, page.section_path, page.parent_heading, picture=True):
+                self.seen.masked_pages[page_id] = masked
+
+    def _text(self, text: str, ruling: Ruling) -> tuple[str, str]:
+        """What is shown of a redacted text, and the label of it."""
+        [safe] = self._access.redact(text)
+        if safe is not None and (safe != text or ruling.text):
+            return safe, REDACTED
+        return WITHHELD, REFERENCE_ONLY
+
+    def _items(self) -> None:
+        places, told = item_places(self._reader), item_parents(self._reader, "experience")
+        refs = {number: _item_ref(*place) for number, *place in places}
+        ruled = self._ruled(list(dict.fromkeys([*refs.values(), *(f"experience:{each.parent}" for each in told)])))
+        unseen = {ref for ref, ruling in ruled.items() if ruling.effect == "deny"}
+        values = dict(item_metadata(self._reader, "value"))
+        unseen |= {refs[number] for number, facts in values.items() if _made_of(facts) & unseen}
+        redacted = [number for number, ref in refs.items() if ruled[ref].effect == "redact" and ref not in unseen]
+        for number, item in get_items(self._reader, redacted).items():
+            masked = self._masked_item(item, ruled[refs[number]])
+            if masked is None:  # not even its names could be made safe
+                unseen.add(refs[number])
+            else:
+                self.seen.masked_items[number] = masked
+        masks = self.seen.masked_items
+        self.seen.masked_items = {number: masked for number, masked in masks.items() if refs[number] not in unseen}
+        for number, kind, parent, _ in places:
+            if refs[number] not in unseen:
+                self.seen.items.add(number)
+                self.seen.parents.add((kind, parent))
+        for each in told:
+            ruling = ruled[f"experience:{each.parent}"]
+            if ruling.ref not in unseen:
+                self.seen.parents.add(("experience", each.parent))
+                if ruling.effect == "redact":
+                    self.seen.masked_parents["experience", each.parent] = self._masked_told(each.metadata, ruling)
+        self.denied += [replace(ruled[ref], effect="deny") for ref in sorted(unseen)]
+
+    def _masked_item(self, item: StoredItem, ruling: Ruling) -> MaskedItem | None:
+        kind, title, text, metadata = item.kind, item.title, item.text, item.metadata
+        names = [name for name, value in metadata.items() if name not in _IDENTITY and _strings(value)]
+        strings = [each for name in names for each in _strings(metadata[name])]
+        body, safe_title, *safe = self._access.redact(text, title, *strings)
+        if safe_title is None or None in safe:
+            return None
+        left = iter(map(str, safe))
+        masked = {name: _with_strings(metadata[name], left) for name in names}
+        if body is not None and (body != text or ruling.text):
+            self.seen.labels[ruling.ref] = REDACTED
+            return MaskedItem(kind, safe_title, body, {**metadata, **masked}, found=True)
+        self.seen.labels[ruling.ref] = REFERENCE_ONLY
+        empty = {name: masked[name] if name in _NAMES else type(metadata[name])() for name in names}
+        shown = "" if kind in _TITLES_ARE_TEXT else safe_title
+        return MaskedItem(kind, shown, WITHHELD, {**metadata, **empty}, found=False)
+
+    def _masked_told(self, metadata: Mapping[str, Any], ruling: Ruling) -> dict[str, Any]:
+        own = tuple(str(metadata.get(name, "")) for name in _TOLD)
+        safe = self._access.redact(*own)
+        if None in safe or (safe == own and not ruling.text):
+            safe = (WITHHELD, *("",) * (len(own) - 1))
+        self.seen.labels[ruling.ref] = REFERENCE_ONLY if safe[0] == WITHHELD else REDACTED
+        return {**metadata, **dict(zip(_TOLD, safe, strict=True))}
+
+    def _memories(self) -> None:
+        for tenant in tenants(self._reader) if self.seen.tenant is None else [self.seen.tenant]:
+            numbers = memory_numbers(self._reader, tenant)
+            ruled = self._ruled([f"memory:{name}" for name in numbers], tenant)
+            unseen = {name for name in numbers if ruled[f"memory:{name}"].effect == "deny"}
+            unseen |= {made for made, source in summary_sources(self._reader, tenant) if source in unseen}
+            self.denied += [replace(ruled[f"memory:{name}"], effect="deny") for name in numbers if name in unseen]
+            seen = {name: number for name, number in numbers.items() if name not in unseen}
+            self.seen.memories.update((tenant, number) for number in seen.values())
+            redacted = [number for name, number in seen.items() if ruled[f"memory:{name}"].effect == "redact"]
+            for number, memory in get_memories(self._reader.connection, tenant, redacted).items():
+                masked = self._masked_memory(
+                    (memory.text, memory.speaker, memory.category), ruled[f"memory:{memory.id}"]
+                )
+                self.seen.masked_memories[tenant, number] = masked
+
+    def _masked_memory(self, own: tuple[str, ...], ruling: Ruling) -> MaskedMemory:
+        safe = self._access.redact(*own)
+        is_shown = None not in safe and (safe != own or ruling.text)
+        self.seen.labels[ruling.ref] = REDACTED if is_shown else REFERENCE_ONLY
+        text, speaker, category = map(str, safe) if is_shown else (WITHHELD, "", "")
+        return MaskedMemory(text, speaker, category, found=is_shown)
+
+    def _paths(self) -> None:
+        ruled = self._ruled(file_refs(self._reader))
+        self.seen.refs.update(ref for ref, ruling in ruled.items() if ruling.effect != "deny")
+
+
+def _named(ruling: Ruling) -> Ruling:
+    """A document that is denied goes by its name all the same, where a page of it may be seen."""
+    return replace(ruling, effect="redact") if (ruling.resource.kind, ruling.effect) == _HIDDEN_DOCUMENT else ruling
+
+
+def _item_ref(kind: str, parent: str, key: str) -> str:
+    return f"experience:{parent}" if kind == "experience" else f"{kind}:{key}"
+
+
+def _made_of(facts: Mapping[str, Any]) -> set[str]:
+    """What a value is made of."""
+    members = facts.get("members")
+    return {f"experience:{each}" for each in (*(members if isinstance(members, list) else ()), facts.get("experience"))}
+
+
+def _strings(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [each for each in value if isinstance(each, str)]
+    return [value] if isinstance(value, str) else []
+
+
+def _with_strings(value: Any, strings: Iterator[str]) -> Any:
+    """The value with these strings in place of its own."""
+    if isinstance(value, list):
+        return [next(strings) if isinstance(each, str) else each for each in value]
+    return next(strings)
+
+
+def _is_own(own: str, paths: Sequence[tuple[int, str]], page: int, plain: Collection[int], heading: str) -> bool:
+    """Whether a heading that a page stands under is to be seen: in its own text, or on the pages where it stands, the
+    first whose section it is or the end of the one before."""
+    if not heading or _letters(heading) in own:
+        return bool(heading)
+    first = min(next((number for number, path in paths if heading in path.split(_SEPARATOR)), page), page)
+    return all(number in plain for number in (first - 1, first) if number > 0)
+
+
+def _letters(text: str) -> str:
+    """Letters and digits only, without case: markdown marks some of the rest."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+_UNSAID = ("doc_id", "title", "markdown_content", "source_path", "link", "ref", "file_id")
+_NONE = ("section_path", "parent_heading", "thumbnail_path", "image_path")
+
+
+def _withheld(source: SourceDocument) -> SourceDocument:
+    nothing: dict[str, Any] = {**dict.fromkeys(_UNSAID, ""), **dict.fromkeys(_NONE)}
+    return replace(source, filename="withheld", passages=[], regions=[], **nothing)
