@@ -9,13 +9,12 @@ from ingest.report import CodeCounts, CommitsSummary, FileOutcome, IngestSummary
 from research.answer.check import CheckedSentence
 from research.answer.prompt import Prompt
 from research.answer.written import WrittenAnswer
-from research.evaluation.report import Failure, Latency, Row
+from research.evaluation import Failure, Latency, Row
 from research.experiences.records import AxisValues, Experience, LineProblem, Value
 from research.governance.audit_chain import Verification
 from research.governance.audit_entry import MemoryAccessAudit
 from research.governance.marks import Proposal
-from research.graph.neighbourhood import Edge
-from research.graph.shown import ShownGraph
+from research.graph.neighbourhood import Edge, ShownGraph
 from research.memories import Memory
 from research.models import (
     Confidence,

@@ -11,15 +11,13 @@ from pathlib import Path
 
 from ingest.report import Observer
 from research.addresses import is_encoder_address
+from research.encoders import DEFAULT, TextEncoder, hand_over, identify_text_encoder, is_light, load_text_encoder
 from research.encoders.allowed import check_allowed, remember
-from research.encoders.base import TextEncoder
-from research.encoders.counting import hand_over, is_light
 from research.encoders.openai import OpenAIEncoder, alike
-from research.encoders.registry import DEFAULT, identify_text_encoder, load_text_encoder
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import EncoderUnavailable
 from research.governance.policy_files import check_encoder
-from research.observe.log import logger_of
+from research.observe import logger_of
 from research.parallel import Workers
 from research.settings import Settings
 from research.store.catalog import vectors

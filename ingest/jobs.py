@@ -37,7 +37,7 @@ class Job:
     path: Path
     doc_id: str
     output: Path  # "read": a file to write pages to; "render": a folder for images; "code": the catalog
-    encoder: str = ""  # whose tokens chunks are measured in, as research.encoders.counting names it
+    encoder: str = ""  # whose tokens chunks are measured in, as research.encoders names it
     pages: tuple[int, ...] = ()  # "ocr": which pages
     engine: str = "auto"  # "ocr": what reads them
     language: str = ""  # "ocr": what they are written in, as tesseract names it

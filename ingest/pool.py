@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from ingest.faults import A_BUG
 from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcrDone, PageStarted, Task, event_of
 from research.errors import FREE_SPACE, RUN_AGAIN, IndexUnusableError
-from research.observe.log import in_full, logger_of
+from research.observe import in_full, logger_of
 from research.process import start_helper
 from research.store.catalog.failures import CRASHED, INTERNAL, KILLED, TIMEOUT
 

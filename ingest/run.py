@@ -22,7 +22,7 @@ from ingest.report import Account, FileOutcome, IngestSummary, Observer, PageOut
 from ingest.scan import Identity, Scanned, folder_above, no_files, removable, scan, to_utf8
 from ingest.stages import EmbedStage, GraphStage, ItemsStage, OcrStage, PublishStage, RenderStage, Stage, Work
 from ingest.visual import RegionsStage, VisualStage, choose_visual, is_by_model
-from research.encoders.base import usable_cores
+from research.encoders import usable_cores
 from research.errors import unusable
 from research.settings import Settings
 from research.store.catalog import ledger, vectors

@@ -29,7 +29,7 @@ from typing import Any, TextIO
 from ingest.report import FileOutcome, IngestSummary, PageOutcome, SilentObserver
 from research.addresses import ENCODER_KEYS
 from research.errors import BusyError, CtxError
-from research.observe.log import NAME, frames_of, full_text, logger_of
+from research.observe import NAME, frames_of, full_text, logger_of
 from research.process import die_with_parent, start_helper
 from research.settings import Settings
 from research.store.files.paths import IndexPaths

@@ -21,11 +21,11 @@ from ingest.ocr.choose import choose_engine
 from ingest.pool import Limits, Pool
 from ingest.report import IngestSummary, Observer, PageOutcome
 from ingest.scan import stamp_of
-from research.encoders.base import TextEncoder, usable_cores
+from research.encoders import TextEncoder, usable_cores
 from research.encoders.openai import OpenAIEncoder
 from research.errors import CtxError, DocumentError
 from research.graph.update import is_behind, update_graph
-from research.observe.log import log_failure
+from research.observe import log_failure
 from research.records import FailedPage
 from research.settings import Settings
 from research.store.catalog import vectors

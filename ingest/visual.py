@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ingest.encoder import note_fetching, remember_permission
 from ingest.stages import Work, report_failure
 from research.boxes import pack_boxes
-from research.encoders import hub
+from research.encoders import TextEncoder, checkpoints, fitting
 from research.encoders.allowed import check_allowed
-from research.encoders.base import TextEncoder, fitting
-from research.encoders.visual.first_stage import first_stage
-from research.encoders.visual.packing import SKETCH, pack
-from research.encoders.visual.registry import (
+from research.encoders.colpali import (
     DEFAULT_CHECKPOINT,
+    PageVectors,
+    VisualEncoder,
     checkpoint_of,
     colpali_ready,
     identify,
     load_visual_encoder,
 )
+from research.encoders.maxsim import SKETCH, first_stage, pack
 from research.errors import CtxError, UsageError
 from research.records import FailedPage
 from research.store.catalog import page_vectors, vectors
@@ -32,9 +31,6 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VISUAL
 from research.store.catalog.page_vectors import OFF, REGIONS, PageBlobs, PageImage, visual_kind
 from research.store.catalog.pages import count_pages
-
-if TYPE_CHECKING:
-    from research.encoders.visual.base import PageVectors, VisualEncoder
 
 _PAGES = 8  # with lines to embed, a commit
 
@@ -115,7 +111,11 @@ def _chosen(work: Work, known: str) -> str:
     if wanted in (REGIONS, OFF):
         return wanted
     checkpoint = checkpoint_of(wanted)
-    if hub.as_folder(checkpoint, typed=True) is None and not hub.at_hand(checkpoint) and not hub.offline():
+    if (
+        checkpoints.as_folder(checkpoint, typed=True) is None
+        and not checkpoints.at_hand(checkpoint)
+        and not checkpoints.offline()
+    ):
         note_fetching(checkpoint, work.observer)
     return identify(wanted)
 

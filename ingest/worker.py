@@ -24,8 +24,7 @@ from ingest.jobs import NO_SPACE, UNREADABLE, encode_lines, encode_page
 from ingest.ocr.choose import OcrNeed, choose_engine, ocr_need
 from ingest.pdf.mupdf import raster
 from ingest.pdf.reader import PdfReader, open_pdf
-from research.encoders.base import TokenCounter
-from research.encoders.counting import is_light, token_counter
+from research.encoders import TokenCounter, is_light, token_counter
 from research.errors import CtxError, DocumentError, is_full
 from research.process import die_with_parent
 from research.records import Chunk, Line, Page

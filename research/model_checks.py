@@ -72,7 +72,7 @@ def _tried(use: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
 
 
 def _encoder(settings: Settings, of_index: Sequence[Check]) -> Iterator[Check]:
-    from research.encoders.registry import check_text_encoder, identify_text_encoder
+    from research.encoders import check_text_encoder, identify_text_encoder
 
     name = identify_text_encoder(settings.text_encoder)
     url = encoder_address(name).url

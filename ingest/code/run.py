@@ -26,8 +26,7 @@ from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, Sile
 from ingest.run import HasPaths, report_scan
 from ingest.scan import Scanned, folder_above, removable, to_utf8
 from ingest.stages import update_graph_of
-from research.encoders.base import usable_cores
-from research.encoders.registry import DEFAULT
+from research.encoders import DEFAULT, usable_cores
 from research.errors import unusable
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog

@@ -22,7 +22,7 @@ from research.parallel import Outcome, Workers
 from research.sources.base import Retrieved, Source
 
 if TYPE_CHECKING:
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.store.catalog.reader import Reader
 
 Stage = Callable[[list[Item]], list[Item]]
@@ -190,7 +190,7 @@ def answers(outcomes: Mapping[str, Outcome[Retrieved]]) -> list[Retrieved]:
         if error is None:
             found.append(outcome.result())
             continue
-        from research.observe.log import log_failure
+        from research.observe import log_failure
 
         log_failure("search", f"the source {name} failed", error)
         reason = str(error) if outcome.late else f"{type(error).__name__}: {error}"

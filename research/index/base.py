@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
     from research.conversation.sessions import Sessions
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.experiences.experiences import Experiences
     from research.experiences.values import Values
     from research.filters import Filters
     from research.governance.access import AllowAll, Principal
     from research.governance.enforce import PolicyAccess
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.records import DocumentInfo
     from research.search.items import FoundItems
     from research.sources.documents import DocumentsSource
@@ -274,6 +274,6 @@ class IndexBase:
 
 def _harmless(recorder: Recorder) -> Recorder:
     """A recorder that fails breaks no question."""
-    from research.observe.recorder import Recorders
+    from research.observe import Recorders
 
     return recorder if isinstance(recorder, Recorders) else Recorders(recorder)

@@ -80,7 +80,7 @@ class ExperienceMethods(IndexBase):
 
     def import_experience_lines(self, stream: BinaryIO) -> ImportedLines:
         """The same from JSON Lines. A line that cannot be read costs itself alone."""
-        from research.experiences.lines import import_lines, lines_of
+        from research.experiences.experiences import import_lines, lines_of
 
         return import_lines(self._experience(), lines_of(stream))
 
@@ -171,7 +171,7 @@ class ExperienceMethods(IndexBase):
         logged."""
 
         def renew() -> None:
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             try:
                 self.rebuild_values(force=False)

@@ -89,7 +89,7 @@ class RedisLink:
     def _tell(self, error: Exception) -> None:
         """Once, until it answers again."""
         if not self._told:
-            from research.observe.log import logger_of
+            from research.observe import logger_of
 
             self._told = True
             logger_of("packages").warning("Redis is not used for now: %s", type(error).__name__)
@@ -210,7 +210,7 @@ class CatalogCache:
                 rows.remove_cached(connection, rows.expired_ids(connection, row.put_at))
                 rows.put_cached(connection, row)
         except CtxError as error:  # somebody writes for long, or the disk is full: the package itself is fine
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("packages", "a package was not kept", error)
             return False

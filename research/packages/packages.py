@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import BusyError, CtxError, NothingFoundError, PackageRequestError
 from research.governance.access import MemoryAccessDecision, Principal
-from research.observe.trace import current_trace, telling, traced
+from research.observe import current_trace, telling, traced
 from research.packages.builder import Built, Ids, PackageBuilder, new_id
 from research.packages.cache import Cached, PackageCache, cache_for
 from research.packages.events import (

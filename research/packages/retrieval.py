@@ -67,7 +67,7 @@ def answer_of(name: str, outcome: Outcome[Answer]) -> Answer:
         return Answer(notes=[f"{name}: {error.message}"])
     if isinstance(error, UsageError):  # a filter that cannot be understood, told with the package
         return Answer(status="down", reason=error.message)
-    from research.observe.log import log_failure
+    from research.observe import log_failure
 
     log_failure("packages", f"the retrieval {name} failed", error)
     # What another error says may quote a document.

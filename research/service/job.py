@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from research.observe.log import NAME, in_full, log_failure, logger_of
+from research.observe import NAME, in_full, log_failure, logger_of
 from research.service.problems import Problem
 
 State = Literal["queued", "running", "done", "failed", "interrupted", "cancelled"]

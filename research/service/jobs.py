@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from research.errors import ProblemError
-from research.observe.log import log_failure
+from research.observe import log_failure
 from research.service.job import ADDRESS, Follower, Job, Message, State, now
 from research.service.problems import Problem, refused
 

@@ -28,7 +28,7 @@ from research.sources.records import CONTEXT_TYPES, FormattedContext, Result, it
 
 if TYPE_CHECKING:
     from research.models import Item
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.sources.searcher import Searcher
 
 """Items that one source may be asked for."""
@@ -159,7 +159,7 @@ def check_bounds(limit: int, max_tokens: int) -> None:
 
 
 def _down(name: str, reason: str, error: Exception) -> Retrieved:
-    from research.observe.log import log_failure
+    from research.observe import log_failure
 
     log_failure("context", f"the source {name} failed", error)
     return Retrieved([], SourceCoverage(name, "down", reason))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.experiences.axes import KIND
 from research.experiences.intake import Choices, axis_of, choose, outcome_of
-from research.experiences.records import Experience, FoundExperience
+from research.experiences.records import KIND, Experience, FoundExperience
 from research.models import Item, Question, Ref
 from research.search.items import FoundItem, FoundItems, Ranking, Where
 from research.sources.base import Retrieved

@@ -10,7 +10,7 @@ from research.search.items import FoundItem, FoundItems, ItemSearch, Ranking, Wh
 from research.sources.base import Retrieved, labelled
 
 if TYPE_CHECKING:
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.store.catalog.reader import Reader
 
 

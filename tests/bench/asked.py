@@ -19,8 +19,7 @@ from typing import Any
 
 from ingest import ingest
 from ingest.code.run import ingest_code
-from research.encoders.base import TextEncoder
-from research.encoders.registry import load_text_encoder
+from research.encoders import TextEncoder, load_text_encoder
 from research.errors import EncoderUnavailable
 from research.evaluation.questions import document_key, read_questions
 from research.index import Index

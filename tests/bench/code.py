@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 
 from ingest.code.items import OF_TESTS
 from ingest.code.run import KIND, ingest_code
-from research.encoders.base import TextEncoder, fitting
-from research.encoders.registry import load_text_encoder
+from research.encoders import TextEncoder, fitting, load_text_encoder
 from research.index import Index
 from research.search.items import fitting_parts
 from research.sources.code import CodeSource

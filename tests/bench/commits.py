@@ -21,8 +21,7 @@ from pathlib import Path
 from ingest.commits.history import Commit, reachable, read_commits
 from ingest.commits.repository import find_repository
 from ingest.commits.run import KIND, commit_items, ingest_commits, redactor
-from research.encoders.base import TextEncoder
-from research.encoders.registry import load_text_encoder
+from research.encoders import TextEncoder, load_text_encoder
 from research.search.items import ItemSearch, fitting_parts
 from research.sources.commits import CommitsSource
 from research.store.catalog.catalog import Catalog

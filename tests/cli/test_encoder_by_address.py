@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from research.encoders import DEFAULT
 from research.encoders.openai import OpenAIEncoder
-from research.encoders.registry import DEFAULT
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import PageBlobs
 from tests.conftest import write_pdf

@@ -14,7 +14,7 @@ import pytest
 
 from ingest.report import FileOutcome, IngestSummary, PageOutcome
 from ingest.server_job import Reporter, _LogLines, _settings, bounded, run, start_job
-from research.observe.log import NAME, in_full, logger_of
+from research.observe import NAME, in_full, logger_of
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents

@@ -19,8 +19,8 @@ from starlette.routing import Mount, Route
 from research import Index
 from research.errors import CtxError
 from research.governance.access import owner_principal
+from research.observe import NullRecorder, Recorder, Recorders
 from research.observe.prometheus import MOST_SERIES, PrometheusRecorder
-from research.observe.recorder import NullRecorder, Recorder, Recorders
 from research.service.metrics import Measured, metrics_router
 
 QUESTION = "How many weeks of parental leave does the handbook give?"

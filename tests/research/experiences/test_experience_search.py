@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from research.experiences.axes import axis_items
-from research.experiences.records import AXES, Experience
+from research.experiences.records import AXES, Experience, axis_items
 from research.index import Index
 from research.models import Question
 from research.sources.experiences import ExperiencesSource

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_index import add, embed, open_catalog
 
 from research.boxes import Box
-from research.encoders.registry import load_text_encoder
+from research.encoders import load_text_encoder
 from research.index import Index
 from research.models import Item, Passage, Ref
 from research.records import Region

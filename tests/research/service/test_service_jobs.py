@@ -20,7 +20,7 @@ import pytest
 
 from ingest.server_job import start_job
 from research.errors import ProblemError
-from research.observe.log import NAME
+from research.observe import NAME
 from research.service.job import Job, JobFile
 from research.service.jobs import JobRunner, StartJob
 from research.settings import Settings

@@ -1,33 +1,135 @@
-"""Late interaction over page images with any checkpoint that colpali-engine loads."""
+"""Late interaction over page images with any checkpoint that colpali-engine loads: names, devices, the encoder itself.
+
+Nothing heavy is imported before something is loaded.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
+import re
+import shlex
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from research.boxes import WHOLE_PAGE, Box
-from research.encoders.quiet import quiet
-from research.encoders.visual import boxes as places
-from research.encoders.visual.base import PageVectors
-from research.encoders.visual.device import choose_device, choose_dtype, free_memory
-from research.encoders.visual.families import find_checkpoint
-from research.encoders.visual.loading import engine
-from research.encoders.visual.model import load_model, load_processor
-from research.errors import CtxError, UsageError
+from research.encoders import checkpoints
+from research.encoders.colpali_model import find_checkpoint, load_model, load_processor
+from research.encoders.libraries import allow_torchvision, is_there, quiet
+from research.encoders.maxsim import grid_boxes, square_boxes, stretch, tile_boxes
+from research.errors import CtxError, EncoderUnavailable, UsageError
+from research.settings import check
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from PIL.Image import Image
 
+DEFAULT_CHECKPOINT = "ModernVBERT/colmodernvbert"
+
+_NAME = re.compile(
+    r"colpali(?::(?P<checkpoint>.+?))?(?:@(?P<mark>[0-9a-f]{12}))?(?P<int8>\+int8)?(?:\+pool(?P<pool>[1-9]\d*))?"
+)
 KIND = "colpali"
 LARGEST_BATCH = 16
 SHORTEST_SIDE = 32  # pixels; models fail or see nothing below
 LONGEST_RATIO = 30  # ColQwen's processor refuses 200, and tiles of a ribbon are mostly empty
 
+INSTALL = "pip install 'ctx-research[visual]'"
+PACKAGES = ("torch", "torchvision", "transformers", "peft", "PIL", "colpali_engine")
 
-def full_name(checkpoint: str, *, int8: bool, pool_factor: int) -> str:
+
+@dataclass(frozen=True, slots=True)
+class PageVectors:
+    """What an encoder saw on one page: `vectors` (n_vectors, dim) with unit rows, and where each one looked.
+    A vector with no place of its own (the prompt's words) has the whole page as its box."""
+
+    vectors: NDArray[np.float32]
+    boxes: tuple[Box, ...]
+
+
+class VisualEncoder(Protocol):
+    """Turns page images and questions into vectors that are compared by MaxSim."""
+
+    @property
+    def name(self) -> str:
+        """The identity an index remembers: kind, checkpoint and all that changes vectors. Two are never mixed."""
+        ...
+
+    @property
+    def dim(self) -> int: ...
+
+    def embed_pages(self, images: Sequence[Path]) -> list[PageVectors]:
+        """One PageVectors an image, in order. An image that cannot be read raises CtxError."""
+        ...
+
+    def embed_question(self, text: str) -> NDArray[np.float32]:
+        """A question's vectors, (n_tokens, dim)."""
+        ...
+
+
+def colpali_ready(checkpoint: str = DEFAULT_CHECKPOINT) -> bool:
+    """Whether `auto` may choose colpali: the extra is installed, the weights are on this machine and so is an
+    accelerator. Imports no torch and never reaches the network."""
+    return installed() and accelerator_there() and checkpoints.at_hand(checkpoint)
+
+
+def identify(wanted: str) -> str:
+    """The name an index would remember a model by, told from its files without loading it: "colpali:CHECKPOINT", or
+    just CHECKPOINT. A hub name that is not on this machine is fetched, for the user has asked for it by name."""
+    match = _parse(wanted)
+    if not installed():
+        engine()  # says which packages are missing, and how to get them
+    found = find_checkpoint(match["checkpoint"] or DEFAULT_CHECKPOINT, typed=True)
+    return _full_name(found.name, int8=match["int8"] is not None, pool_factor=int(match["pool"] or 1))
+
+
+def checkpoint_of(name: str) -> str:
+    """The hub name or folder that a name means."""
+    return _parse(name)["checkpoint"] or DEFAULT_CHECKPOINT
+
+
+def load_visual_encoder(
+    name: str,
+    *,
+    device: str = "auto",
+    int8: bool = False,
+    pool_factor: int = 1,
+    batch_size: int | None = None,
+    threads: int | None = None,
+) -> VisualEncoder:
+    """The encoder of "colpali", "colpali:CHECKPOINT" or the full name an index remembers, whose own int8 and pooling
+    then hold. It must be on this machine: nothing is fetched. A folder whose weights changed since is refused: its
+    vectors would not fit the index."""
+    match = _parse(name)
+    encoder = ColpaliEncoder(
+        match["checkpoint"] or DEFAULT_CHECKPOINT,
+        device=device,
+        int8=int8 or match["int8"] is not None,
+        pool_factor=int(match["pool"] or pool_factor),
+        batch_size=batch_size,
+        threads=threads,
+    )
+    if match["mark"] and encoder.name != name:
+        raise EncoderUnavailable(
+            f"the checkpoint {match['checkpoint']} is not the one that filled this index: its weights have changed",
+            hint=f"ctx ingest PATH --visual {shlex.quote(match['checkpoint'])}",
+        )
+    return encoder
+
+
+def _parse(name: str) -> re.Match[str]:
+    match = _NAME.fullmatch(name if name.partition(":")[0] == KIND else f"{KIND}:{name}")
+    if match is None:
+        raise UsageError(f"no visual encoder is called {name!r}", hint=f"{KIND}:HUB/NAME or {KIND}:FOLDER")
+    return match
+
+
+def _full_name(checkpoint: str, *, int8: bool, pool_factor: int) -> str:
     """The identity an index remembers."""
     return f"{KIND}:{checkpoint}{'+int8' if int8 else ''}{f'+pool{pool_factor}' if pool_factor > 1 else ''}"
 
@@ -53,7 +155,7 @@ class ColpaliEncoder:
             raise UsageError("pool factor and batch size are 1 or more")
         models = engine()
         found = find_checkpoint(checkpoint)
-        self._device = choose_device("cpu" if int8 and device == "auto" else device)
+        self._device = _choose_device("cpu" if int8 and device == "auto" else device)
         if int8 and self._device != "cpu":
             raise UsageError(f"int8 is for the CPU, not for {self._device}")
         self._dtype = choose_dtype(self._device)
@@ -69,7 +171,7 @@ class ColpaliEncoder:
         self._batch_size = batch_size
         self._special = _special_tokens(self._processor)
         self.dim = int(self._model.dim)
-        self.name = full_name(found.name, int8=int8, pool_factor=pool_factor)
+        self.name = _full_name(found.name, int8=int8, pool_factor=pool_factor)
 
     def embed_pages(self, images: Sequence[Path]) -> list[PageVectors]:
         """Vectors of page images, (n_vectors, dim) each: all the model's own score uses, prompt words included."""
@@ -118,7 +220,7 @@ class ColpaliEncoder:
     def _page(self, batch: Any, output: Any, row: int, wide: float, high: float) -> PageVectors:
         vectors, kept = _rows(output[row], batch["attention_mask"][row])
         every = self._boxes(batch, row)
-        found = [places.stretch(every[index], wide, high) for index in kept]
+        found = [stretch(every[index], wide, high) for index in kept]
         if self._pool_factor > 1 and len(vectors) > 1:
             vectors, found = _pool(vectors, found, self._pool_factor)
         return PageVectors(vectors, tuple(found))
@@ -129,12 +231,12 @@ class ColpaliEncoder:
         image_token = self._image_token()
         is_image = [token == image_token for token in ids]
         if self._layout == "tiles":
-            return places.tile_boxes(ids, is_image, self._processor.tokenizer.decode)
+            return tile_boxes(ids, is_image, self._processor.tokenizer.decode)
         if self._layout == "grid" and "image_grid_thw" in batch:
             _, rows, cols = batch["image_grid_thw"][row].tolist()
             merged = int(self._processor.image_processor.merge_size)
-            return places.grid_boxes(is_image, rows // merged, cols // merged)
-        return places.square_boxes(is_image)
+            return grid_boxes(is_image, rows // merged, cols // merged)
+        return square_boxes(is_image)
 
     def _image_token(self) -> int | None:
         config = self._model.config
@@ -150,7 +252,7 @@ class ColpaliEncoder:
 
     def _fitting(self) -> int:
         """Pages at once: as many as fit the accelerator's memory, by what the first one took. A CPU gains nothing."""
-        free, used = free_memory(self._device)
+        free, used = _free_memory(self._device)
         return max(1, min(LARGEST_BATCH, int(0.7 * free / used))) if used else 1
 
 
@@ -207,3 +309,80 @@ def _special_tokens(processor: Any) -> list[str]:
     tokenizer = processor.tokenizer
     added = [str(token) for token in tokenizer.added_tokens_decoder.values() if token.special]
     return sorted({*tokenizer.all_special_tokens, *added} - {""}, key=len, reverse=True)
+
+
+def _choose_device(wanted: str) -> str:
+    """auto, cpu, mps, cuda or cuda:N as torch writes it. One that is named but not there is an error."""
+    import torch
+
+    check("device", wanted, "device")
+    kind, _, number = wanted.partition(":")
+    cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
+    if wanted == "auto":
+        return "cuda" if cuda else "mps" if mps else "cpu"
+    if kind == "cuda" and (not cuda or int(number or 0) >= torch.cuda.device_count()):
+        raise EncoderUnavailable(f"the device {wanted} is not there: torch {torch.__version__} does not see it")
+    if kind == "mps" and not mps:
+        raise EncoderUnavailable(f"the device mps is not there: torch {torch.__version__} does not see it")
+    return wanted
+
+
+def choose_dtype(device: str) -> Any:
+    """bfloat16 on an accelerator that has it. Never on a CPU: most must emulate it, six times slower than without; and
+    on the few that need not, an index would hold other vectors than on the rest, off by more than a score may be."""
+    import torch
+
+    if device.startswith("cuda") and torch.cuda.is_bf16_supported():
+        return torch.bfloat16
+    return torch.float32
+
+
+def _free_memory(device: str) -> tuple[int, int]:
+    """Bytes an accelerator has left for activations, and the most that activations took so far; zeros elsewhere."""
+    import torch
+
+    if not device.startswith("cuda"):
+        return 0, 0
+    held = torch.cuda.memory_allocated(device)
+    free, _ = torch.cuda.mem_get_info(device)
+    return free + torch.cuda.memory_reserved(device) - held, torch.cuda.max_memory_allocated(device) - held
+
+
+def accelerator_there() -> bool:
+    """Whether torch could find an accelerator here, told without importing it (that takes seconds)."""
+    try:
+        build = version("torch")
+    except PackageNotFoundError:
+        return False
+    if sys.platform == "darwin":
+        return platform.machine() == "arm64"
+    if build.endswith("+cpu") or os.environ.get("CUDA_VISIBLE_DEVICES", "0") in {"", "-1"}:
+        return False
+    nodes = ("/dev/kfd",) if "rocm" in build else ("/dev/nvidiactl", "/dev/dxg")
+    return any(Path(node).exists() for node in nodes)
+
+
+def installed() -> bool:
+    """Whether the packages of the `visual` extra are there. Imports none of them."""
+    return not _missing()
+
+
+def engine() -> Any:
+    """The module colpali_engine.models, imported the way it works beside a CPU torch."""
+    missing = _missing()
+    if missing:
+        raise EncoderUnavailable(
+            f"the visual encoder colpali needs packages that are not installed: {', '.join(missing)}", hint=INSTALL
+        )
+    with quiet():
+        try:
+            allow_torchvision()
+            from colpali_engine import models
+        except (ImportError, OSError, RuntimeError) as error:
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise EncoderUnavailable(f"the packages behind colpali do not load: {reason}", hint=INSTALL) from error
+    return models
+
+
+def _missing() -> list[str]:
+    return [name for name in PACKAGES if not is_there(name)]

