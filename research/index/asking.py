@@ -16,7 +16,7 @@ from research.models import (
     SearchResults,
 )
 from research.request import SOURCE_TYPES, AskRequest
-from research.settings import check
+from research.settings import FLOOR, check
 from research.store.catalog.pages import totals
 from research.store.fulltext.search import is_outdated
 
@@ -98,6 +98,7 @@ class Asking(IndexBase):
                         judge=confidence_of if mix is None else mix.judge,
                         least=self._least(wish.min_score, wish.min_confidence),
                         most=sources,
+                        floor=FLOOR if mix is not None and len(mix.types) > 1 else 0.0,
                     ),
                     recorder=self.recorder,
                     workers=self.workers,
@@ -174,7 +175,6 @@ class Asking(IndexBase):
         """
         import asyncio
 
-        from research.settings import FLOOR
         from research.sources.assembler import Options
 
         wish = _wish(query, fields if types is None else fields | {"types": types})

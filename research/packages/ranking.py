@@ -20,7 +20,6 @@ from research.models import SUPERSEDED, Item, Question, Ref
 from research.packages.package import ScoreParts
 from research.packages.request import PARTS, Origin
 from research.search.items import FoundItem
-from research.settings import FLOOR
 from research.sources.documents import page_item
 from research.sources.items import ItemsSource
 from research.sources.memories import memory_item
@@ -65,9 +64,14 @@ class Candidate:
         self.superseded = self.superseded or SUPERSEDED in self.item.labels
 
     @property
-    def wanted(self) -> bool:
-        """Whether it is likely to answer, or was asked for by its name or by what it is."""
-        return self.pinned or "metadata" in self.origins or max(self.semantic, self.graph) >= FLOOR
+    def named(self) -> bool:
+        """Whether it was asked for by its name or by what it is."""
+        return self.pinned or "metadata" in self.origins
+
+    @property
+    def likely(self) -> float:
+        """How likely it is to answer, by itself or by what it is near to."""
+        return max(self.semantic, self.graph)
 
     @property
     def ref(self) -> str:

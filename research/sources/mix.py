@@ -18,7 +18,6 @@ from research.context.escape import code_block, imitates_item
 from research.context.pipeline import Context, Stage
 from research.context.render.mixed import CitedItems, mixed_context
 from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
-from research.settings import FLOOR
 from research.sources.assembler import checked_types
 from research.sources.items import ItemsSource
 from research.units import Structure, Unit
@@ -46,7 +45,7 @@ class Mix:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        return (_likely, dressed) if len(self.types) > 1 else (dressed,)
+        return (dressed,)
 
     def judge(self, question: Question, items: Sequence[Item], coverage: Coverage) -> Confidence:
         """How sure the best quote is; where there is none, the best that nobody has forged."""
@@ -80,11 +79,6 @@ def item_source(name: str) -> type[ItemsSource]:
 
     made: type[ItemsSource] = getattr(import_module(f"research.sources.{name}"), f"{name.capitalize()}Source")
     return made
-
-
-def _likely(items: list[Item]) -> list[Item]:
-    """Without what is below the floor: a source that has nothing to say brings nothing."""
-    return [item for item in items if item.score >= FLOOR]
 
 
 def dressed(items: list[Item]) -> list[Item]:
