@@ -37,15 +37,6 @@ _SHOWN = 60  # characters of a wrong value
 FLOOR = 0.15
 """What is less likely to answer is shown by no door that shows several sources, or memories (RETRIEVAL.md, Scores)."""
 
-BESIDE = 0.25
-"""And what is less than this part as likely as the best that was found says nothing beside it."""
-
-
-def floor_of(scores: Iterable[float], least: float = FLOOR) -> float:
-    """The least score that is shown, of all that was found. With 0 everything is."""
-    return max([least, *(BESIDE * score for score in scores)]) if least > 0 else 0.0
-
-
 SOURCE_SECONDS = 10.0
 REWRITERS = ("answer-form", "collection", "names", "finance")
 BOOSTERS = ("page-references", "document-parts", "collection", "newer-versions")

@@ -19,7 +19,6 @@ from research.context.tokens import TokenCounter
 from research.errors import CtxError
 from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
 from research.parallel import Outcome, Workers
-from research.settings import floor_of
 from research.sources.base import Retrieved, Source
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class Sieve:
     """What becomes of items between the search and the budget. `stages` change them; `passages` finds what of each fits
     the question, so that the budget can begin with that; `judge` tells how sure what was found is; what is not as good
     as `least` is left out, and what comes after the first `most`. `floor`: the least score of what is shown of several
-    sources, and what is far below the best goes, too. `unique`: what sources say alike is said once;
+    sources. `unique`: what sources say alike is said once;
     `same_file`: of code and a commit of one file only the better one stays."""
 
     stages: Sequence[Stage] = ()
@@ -143,8 +142,7 @@ def sifted(
 
         items = without_duplicates(several, same_file=sieve.same_file)
     duplicates = len(several) - len(items)
-    floor = floor_of((item.score for item in items), sieve.floor)
-    items = [item for item in items if item.score >= floor]
+    items = [item for item in items if item.score >= sieve.floor]
     with recorder.time("govern") if recorder else nullcontext():
         for stage in sieve.stages:
             items = stage(items)
