@@ -21,7 +21,7 @@ from research.packages.package import ScoreParts
 from research.packages.request import PARTS, Origin
 from research.search.items import FoundItem
 from research.sources.documents import page_item
-from research.sources.items import ItemsSource
+from research.sources.items import ITEM_SOURCES, ItemsSource
 from research.sources.memories import memory_item
 from research.store.catalog.file_ids import current_ids
 from research.store.catalog.items import StoredItem, find_item, list_items
@@ -80,13 +80,7 @@ class Candidate:
 
 def item_sources(index: Index) -> dict[str, ItemsSource]:
     """Kind → the source of its items."""
-    from research.sources.code import CodeSource
-    from research.sources.commits import CommitsSource
-    from research.sources.experiences import ExperiencesSource
-    from research.sources.values import ValuesSource
-
-    kinds: tuple[type[ItemsSource], ...] = (CodeSource, CommitsSource, ExperiencesSource, ValuesSource)
-    return {kind.kind: index.item_source(kind) for kind in kinds}
+    return {kind.kind: index.item_source(kind) for kind in ITEM_SOURCES.values()}
 
 
 def pinned_refs(index: Index, reader: Reader, refs: Iterable[str], intent: str) -> dict[str, list[str]]:

@@ -19,7 +19,6 @@ from research.context.pipeline import Context, Stage
 from research.context.render.mixed import CitedItems, mixed_context
 from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
 from research.sources.assembler import checked_types
-from research.sources.items import ItemsSource
 from research.units import Structure, Unit
 
 if TYPE_CHECKING:
@@ -71,14 +70,6 @@ def types_of(given: Sequence[str]) -> tuple[str, ...]:
     """Each once, documents first: what they cannot see is what an answer's coverage tells. Raises
     InvalidContextTypeError."""
     return tuple(sorted(checked_types(given), key=lambda name: name != "documents"))
-
-
-def item_source(name: str) -> type[ItemsSource]:
-    """The class of the items of a type, loaded with the first question to it."""
-    from importlib import import_module
-
-    made: type[ItemsSource] = getattr(import_module(f"research.sources.{name}"), f"{name.capitalize()}Source")
-    return made
 
 
 def dressed(items: list[Item]) -> list[Item]:
