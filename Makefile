@@ -53,11 +53,10 @@ samples: .venv/dev
 	$(BIN)/python data/make_no_harm.py
 
 encoder: .venv/dev
-	$(BIN)/python -m research.encoders.minilm.build
+	$(BIN)/python -m tools.build_encoder
 
 tables: .venv/dev
-	$(BIN)/python -m research.context.tables.build
-	$(BIN)/python -m research.context.injection.build
+	$(BIN)/python -m tools.build_tables
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*

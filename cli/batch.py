@@ -166,7 +166,7 @@ def _outcome(line: Line, answer: Answer) -> ResearchContext | CtxError:
     except CtxError as error:
         return error
     except Exception as error:  # noqa: BLE001  whatever it is, it costs this line and no other
-        from research.observe.log import log_failure
+        from research.observe import log_failure
 
         log_failure("batch", f"line {line.number} failed", error)
         return CtxError(f"unexpected error: {type(error).__name__}: {error}", hint="see where with --log-file FILE")

@@ -13,7 +13,7 @@ from research.reports import amount
 from research.visible_text import one_line
 
 if TYPE_CHECKING:
-    from ingest.commits.report import CommitsSummary, RepositoryOutcome
+    from ingest.report import CommitsSummary, RepositoryOutcome
 
 
 def write_commits(summary: CommitsSummary) -> None:

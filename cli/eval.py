@@ -17,10 +17,8 @@ from research.errors import UsageError
 
 if TYPE_CHECKING:
     from cli.options import Common
-    from research.evaluation.gold import GoldCheck
-    from research.evaluation.questions import Question
-    from research.evaluation.report import Failure
-    from research.evaluation.run import Asked, RankedPage
+    from research.evaluation import Asked, Failure, RankedPage
+    from research.evaluation.questions import GoldCheck, Question
     from research.settings import Settings
 
 DETAILS = """
@@ -84,8 +82,8 @@ def command(
     mode: ModeOption = None,
 ) -> int:
     from cli.output import on_terminal, paint, say, write_document, write_line
-    from research.evaluation.memories import asks_memories
-    from research.evaluation.report import summarise
+    from research.evaluation import summarise
+    from research.evaluation.questions import asks_memories
 
     given = common(ctx)
     if not 1 <= top <= _DEEPEST:
@@ -137,8 +135,8 @@ def _measure(
     given: Common, settings: Settings, file: Path, by: str | None, run: Path | None, *, per_doc: bool
 ) -> tuple[GoldCheck, list[Asked]]:
     """Pages, in the user's own index."""
+    from research.evaluation import write_run
     from research.evaluation.questions import check_field, read_questions
-    from research.evaluation.run import write_run
 
     read = read_questions(file)
     if by is not None:
@@ -156,9 +154,8 @@ def _recall(
     from tempfile import TemporaryDirectory
 
     from cli.progress import counted
-    from research.evaluation.gold import GoldCheck
-    from research.evaluation.memories import ask_memories, fill, read_set, write_memory_run
-    from research.evaluation.questions import check_field
+    from research.evaluation import ask_memories, fill, write_memory_run
+    from research.evaluation.questions import GoldCheck, check_field, read_set
     from research.index import Index
 
     read = read_set(file)
@@ -179,8 +176,8 @@ def _ask(
     from cli.options import check_legs, opened, tell
     from cli.progress import counted
     from research.errors import NothingFoundError
-    from research.evaluation.gold import look_up
-    from research.evaluation.run import ask_all
+    from research.evaluation import ask_all
+    from research.evaluation.questions import look_up
 
     with opened(settings) as asked_of:
         tell(asked_of.prepare(), given)
@@ -236,7 +233,7 @@ def _failure(failure: Failure) -> dict[str, Any]:
 
 
 def _returned(page: RankedPage) -> dict[str, Any]:
-    from research.evaluation.memories import RankedMemory
+    from research.evaluation import RankedMemory
 
     named = {"id": page.doc} if isinstance(page, RankedMemory) else {"filename": page.doc, "page": page.page}
     return {**named, "raw_score": page.score}

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from research.evaluation.metrics import METRICS
+from research.evaluation import METRICS
 from research.visible_text import one_line, phrase
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from research.evaluation.metrics import Figure
-    from research.evaluation.report import Failure, Latency, Report, Row
+    from research.evaluation import Failure, Figure, Latency, Report, Row
 
 # Enough to see what came instead; the JSON has them all.
 _SHOWN = 5

@@ -82,20 +82,12 @@ def _chosen(index: Index, ids: Sequence[str], session: str | None, about: str | 
     if ids:
         return [index.memory(name, tenant=tenant, as_told=True) for name in dict.fromkeys(ids)]
     if about is not None:
-        chosen = [memory for memory in index.memories(tenant=tenant) if _has_words(memory, about)]
+        chosen = list(index.memories(tenant=tenant, about=about)) if about.strip() else []
     else:
         chosen = list(index.memories(tenant=tenant, session=session))
     if not chosen:
         raise NothingFoundError("there is nothing to forget", hint="see what there is with: ctx recall")
     return chosen
-
-
-def _has_words(memory: Memory, about: str) -> bool:
-    """Whether it has all of these words: what is deleted is never a matter of likelihood."""
-    from research.store.fulltext.analyzer import analyze
-
-    wanted = set(analyze(about))
-    return bool(wanted) and wanted <= set(analyze(f"{memory.speaker} {memory.text}"))
 
 
 def _report(gone: Forgotten, given: Common) -> None:

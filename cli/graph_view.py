@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from research.graph.shown import ShownGraph, ShownNode
+    from research.graph.neighbourhood import ShownGraph, ShownNode
 
 _SHAPES = {"document": "folder", "page": "note", "section": "box", "commit": "cds", "file": "component"}
 

@@ -142,7 +142,7 @@ def _toolbox(service: Service, roots: tuple[Path, ...], text_in: TextIn | None) 
 
     door = None
     if roots:
-        from ingest.job import start_job
+        from ingest.server_job import start_job
 
         door = IngestDoor(partial(start_job, service.index.root, service.index.settings), roots)
     return Toolbox(service, door, text_in)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Literal
 
-from ingest.commits.report import CommitsSummary
-from ingest.report import CodeCounts, FileOutcome, IngestSummary, PageOutcome
+from ingest.report import CodeCounts, CommitsSummary, FileOutcome, IngestSummary, PageOutcome
 from research.answer.check import CheckedSentence
 from research.answer.prompt import Prompt
 from research.answer.written import WrittenAnswer
-from research.evaluation.report import Failure, Latency, Row
+from research.evaluation import Failure, Latency, Row
 from research.experiences.records import AxisValues, Experience, LineProblem, Value
 from research.governance.audit_chain import Verification
 from research.governance.audit_entry import MemoryAccessAudit
 from research.governance.marks import Proposal
-from research.graph.neighbourhood import Edge
-from research.graph.shown import ShownGraph
+from research.graph.neighbourhood import Edge, ShownGraph
 from research.memories import Memory
 from research.models import (
     Confidence,

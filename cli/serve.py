@@ -134,7 +134,7 @@ def _folder(path: Path) -> Path:
 
 
 def _serve(index: Index, options: ServeOptions, given: Common, *, open_page: bool) -> int:
-    from ingest.job import start_job
+    from ingest.server_job import start_job
     from research.service.assembly import assemble
     from research.service.server import IndexServer, address_of, listen
 

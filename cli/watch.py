@@ -13,7 +13,7 @@ from research.errors import CtxError, NothingFoundError, UsageError
 if TYPE_CHECKING:
     from cli.options import Common
     from ingest.report import IngestSummary
-    from ingest.watch import PdfFilter
+    from ingest.scan import PdfFilter
     from research.index import Index
 
 DETAILS = """
@@ -42,7 +42,7 @@ def command(
 ) -> int:
     from cli.output import say
     from cli.signals import orderly_end
-    from ingest.watch import PdfFilter, changes
+    from ingest.scan import PdfFilter, changes
 
     given = common(ctx)
     index = index_of(settings_for(given))

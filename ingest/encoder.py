@@ -1,27 +1,32 @@
-"""The text encoder of a run: which one, what naming it allows from then on, and loading it no sooner than needed."""
+"""The text encoder of a run: which one, what naming it allows from then on, and loading it no sooner than needed.
+
+Items, which are code, commits and whatever else is kept beside documents, get their vectors here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ingest.report import Observer
 from research.addresses import is_encoder_address
+from research.encoders import DEFAULT, TextEncoder, hand_over, identify_text_encoder, is_light, load_text_encoder
 from research.encoders.allowed import check_allowed, remember
-from research.encoders.base import TextEncoder
-from research.encoders.counting import hand_over, is_light
 from research.encoders.openai import OpenAIEncoder, alike
-from research.encoders.registry import DEFAULT, identify_text_encoder, load_text_encoder
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import EncoderUnavailable
 from research.governance.policy_files import check_encoder
-from research.observe.log import logger_of
+from research.observe import logger_of
 from research.parallel import Workers
 from research.settings import Settings
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.item_writes import write_item_vectors
+from research.store.catalog.items import fitting_parts, numbers_without_vectors, pending_items
 from research.store.files.paths import make_folder
+
+_BATCH = 128  # items a commit: a few seconds of work, all that a kill can cost
 
 log = logger_of("ingest")
 
@@ -113,6 +118,36 @@ def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer
     check_allowed(known, settings.named_encoders)
     check_encoder(known, settings)
     return known or DEFAULT
+
+
+def encoder_for_items(catalog: Catalog, settings: Settings, observer: Observer, what: str) -> RunEncoder:
+    """The one that the index has, else the one that the user names. Where these differ, documents would have to be
+    embedded anew, which is for an ingest of documents to do."""
+    known = vectors.encoder_of(catalog)
+    name = choose_text_encoder(catalog, settings, observer)
+    if known and known != name:
+        observer.on_note(f"{what} embedded by {known}, as this index is; to change it: ctx ingest PATH")
+    return RunEncoder(known or name, named=bool(settings.text_encoder), timeout=settings.request_timeout)
+
+
+def embed_items(catalog: Catalog, kind: str, encoder: RunEncoder, progress: Callable[[int, int], object]) -> int:
+    """How many items were given their vectors."""
+    numbers = numbers_without_vectors(catalog, kind, encoder.name)
+    if not numbers:
+        return 0
+    loaded = encoder.load()
+    if not vectors.encoder_of(catalog):
+        encoder.declare(catalog)
+    progress(0, len(numbers))
+    done = 0
+    for start in range(0, len(numbers), _BATCH):
+        pending = pending_items(catalog, numbers[start : start + _BATCH])
+        parts, owners = fitting_parts(pending, loaded)
+        if parts:
+            write_item_vectors(catalog, loaded.name, owners, loaded.embed(parts))
+        done += len(pending)
+        progress(done, len(numbers))
+    return done
 
 
 def note_fetching(model: str, observer: Observer) -> None:

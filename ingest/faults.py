@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass
 
 from research.errors import CtxError
-from research.observe.log import frames_of
+from research.observe import frames_of
 
 # What is no mistake of ours on one page and must reach the edge of the process: errors with a meaning of their own.
 NOT_OURS = (CtxError, MemoryError, OSError)

@@ -1,4 +1,4 @@
-"""Reading processes at work: hands out jobs, watches the clock, replaces a process that died.
+"""Reading processes at work: hands out jobs, watches the clock, replaces a process that died and tells how it ended.
 
 A process that dies is first of all a process that died: its page is tried again in a fresh one. Only a page on which
 two processes ended in the same way is given up, and the rest of its document is read without it.
@@ -9,18 +9,19 @@ from __future__ import annotations
 import json
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ingest.exit_reasons import ExitReason, document_timeout, exit_reason, page_timeout
+from ingest.faults import A_BUG
 from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcrDone, PageStarted, Task, event_of
-from ingest.stopwatch import Stopwatch
 from research.errors import FREE_SPACE, RUN_AGAIN, IndexUnusableError
-from research.observe.log import in_full, logger_of
+from research.observe import in_full, logger_of
 from research.process import start_helper
+from research.store.catalog.failures import CRASHED, INTERNAL, KILLED, TIMEOUT
 
 _TRIES = 2  # of a page that a process ended on, before it is given up
 _PAGES_GIVEN_UP = 3  # pages of one document that may be given up before the document is
@@ -28,6 +29,11 @@ _MAX_FAILED_ATTEMPTS = _TRIES * (_PAGES_GIVEN_UP + 1)  # of processes on one doc
 _TICK = 0.25
 _SECONDS_TO_END = 10.0  # for a process that has closed its output; writing a core file can take long
 _KEPT = 8192  # bytes of what a process said last on stderr
+# Ticks come several times a second. A longer gap is time in which nobody watched: the whole command was stopped
+# (Ctrl-Z), or whoever takes the pages was busy, and the process watched may have been stopped or kept waiting too.
+_LONGEST_TICK = 1.0
+# What a process does to itself by a mistake in its machine code; every other signal was sent by somebody.
+_CRASHES = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"}
 
 log = logger_of("ingest")
 
@@ -73,7 +79,7 @@ class Pool:
         self._tick = min(_TICK, *(min(each.start, each.page, each.document) for each in limits.values()))
         self._processes: list[_Process] = []
         self._selector = selectors.DefaultSelector()
-        self._clock = Stopwatch(clock)
+        self._clock = _Stopwatch(clock)
 
     def __enter__(self) -> Pool:
         return self
@@ -171,7 +177,7 @@ class Pool:
             code = None
         self._kill(process)
         if job is not None:
-            yield from self._retry_or_give_up(job, page, exit_reason(code, job.task, process.stderr_tail), waiting)
+            yield from self._retry_or_give_up(job, page, _exit_reason(code, job.task, process.stderr_tail), waiting)
 
     def _check_timeouts(self, waiting: deque[Job]) -> Iterator[Event]:
         now = self._clock.seconds
@@ -183,14 +189,14 @@ class Pool:
             seconds = limits.page if process.started else limits.start
             if now - process.job_since > limits.document:
                 self._kill(process)
-                why = document_timeout(limits.document)
-                yield _logged(DocumentFailed(job, why.code, why.reason))
+                reason = f"reading it took more than {limits.document:g} seconds"
+                yield _logged(DocumentFailed(job, TIMEOUT, reason))
             elif now - process.page_since > seconds:
                 self._kill(process)
-                yield from self._retry_or_give_up(job, page, page_timeout(seconds, started=process.started), waiting)
+                yield from self._retry_or_give_up(job, page, _page_timeout(seconds, started=process.started), waiting)
 
     def _retry_or_give_up(
-        self, job: Job, page: int, why: ExitReason, waiting: deque[Job]
+        self, job: Job, page: int, why: _ExitReason, waiting: deque[Job]
     ) -> Iterator[PageFailed | DocumentFailed]:
         """Try the same page once more; after a second end of the same kind leave it out and try the rest.
 
@@ -285,3 +291,52 @@ def _check_index(event: DocumentFailed) -> None:
         raise IndexUnusableError(f"the index cannot be written: {event.reason}", hint=FREE_SPACE)
     if event.job.task != "ocr" and not event.job.output.parent.is_dir():
         raise IndexUnusableError("the index folder was removed while it was written", hint=RUN_AGAIN)
+
+
+class _Stopwatch:
+    """Goes on with every tick, by the time since the last one or by a second, whichever is less."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.seconds = 0.0
+        self._clock = clock
+        self._last = clock()
+
+    def tick(self) -> None:
+        now = self._clock()
+        self.seconds += min(now - self._last, _LONGEST_TICK)
+        self._last = now
+
+
+@dataclass(frozen=True, slots=True)
+class _ExitReason:
+    """`code` as in store.catalog.failures; `trace`: what the process said last, where it may tell the cause."""
+
+    code: str
+    reason: str
+    trace: str = ""
+
+
+def _exit_reason(returncode: int | None, task: Task, said: bytes) -> _ExitReason:
+    """Of a process that ended by itself or by a signal; None if it could not even end."""
+    trace = said.decode("utf-8", "replace").strip()
+    if returncode is not None and returncode >= 0:
+        reason = f"{A_BUG}: the reading process ended with exit code {returncode}"
+        return _ExitReason(INTERNAL, reason, trace)
+    name = _signal_name(-returncode) if returncode is not None else "it hung while ending"
+    if returncode is None or name in _CRASHES:
+        library = {"ocr": "OCR engine", "code": "parser"}.get(task, "PDF library")
+        return _ExitReason(CRASHED, f"the {library} crashed on it ({name})", trace)
+    return _ExitReason(KILLED, f"the reading process was killed ({name})")
+
+
+def _page_timeout(seconds: float, *, started: bool) -> _ExitReason:
+    if not started:  # nothing of the document has been touched
+        return _ExitReason(KILLED, f"the reading process did not start within {seconds:g} seconds")
+    return _ExitReason(TIMEOUT, f"a page took more than {seconds:g} seconds")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"

@@ -1,39 +1,75 @@
-"""Reading the files of a run: what is known is settled at once, the rest is read and committed document by document."""
+"""Reading the files of a run: what is known is settled at once, the rest is read and committed document by document.
+
+A file needs nothing, a new name, or to be read. What earlier runs gave up of its content is carried along.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ingest.failures import kept_failures, report_failure, skip_failed_ocr
-from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted
-from ingest.pdf.version import READER_VERSION
-from ingest.plan import ToRead, plan, read_again
-from ingest.report import FileOutcome, Result
-from ingest.scan import stamp_of, to_utf8
-from ingest.serialize import read_pages
-from ingest.stages.base import Work
+from ingest.jobs import DocumentFailed, DocumentRead, Job, PageFailed, PageStarted, PageWithChunks, read_pages
+from ingest.pdf import READER_VERSION
+from ingest.report import Account, FileOutcome, Result
+from ingest.scan import hash_of, stamp_of, to_utf8
+from ingest.stages import Work, report_failure
 from research.errors import DocumentError
 from research.records import DocumentInfo, FailedPage
-from research.store.catalog.document_writes import add_document, note_file
-from research.store.catalog.documents import get_document
+from research.store.catalog.catalog import Catalog
+from research.store.catalog.document_writes import add_document, note_file, ocr_error, rename_document
+from research.store.catalog.documents import (
+    FileStamp,
+    document_at_path,
+    document_of_hash,
+    get_document,
+    reader_version_of,
+)
 from research.store.catalog.failures import (
     TIMEOUT,
     FailedFile,
     add_tries,
     failed_file,
+    failures_of,
     forget_files_gone,
     record_file,
+    to_read_again,
     waits,
 )
-from research.store.catalog.ledger import STAGE_READ
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ
+
+
+@dataclass(frozen=True, slots=True)
+class ToRead:
+    """A file whose content the catalog does not have, or not whole; `replaces` if its path is known already.
+
+    `failed`: what earlier runs gave up of the same content.
+    """
+
+    path: Path
+    stamp: FileStamp
+    sha256: str
+    replaces: bool
+    failed: tuple[FailedPage, ...] = ()
+
+    @property
+    def doc_id(self) -> str:
+        return self.sha256[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """What is to be read although it is known: documents with pages to try again; with `retry` whatever waits."""
+
+    documents: Container[str] = ()
+    retry: bool = False
 
 
 def read_files(work: Work, files: Sequence[Path], *, retry: bool) -> None:
     """Settle what is known, read the rest; every file is accounted for in the summary."""
     forget_files_gone(work.catalog)
-    again = read_again(work.catalog, retry=retry)
+    again = _Again(to_read_again(work.catalog, waiting=retry), retry)
     to_read: dict[str, ToRead] = {}
     copies: list[ToRead] = []
     for path in files:
@@ -51,9 +87,57 @@ def read_files(work: Work, files: Sequence[Path], *, retry: bool) -> None:
             _settle_copy(work, copy)
 
 
-def finish(work: Work, outcome: FileOutcome) -> None:
+def finish(work: Account, outcome: FileOutcome) -> None:
     work.summary.files.append(outcome)
     work.observer.on_file(outcome)
+
+
+def plan(catalog: Catalog, path: Path, again: _Again | None = None) -> FileOutcome | ToRead:
+    """Settle a file whose content is known, at once; otherwise say that it must be read."""
+    again = again or _Again()
+    try:
+        stamp = stamp_of(path)
+        known = document_at_path(catalog, stamp.path)
+        unchanged = known is not None and known[1] == stamp and known[0] not in again.documents
+        if known is not None and unchanged and reader_version_of(catalog, known[0]) == READER_VERSION:
+            return FileOutcome(stamp.path, "unchanged", known[0])
+        sha256 = hash_of(path)
+    except DocumentError as error:
+        return FileOutcome(to_utf8(path), "failed", code=error.code, reason=error.message)
+    same = document_of_hash(catalog, sha256)
+    if same is None:
+        return _unless_hopeless(catalog, ToRead(path, stamp, sha256, replaces=known is not None), again)
+    document = same[0]
+    if same[1] != READER_VERSION or document.doc_id in again.documents:
+        keep = same[1] == READER_VERSION and not again.retry
+        failed = tuple(failures_of(catalog, document.doc_id)) if keep else ()
+        if (known is None or known[0] != document.doc_id) and not Path(document.source_path).exists():
+            # It moved, and is read again: the place it left is no copy of it.
+            rename_document(catalog, document.doc_id, document.source_path, stamp, to_utf8(path.name))
+        return ToRead(path, stamp, sha256, replaces=True, failed=failed)
+    return _settle_known(catalog, path, stamp, document, known[0] if known is not None else "")
+
+
+def _settle_known(catalog: Catalog, path: Path, stamp: FileStamp, document: DocumentInfo, known: str) -> FileOutcome:
+    """Note where a document is now. `known`: the document that was at this path before."""
+    if known == document.doc_id:
+        note_file(catalog, document.doc_id, stamp)
+        return FileOutcome(stamp.path, "unchanged", document.doc_id)
+    if not Path(document.source_path).exists():
+        rename_document(catalog, document.doc_id, document.source_path, stamp, to_utf8(path.name))
+        return FileOutcome(stamp.path, "renamed", document.doc_id)
+    note_file(catalog, document.doc_id, stamp)
+    return FileOutcome(stamp.path, "copy", document.doc_id)
+
+
+def _unless_hopeless(catalog: Catalog, step: ToRead, again: _Again) -> FileOutcome | ToRead:
+    """A file that ran out of its time twice would do it again: it is told, and costs no time."""
+    failed = failed_file(catalog, step.stamp.path)
+    same = failed is not None and (failed.sha256, failed.reader_version) == (step.sha256, READER_VERSION)
+    if failed is None or not same or failed.tries < 2 or again.retry:
+        return step
+    reason = f"{failed.reason}, in an earlier run; it was not tried again"
+    return FileOutcome(step.stamp.path, "failed", step.doc_id, code=failed.code, reason=reason)
 
 
 def _read(work: Work, steps: Sequence[ToRead]) -> None:
@@ -113,13 +197,13 @@ def _commit(work: Work, step: ToRead, event: DocumentRead, new: Sequence[FailedP
         sha256=step.sha256,
         warnings=warnings,
     )
-    kept = kept_failures(step.failed, event.job)
+    kept = _kept_failures(step.failed, event.job)
     try:
         add_document(
             work.catalog,
             info,
             step.stamp,
-            skip_failed_ocr(read_pages(event.job.output), kept),
+            _skip_failed_ocr(read_pages(event.job.output), kept),
             reader_version=READER_VERSION,
             images=work.settings.images,
             failed=[*kept, *(add_tries(page, step.failed) for page in new)],
@@ -127,10 +211,30 @@ def _commit(work: Work, step: ToRead, event: DocumentRead, new: Sequence[FailedP
     except DocumentError as error:
         return FileOutcome(step.stamp.path, "failed", step.doc_id, code=error.code, reason=error.message)
     for page in new:
-        report_failure(work.summary, work.observer, source_path, page)
+        report_failure(work, source_path, page)
     work.summary.pages += event.pages
     result: Result = "replaced" if step.replaces else "added"
     return FileOutcome(step.stamp.path, result, step.doc_id, event.pages, warnings=warnings)
+
+
+def _kept_failures(earlier: Iterable[FailedPage], job: Job) -> list[FailedPage]:
+    """What stays given up of a document that was read again: the pages left out, and what would only hang later."""
+    return [
+        page
+        for page in earlier
+        if waits(page)
+        and (page.page in job.skip_pages if page.stage == STAGE_READ else page.stage in (STAGE_OCR, STAGE_IMAGES))
+    ]
+
+
+def _skip_failed_ocr(pages: Iterable[PageWithChunks], kept: Sequence[FailedPage]) -> Iterator[PageWithChunks]:
+    """The pages, of which those that OCR gave up do not ask for it again."""
+    given_up = {page.page: page.reason for page in kept if page.stage == STAGE_OCR}
+    for page, chunks in pages:
+        if page.needs_ocr and page.number in given_up:
+            yield replace(page, needs_ocr=False, error=ocr_error(given_up[page.number])), chunks
+        else:
+            yield page, chunks
 
 
 def _name_of(work: Work, step: ToRead) -> tuple[str, str]:

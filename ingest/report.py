@@ -115,6 +115,42 @@ class IngestSummary:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class RepositoryOutcome:
+    """What became of one repository. `commits` are those it has in the index now."""
+
+    path: str
+    result: Literal["read", "failed", "removed"]
+    repository: str = ""  # the folder in which git keeps it
+    commits: int = 0
+    added: int = 0
+    removed: int = 0  # no longer reachable, or the repository is gone
+    elsewhere: int = 0  # in the index already, from another copy of the repository
+    damaged: int = 0  # taken without their changes, which git cannot show
+    unreadable: int = 0  # left out
+    reason: str = ""
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class CommitsSummary:
+    """The account of a run over the commits of repositories."""
+
+    repositories: list[RepositoryOutcome] = field(default_factory=list)
+    embedded: int = 0  # in this run
+    pending: int = 0  # still without a vector
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def failed(self) -> list[RepositoryOutcome]:
+        return [each for each in self.repositories if each.result == "failed"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
+
+
 class Observer(Protocol):
     """Told of progress as it happens, on the run's own thread."""
 
@@ -181,3 +217,10 @@ class SilentObserver:
     def on_publish(self) -> None: ...
 
     def on_commits(self, done: int, total: int) -> None: ...
+
+
+class Account(Protocol):
+    """A run, as far as what it has to tell goes."""
+
+    summary: IngestSummary
+    observer: Observer

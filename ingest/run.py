@@ -12,34 +12,29 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from ingest.encoder import RunEncoder, choose_text_encoder
-from ingest.gone import Identity, find_gone, tell_gone
 from ingest.jobs import Task
 from ingest.pool import LIMITS, Limits, Pool
 from ingest.reading import finish, read_files
-from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, SilentObserver
-from ingest.scan import Scanned, no_files, scan, to_utf8
-from ingest.stages.base import Stage, Work
-from ingest.stages.embed import EmbedStage
-from ingest.stages.graph import GraphStage
-from ingest.stages.items import ItemsStage
-from ingest.stages.ocr import OcrStage
-from ingest.stages.publish import PublishStage
-from ingest.stages.render import RenderStage
-from ingest.stages.visual import RegionsStage, VisualStage, choose_visual, is_by_model
-from research.encoders.base import usable_cores
+from ingest.report import Account, FileOutcome, IngestSummary, Observer, PageOutcome, SilentObserver
+from ingest.scan import Identity, Scanned, folder_above, no_files, removable, scan, to_utf8
+from ingest.stages import EmbedStage, GraphStage, ItemsStage, OcrStage, PublishStage, RenderStage, Stage, Work
+from ingest.visual import RegionsStage, VisualStage, choose_visual, is_by_model
+from research.encoders import usable_cores
 from research.errors import unusable
 from research.settings import Settings
 from research.store.catalog import ledger, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents
+from research.store.catalog.document_writes import forget_path
+from research.store.catalog.documents import all_documents, paths_below
 from research.store.catalog.failures import given_up, reopen
 from research.store.catalog.ledger import STAGE_READ, ask_for_images, count_for_ocr
 from research.store.files import images
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
+from research.store.upkeep.gone_files import found_at
 
 
 class HasPaths(Protocol):
@@ -77,7 +72,7 @@ def ingest(
     the defaults. `observer` is told of progress. `wait`: seconds to wait for another writer, -1 for ever.
     `follow_links`: take what links out of the folders lead to. `retry`: pages and files of `paths` that were given up
     and wait are tried again. `prune`: documents whose files are gone from the folders are removed, unless the folder
-    is empty as one is that nothing is mounted on; `known_folders` (`ingest.gone.folders_of`) were seen with files in
+    is empty as one is that nothing is mounted on; `known_folders` (`ingest.scan.folders_of`) were seen with files in
     them by the caller, and count as emptied. `limits`: the time a page and a document may take.
     """
     started = time.monotonic()
@@ -94,9 +89,9 @@ def ingest(
         try:
             with pool:
                 _choose_encoders(work)
-                _report_scan(work, found)
+                report_scan(work, found)
                 read_files(work, found.files, retry=retry)
-                tell_gone(work, given, prune=prune, known_folders=known_folders)
+                _tell_gone(work, given, prune=prune, known_folders=known_folders)
                 _open_stages(work, retry=retry)
                 _run(work, (*_TEXT, RenderStage()))
             _run(work, _later_stages(work))
@@ -132,7 +127,7 @@ def _run(work: Work, stages: Sequence[Stage]) -> None:
 def _knows(paths: IndexPaths, given: Sequence[Path]) -> bool:
     """Whether folders without a file held documents once: then that is what there is to tell."""
     with Catalog(paths) as catalog:
-        return bool(find_gone(catalog, given))
+        return bool(_find_gone(catalog, given))
 
 
 def _choose_encoders(work: Work) -> None:
@@ -143,7 +138,7 @@ def _choose_encoders(work: Work) -> None:
     choose_visual(work)
 
 
-def _report_scan(work: Work, found: Scanned) -> None:
+def report_scan(work: Account, found: Scanned[Any]) -> None:
     """What the search came upon and did not bring."""
     work.summary.links_not_followed += map(to_utf8, found.external_links)
     work.summary.dangling_links += map(to_utf8, found.dangling_links)
@@ -151,6 +146,28 @@ def _report_scan(work: Work, found: Scanned) -> None:
     work.summary.passed_over = {to_utf8(ending): count for ending, count in kinds}
     for path, reason in found.unreadable:
         finish(work, FileOutcome(to_utf8(path), "failed", code="unreadable", reason=reason))
+
+
+def _find_gone(catalog: Catalog, paths: Sequence[Path]) -> list[str]:
+    """The places below the folders among `paths` where documents were. A file that moved within them is not gone."""
+    folders = [to_utf8(os.path.normpath(path.absolute())) for path in paths if path.is_dir()]
+    known = {path for folder in folders for path in paths_below(catalog, folder)}
+    return sorted(path for path in known if found_at(path) is None and folder_above(path))
+
+
+def _tell_gone(work: Work, paths: Sequence[Path], *, prune: bool, known_folders: Mapping[str, Identity] | None) -> None:
+    """Note in the summary what is gone; with `prune` the index forgets it. A document that lies at another place, too,
+    stays and goes by that one. `known_folders`: those that held files a while ago, and what they were then; an empty
+    one that is still the same has been emptied."""
+    summary = work.summary
+    summary.gone = _find_gone(work.catalog, paths)
+    if not prune:
+        return
+    lost, summary.empty_folders = removable(summary.gone, known_folders or {})
+    for path in lost:
+        removed = forget_path(work.catalog, path)
+        if removed is not None:
+            summary.removed.append(removed)
 
 
 def _open_stages(work: Work, *, retry: bool) -> None:

@@ -1,4 +1,9 @@
-"""Finding the files of a run and telling whether they changed."""
+"""The files of a run: finding them, telling whether they changed or are gone, and following folders.
+
+A file that cannot be seen is not always gone. What cannot be looked at (a folder that may not be read, a server that
+does not answer) counts as there, and so does what a link led to that now leads nowhere. A drive that is not mounted
+leaves an empty folder behind: what was in one is told as gone, but never removed for that.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +11,45 @@ import hashlib
 import os
 import stat
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from research.errors import DocumentError, NothingFoundError, UsageError
+from research.errors import CtxError, DocumentError, NothingFoundError, UsageError
 from research.store.catalog.documents import FileStamp
 from research.store.files.paths import CATALOG, MARKER, is_own_name
+from research.store.upkeep.gone_files import found_at
 
 _SUFFIX = ".pdf"
 _HASH_PART = 1 << 20
 
+File = TypeVar("File")
+
+Identity = tuple[int, int]
+"""A folder itself, whatever is mounted on it: device and inode."""
+
+_SETTLE_MS = 1_000  # files are copied in pieces: a run waits until nothing has happened for this long
+_LONGEST_MS = 10_000  # and at most so long, where something happens all the time
+
 
 @dataclass
-class Scanned:
-    """The files of a run, and what stood in the way of more."""
+class Scanned(Generic[File]):
+    """The files of a run, PDFs or others, and what stood in the way of more."""
 
-    files: list[Path] = field(default_factory=list)
-    unreadable: list[tuple[Path, str]] = field(default_factory=list)  # files and folders, and why
-    external_links: list[Path] = field(default_factory=list)  # links out of a folder that were not followed
-    dangling_links: list[Path] = field(default_factory=list)  # links that lead nowhere
-    passed_over: Counter[str] = field(default_factory=Counter)  # files of other kinds in the folders, by their ending
+    files: list[File] = field(default_factory=list)
+    unreadable: list[tuple[Path | str, str]] = field(default_factory=list)  # files and folders, and why
+    external_links: list[Path | str] = field(default_factory=list)  # links out of a folder that were not followed
+    dangling_links: list[Path | str] = field(default_factory=list)  # links that lead nowhere
+    passed_over: Counter[str] = field(default_factory=Counter)  # other files in the folders, by ending or by reason
 
     @property
     def empty(self) -> bool:
         return not self.files and not self.unreadable
 
 
-def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
+def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned[Path]:
     """The PDFs to ingest: files as given, folders searched to the bottom. Each file once, in a stable order.
 
     Links that leave the folder they stand in are followed only with `follow_links`; a link to a file that is there
@@ -46,7 +61,7 @@ def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned:
     return search.result()
 
 
-def no_files(paths: Sequence[Path], found: Scanned) -> NothingFoundError:
+def no_files(paths: Sequence[Path], found: Scanned[Path]) -> NothingFoundError:
     """What there is to say of paths that hold no PDF."""
     hint = "ctx reads files whose name ends in .pdf"
     if found.external_links:
@@ -59,7 +74,7 @@ def no_files(paths: Sequence[Path], found: Scanned) -> NothingFoundError:
 class _Search:
     def __init__(self, follow_links: bool) -> None:
         self._follow = follow_links
-        self._found = Scanned()
+        self._found = Scanned[Path]()
         self._candidates: list[tuple[Path, bool]] = []  # with whether it is a link
         self._folders: set[tuple[int, int]] = set()  # entered before; this is where loops end
         self._counted: set[tuple[int, int]] = set()  # entered from any of the paths given
@@ -75,7 +90,7 @@ class _Search:
                 return
         raise path_problem(path) or UsageError(f"no such file or folder: {to_utf8(path)}")
 
-    def result(self) -> Scanned:
+    def result(self) -> Scanned[Path]:
         """Real files before links to them, so that a file goes by its own name."""
         own = {os.path.realpath(path) for path, is_link in self._candidates if not is_link}
         seen: set[str] = set()
@@ -191,3 +206,105 @@ def os_reason(error: OSError) -> str:
 
 def _unreadable(error: OSError) -> DocumentError:
     return DocumentError(f"cannot be read: {error.strerror or error}", code="unreadable")
+
+
+def folders_of(files: Iterable[str]) -> dict[str, Identity]:
+    """The folders above these files, as they are now."""
+    folders = {str(folder) for file in files for folder in Path(file).parents}
+    found = {folder: _identity(folder) for folder in folders}
+    return {folder: identity for folder, identity in found.items() if identity is not None}
+
+
+def folder_above(path: str) -> str:
+    """The nearest folder above a lost file that is there; empty if a link stands in between that leads nowhere."""
+    at = path
+    while found_at(at) is None:
+        if os.path.islink(at):  # noqa: PTH114  a stored text
+            return ""
+        at = os.path.dirname(at)  # noqa: PTH120
+    return at
+
+
+def removable(lost: Iterable[str], known: Mapping[str, Identity]) -> tuple[list[str], list[str]]:
+    """Of lost files those that may be removed, and the folders that keep the others: they look unmounted."""
+    above = {path: folder_above(path) for path in lost}
+    empty = {folder for folder in above.values() if _looks_unmounted(folder, known)}
+    return [path for path, folder in above.items() if folder not in empty], sorted(empty)
+
+
+def _looks_unmounted(folder: str, known: Mapping[str, Identity]) -> bool:
+    """Whether a folder holds nothing at all, and is not known to have held something itself."""
+    real = found_at(folder) or folder
+    try:
+        with os.scandir(real) as entries:
+            empty = next(entries, None) is None
+    except NotADirectoryError:  # a file has taken its name
+        return False
+    except OSError:  # nobody knows what is in it
+        return True
+    return empty and (folder not in known or known[folder] != _identity(real))
+
+
+def _identity(folder: str) -> Identity | None:
+    try:
+        status = os.stat(folder)  # noqa: PTH116
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+class PdfFilter:
+    """Which changes concern the index: PDFs, and folders that came or went with what is in them. Hidden files do not,
+    and neither does what is written into the index itself."""
+
+    def __init__(self, tops: Sequence[Path], index: Path) -> None:
+        self._tops = [top.absolute() for top in tops]
+        self._index = index.absolute()
+        self.folders: dict[str, Identity] = {}
+
+    def remember(self, files: Iterable[str]) -> None:
+        """The folders of these files: one that is deleted leaves no other sign of what it was. Those of before stay,
+        for what was lost with one may still be in the index."""
+        self.folders |= folders_of(files)
+
+    def __call__(self, change: object, path: str) -> bool:
+        place = Path(path).absolute()
+        if place.is_relative_to(self._index) or self._is_hidden(place):
+            return False
+        if place in self._tops:  # of its own changes only its end concerns us
+            return not place.is_dir()
+        return place.suffix.lower() == ".pdf" or str(place) in self.folders or place.is_dir()
+
+    def _is_hidden(self, path: Path) -> bool:
+        top = next((top for top in self._tops if path.is_relative_to(top)), None)
+        below = path.relative_to(top).parts if top else path.parts
+        return any(part.startswith(".") for part in below)
+
+
+def changes(folders: Sequence[Path], wanted: PdfFilter, *, poll: bool = False) -> Iterator[None]:
+    """One step as soon as the folders are watched, for what happened before; then one whenever something has changed
+    and come to rest. Ends never; Ctrl-C is the caller's.
+
+    `poll` looks every few hundred milliseconds instead of being told by the system: for network drives.
+    """
+    from watchfiles import watch
+
+    begun = False
+    try:
+        for changed in watch(
+            *(folder.absolute() for folder in folders),
+            watch_filter=wanted,
+            debounce=_LONGEST_MS,
+            step=_SETTLE_MS,
+            rust_timeout=_SETTLE_MS,
+            yield_on_timeout=True,
+            force_polling=poll or None,
+        ):
+            if changed or not begun:
+                begun = True
+                yield
+    except OSError as error:
+        raise CtxError(
+            f"the folder can no longer be watched: {error.strerror or error}",
+            hint="--poll works without the system's help, also on network drives",
+        ) from error

@@ -6,6 +6,7 @@ messages both ways.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -19,25 +20,30 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ingest.chunks import chunk_page
 from ingest.faults import NOT_OURS, Fault, fault_of
-from ingest.jobs import NO_SPACE, UNREADABLE
-from ingest.ocr.detect import OcrNeed, ocr_need
-from ingest.pdf import PdfReader, open_pdf
-from ingest.serialize import encode_lines, encode_page
-from research.encoders.base import TokenCounter
-from research.encoders.counting import is_light, token_counter
+from ingest.jobs import NO_SPACE, UNREADABLE, encode_lines, encode_page
+from ingest.ocr.choose import OcrNeed, choose_engine, ocr_need
+from ingest.pdf.mupdf import raster
+from ingest.pdf.reader import PdfReader, open_pdf
+from research.encoders import TokenCounter, is_light, token_counter
 from research.errors import CtxError, DocumentError, is_full
 from research.process import die_with_parent
 from research.records import Chunk, Line, Page
 from research.store.catalog.failures import INTERNAL
+from research.store.files.paths import image_name, thumbnail_name
 from research.telemetry import switch_off
 
 if TYPE_CHECKING:
+    from PIL import Image
+
     from ingest.ocr.engine import OcrEngine
-    from ingest.ocr.run import OcrFailure
+    from ingest.ocr.page import OcrFailure
 
 # Bytes of address space. Reading needs a few hundred MB at most; OCR models map 1.6 GB and more, as do other encoders.
 _MEMORY_LIMIT = 4 << 30
 _READING_LIMIT = 2 << 30
+
+_IMAGE, _THUMBNAIL = 1280, 256  # pixels of the longest side
+_JPEG_QUALITY, _WEBP_QUALITY = 78, 60
 
 
 class Worker:
@@ -97,7 +103,6 @@ class Worker:
         return line, page.error
 
     def _render(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-        from ingest.images import write_images
 
         folder = Path(job["output"])
         shutil.rmtree(folder, ignore_errors=True)  # from a try that was cut short
@@ -108,7 +113,7 @@ class Worker:
             for number in range(1, document.num_pages + 1):
                 progress(number)
                 try:
-                    if number not in job["skip_pages"] and write_images(document.raw_page(number), number, folder):
+                    if number not in job["skip_pages"] and _write_images(document.raw_page(number), number, folder):
                         drawn.append(number)
                 except NOT_OURS:
                     raise
@@ -117,8 +122,7 @@ class Worker:
         return {"event": "rendered", "pages": drawn}
 
     def _ocr(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-        from ingest.ocr.choose import choose_engine
-        from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
+        from ingest.ocr.page import OcrFailure, OcrTask, ocr_document
 
         if self._engine is None:
             self._engine = choose_engine(job["engine"], language=job["language"])
@@ -141,7 +145,7 @@ class Worker:
         return {"event": "ocr_done"}
 
     def _code(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-        from ingest.code.reading import read_code
+        from ingest.code.units import read_code
 
         return read_code(path).message()
 
@@ -179,10 +183,32 @@ class Worker:
         self._out.flush()
 
 
+def _write_images(page: Any, number: int, folder: Path) -> bool:
+    """Draw a page, PyMuPDF's or None, into its two files. False if it cannot be drawn."""
+    from PIL import Image
+
+    if page is None:
+        return False
+    picture = raster(page, longest=_IMAGE)
+    if picture is None or min(picture.size) < 1:
+        return False
+    _write_image(picture, folder / image_name(number), "JPEG", quality=_JPEG_QUALITY)
+    picture.thumbnail((_THUMBNAIL, _THUMBNAIL), Image.Resampling.BILINEAR, reducing_gap=2.0)
+    _write_image(picture, folder / thumbnail_name(number), "WEBP", quality=_WEBP_QUALITY, method=2)
+    return True
+
+
+def _write_image(picture: Image.Image, path: Path, kind: str, **options: int) -> None:
+    # Through memory: Pillow's own writing does not say that the disk is full.
+    data = io.BytesIO()
+    picture.save(data, kind, **options)
+    path.write_bytes(data.getvalue())
+
+
 def main() -> None:
     switch_off()
     os.umask(0o077)  # pages and images lie in the index, and Pillow asks for no rights of its own
-    _ignore_interrupt()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's, which ends this process when it has to
     if len(sys.argv) > 1:
         die_with_parent(int(sys.argv[1]))
     # Whatever a library prints must not be taken for a message.
@@ -197,11 +223,6 @@ def main() -> None:
 def _jobs(stream: TextIO) -> Iterator[dict[str, Any]]:
     for line in stream:
         yield json.loads(line)
-
-
-def _ignore_interrupt() -> None:
-    """Leave Ctrl-C to the command, which ends this process when it has to."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _limit_memory(job: dict[str, Any]) -> None:

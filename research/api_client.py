@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.addresses import Key, is_this_machine, key_for
 from research.errors import AddressError
-from research.observe.trace import TRACE
+from research.observe import TRACE
 
 if TYPE_CHECKING:
     import httpx

@@ -21,7 +21,7 @@ from research.settings import BOOSTERS, REWRITERS, Settings
 from research.store.client import ChromaClient
 
 if TYPE_CHECKING:
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.filters import Filters
     from research.search.legs import SearchOutcome
 

@@ -80,9 +80,9 @@ def _sqlite() -> Iterator[Check]:
 
 
 def check_encoder(folder: Path | None = None) -> Iterator[Check]:
-    from research.encoders.minilm import files
+    from research.encoders import minilm
 
-    problems = files.verify_files(folder or files.FOLDER)
+    problems = minilm.verify_files(folder or minilm.FOLDER)
     if problems:
         yield Check("encoder", "error", "; ".join(problems), REINSTALL)
     else:

@@ -45,7 +45,7 @@ def contacts(settings: Settings, status: Status) -> tuple[Contact, ...]:
         with suppress(UsageError):  # told where it is used
             found.append(Contact(_MEMORY, SomaSettings.from_environment().base_url))
     if settings.redis_url:
-        from research.packages.redis_link import shown_address
+        from research.packages.cache import shown_address
 
         found.append(Contact(_PACKAGES, shown_address(settings.redis_url)))
     return tuple(dict.fromkeys(found))
@@ -72,7 +72,7 @@ def _tried(use: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
 
 
 def _encoder(settings: Settings, of_index: Sequence[Check]) -> Iterator[Check]:
-    from research.encoders.registry import check_text_encoder, identify_text_encoder
+    from research.encoders import check_text_encoder, identify_text_encoder
 
     name = identify_text_encoder(settings.text_encoder)
     url = encoder_address(name).url

@@ -123,7 +123,7 @@ class Followed(Generic[T]):
         try:
             return self._load()
         except (CtxError, OSError) as error:
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("service", f"{self._path.name} is not used", error)
             return self._nothing

@@ -81,7 +81,7 @@ def _from_keyring(host: str) -> str:
     try:
         return keyring.get_password(KEYRING_SERVICE, host) or ""
     except KeyringError as error:  # none on this machine, or locked: the server will say that it wants a key
-        from research.observe.log import log_failure
+        from research.observe import log_failure
 
         log_failure("model", "the keyring cannot be read", error)
         return ""

@@ -47,7 +47,7 @@ def _our_home() -> str:
 
 
 def _try_out(folder: Path) -> None:
-    from research.encoders.registry import load_text_encoder
+    from research.encoders import load_text_encoder
     from research.store.vectors.chroma import open_client
 
     load_text_encoder().embed_query("telemetry")

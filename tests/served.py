@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.job import start_job
+from ingest.server_job import start_job
 from research.index import Index
 from research.service.assembly import assemble
 from research.service.options import ServeOptions

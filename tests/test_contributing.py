@@ -27,7 +27,7 @@ def mapped(block: str) -> set[str]:
 def there() -> set[str]:
     """The folders of our packages, and what else lies at the top."""
     folders = {path.parent for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
-    return {str(folder.relative_to(ROOT)) for folder in folders} | {"data", "tests"}
+    return {str(folder.relative_to(ROOT)) for folder in folders} | {"data", "tests", "tools"}
 
 
 def test_the_map_names_the_folders_there_are() -> None:

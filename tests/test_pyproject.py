@@ -31,7 +31,7 @@ def _name(requirement: str) -> str:
 
 def _imported() -> Iterator[tuple[str, str]]:
     """Each top-level package that a file of ours imports, and that file."""
-    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+    for path in (path for package in (*PACKAGES, "tools") for path in (ROOT / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
@@ -51,6 +51,6 @@ def test_every_import_is_declared() -> None:
 
 def test_what_the_checks_read_is_in_the_source_distribution() -> None:
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
-    for name in (*PACKAGES, "tests", "Makefile", ".pre-commit-config.yaml", "CONTRIBUTING.md", "README.md"):
+    for name in (*PACKAGES, "tests", "tools", "Makefile", ".pre-commit-config.yaml", "CONTRIBUTING.md", "README.md"):
         assert name in included
         assert (ROOT / name).exists()

@@ -1,12 +1,17 @@
 """What a file defines, from its tree: functions, classes and methods with their full names, calls and imports.
 
-A tree of a file with syntax errors has all that could be recognised around them.
+A bracket that is never closed makes the parser give up the rest of a file. People begin a definition at the beginning
+of a line: where a file has errors and such a line is the beginning of nothing that was recognised, what follows is
+parsed by itself, up to the next such line.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ingest.code.languages import grammar
@@ -32,6 +37,29 @@ _MOST_CALLS = 40
 _MOST_DEFINITIONS = 5000  # of a file; what has more was not written by people
 _LONGEST_NAME = 200
 _DEEPEST = 12  # names in a full name
+_MOST_PARSED_APART = 500  # parts that are parsed by themselves
+_JAVASCRIPT = (
+    rb"(?:export\s+)?(?:default\s+)?(?:async\s+function\b|function\b|class\b|abstract\s+class\b|interface\b|enum\b)"
+    rb"|(?:export\s+)?const\s+\w+\s*=\s*(?:async\s*)?(?:\(|function\b)"
+)
+_C = (
+    rb"(?:struct|class|enum|union|typedef|namespace|template)\b"
+    rb"|[A-Za-z_][\w \t*&:<>,~]{0,200}\([^;{}\n]{0,400}\)[^;{}\n]{0,80}(?:\{|$)"
+)
+_STARTS = {
+    language: re.compile(rb"^(?:" + pattern + rb")", re.M)
+    for language, pattern in {
+        "python": rb"(?:async[ \t]+)?def[ \t]|class[ \t]",
+        "go": rb"(?:func|type)[ \t]",
+        "rust": rb"(?:pub(?:\([a-z]+\))?[ \t]+)?(?:async[ \t]+)?(?:unsafe[ \t]+)?(?:fn|impl|struct|enum|trait|mod)\b",
+        "java": rb"(?:(?:public|final|abstract)[ \t]+)*(?:class|interface|enum|record)\b",
+        "javascript": _JAVASCRIPT,
+        "typescript": _JAVASCRIPT,
+        "tsx": _JAVASCRIPT,
+        "c": _C,
+        "cpp": _C,
+    }.items()
+}
 
 
 @dataclass(slots=True)
@@ -72,9 +100,9 @@ class Definition:
 
     @property
     def unit_type(self) -> str:
-        if self.kind == "function" and (self.owner or _holds_methods(self.parent)):
-            return "method"
-        return self.kind
+        above = self.parent
+        holds_methods = above is not None and (above.is_class or above.kind == "owner_scope")
+        return "method" if self.kind == "function" and (self.owner or holds_methods) else self.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +139,23 @@ def parse(source: bytes, language: str) -> Parsed:
     definitions = ordered[:_MOST_DEFINITIONS]
     _nest(definitions, sorted(calls))
     return Parsed(definitions, sorted(imports), sorted(quoted), root.has_error, cut=len(ordered) > len(definitions))
+
+
+def recover(source: bytes, parsed: Parsed, language: str) -> Parsed:
+    """Add to what was parsed of a file what was lost behind its errors."""
+    starts = [match.start() for match in _STARTS[language].finditer(source)]
+    claimed = {at for each in parsed.definitions for at in (each.start, each.own_start)}
+    ends = dict(pairwise([*starts, len(source)]))
+    lost = [at for at in starts if at not in claimed][:_MOST_PARSED_APART]
+    more = [_moved(found, source, at) for at in lost for found in parse(source[at : ends[at]], language).definitions]
+    begun = sorted({each.start for each in more} | claimed.intersection(starts))
+    kept = [
+        each if each.is_scope or (each.is_class and language != "python") else _ended(each, begun, source)
+        for each in parsed.definitions
+    ]
+    known = {each.start for each in kept}
+    found = [*kept, *(each for each in more if each.start not in known)]
+    return replace(parsed, definitions=_nested(sorted(found, key=lambda each: (each.start, -each.end))))
 
 
 def _definition(kind: str, captures: dict[str, list[Node]]) -> Definition | None:
@@ -222,9 +267,39 @@ def _inside(stack: list[Definition], at: int) -> Iterator[Definition]:
     yield from (each for each in reversed(stack) if each.start <= at < each.end)
 
 
-def _holds_methods(parent: Definition | None) -> bool:
-    return parent is not None and (parent.is_class or parent.kind == "owner_scope")
-
-
 def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
+
+
+def _moved(found: Definition, source: bytes, by: int) -> Definition:
+    rows = source.count(b"\n", 0, by)
+    return replace(
+        found,
+        start=found.start + by,
+        end=found.end + by,
+        own_start=found.own_start + by,
+        body_start=found.body_start + by if found.body_start >= 0 else -1,
+        body_end=found.body_end + by if found.body_end >= 0 else -1,
+        first_row=found.first_row + rows,
+        last_row=found.last_row + rows,
+        comment_start=found.comment_start + by,
+    )
+
+
+def _ended(each: Definition, begun: Sequence[int], source: bytes) -> Definition:
+    """One that swallowed others ends where the first of them begins."""
+    at = next((start for start in begun[bisect_right(begun, each.own_start) :] if start < each.end), 0)
+    if not at:
+        return each
+    end = len(source[:at].rstrip())
+    return replace(each, end=end, body_end=min(each.body_end, end), last_row=source.count(b"\n", 0, end))
+
+
+def _nested(ordered: Sequence[Definition]) -> list[Definition]:
+    stack: list[Definition] = []
+    for each in ordered:
+        while stack and stack[-1].end <= each.start:
+            stack.pop()
+        each.parent = stack[-1] if stack else None
+        stack.append(each)
+    return list(ordered)

@@ -1,8 +1,9 @@
 """A run: source files → pieces → the catalog → vectors.
 
 Only files that changed are read, each in a process apart. A file's pieces are put in place of those it had in one
-transaction, and can be found by their words from then on; pieces that stayed the same keep their vectors. Stopped
-anywhere, the next run goes on there.
+transaction, and can be found by their words from then on; pieces that stayed the same keep their vectors. Source files
+that are gone are told; those no longer taken (ignored by now, grown too large, passed over) go. Stopped anywhere, the
+next run goes on there.
 """
 
 from __future__ import annotations
@@ -14,20 +15,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ingest.code.gone import settle_gone
+from ingest.code.find import BEYOND, SourceFile, find_code, no_code
 from ingest.code.items import FilePlace, items_of
 from ingest.code.languages import check_installed
-from ingest.code.walk import Found, SourceFile, find_code, no_code
-from ingest.encoder import RunEncoder
+from ingest.encoder import RunEncoder, embed_items, encoder_for_items
 from ingest.jobs import CodeRead, DocumentFailed, Job, Task
 from ingest.pool import LIMITS, Limits, Pool
+from ingest.reading import finish
 from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
-from ingest.run import HasPaths
-from ingest.scan import to_utf8
-from ingest.stages.graph import update_graph_of
-from ingest.stages.items import embed_items, encoder_for_items
-from research.encoders.base import usable_cores
-from research.encoders.registry import DEFAULT
+from ingest.run import HasPaths, report_scan
+from ingest.scan import Scanned, folder_above, removable, to_utf8
+from ingest.stages import update_graph_of
+from research.encoders import DEFAULT, usable_cores
 from research.errors import unusable
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
@@ -36,6 +35,7 @@ from research.store.catalog.item_writes import ParentItems, put_parents, remove_
 from research.store.catalog.items import ItemParent, count_parents, item_parents, numbers_without_vectors
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
+from research.store.upkeep.gone_files import found_at
 
 KIND = "code"
 READER = 2
@@ -85,12 +85,12 @@ def ingest_code(
     if found.empty and not (where.exists and _knows(where, given)):
         raise no_code(given, found)
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
-        run = _Run(catalog, told, encoder_for_items(catalog, settings, told, "code"))
+        run = _Run(catalog, told, encoder_for_items(catalog, settings, told, "code is"))
         try:
-            _report_walk(run, found)
+            report_scan(run, found)
             known = _known(catalog, given, found.files)
             _read(run, found.files, known, limits, retry=retry)
-            settle_gone(catalog, given, found, known, summary=run.summary, prune=prune)
+            _settle_gone(run, given, found, known, prune=prune)
             run.counts.embedded = embed_items(catalog, KIND, run.encoder, told.on_embed)
             update_graph_of(catalog)
         except KeyboardInterrupt:
@@ -115,8 +115,7 @@ def remove_paths(
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
         for path in paths:
             parents = [parent.parent for parent in item_parents(catalog, KIND, below=_stored(path))]
-            parts = [parents[start : start + _FILES_AT_ONCE] for start in range(0, len(parents), _FILES_AT_ONCE)]
-            removed.append((_stored(path), len(parents), sum(remove_parents(catalog, KIND, part) for part in parts)))
+            removed.append((_stored(path), len(parents), _remove(catalog, parents)))
     return removed
 
 
@@ -137,19 +136,6 @@ def _stored(path: Path) -> str:
     return to_utf8(os.path.normpath(path.absolute()))
 
 
-def _report_walk(run: _Run, found: Found) -> None:
-    run.summary.links_not_followed += map(to_utf8, found.external_links)
-    run.summary.dangling_links += map(to_utf8, found.dangling_links)
-    for path, reason in found.unreadable:
-        _finish(run, FileOutcome(to_utf8(path), "failed", code="unreadable", reason=reason))
-    _tell_passed_over(run, found)
-
-
-def _tell_passed_over(run: _Run, found: Found) -> None:
-    kinds = sorted(found.passed_over.items(), key=lambda kind: (-kind[1], kind[0]))
-    run.summary.passed_over = {to_utf8(what): count for what, count in kinds}
-
-
 def _read(
     run: _Run,
     files: Sequence[SourceFile],
@@ -165,7 +151,7 @@ def _read(
         if outcome is None:
             to_read[Path(file.path)] = file
         elif outcome.result != "copy":
-            _finish(run, outcome)
+            finish(run, outcome)
     if not to_read:
         return
     run.observer.on_plan(len(to_read), sum(int(file.stamp.split(":")[0]) for file in to_read.values()))
@@ -232,7 +218,7 @@ def _write(run: _Run) -> None:
         put_parents(run.catalog, KIND, [parent for parent, _ in part])
     for parent, outcome in waiting:
         if "passed_over" not in parent.metadata:
-            _finish(run, outcome)
+            finish(run, outcome)
 
 
 def _parts(waiting: Sequence[tuple[ParentItems, FileOutcome]]) -> Iterator[list[tuple[ParentItems, FileOutcome]]]:
@@ -261,6 +247,30 @@ def _pass_over(run: _Run, reason: str) -> None:
     run.summary.passed_over[reason] = run.summary.passed_over.get(reason, 0) + 1
 
 
-def _finish(run: _Run, outcome: FileOutcome) -> None:
-    run.summary.files.append(outcome)
-    run.observer.on_file(outcome)
+def _settle_gone(
+    run: _Run, given: Sequence[Path], found: Scanned[SourceFile], known: Mapping[str, ItemParent], *, prune: bool
+) -> None:
+    """Tell what is gone from the folders given; with `prune` the index forgets it. What is there and no longer taken
+    goes at once: it would be found as it was."""
+    folders = [f"{to_utf8(os.path.normpath(path.absolute())).rstrip('/')}/" for path in given if path.is_dir()]
+    taken = {to_utf8(file.path) for file in found.files}
+    unseen = tuple(f"{to_utf8(path).rstrip('/')}/" for path, _ in found.unreadable)
+    left = [
+        path
+        for path in known
+        if path not in taken and path.startswith(tuple(folders)) and not f"{path}/".startswith(unseen or "\0")
+    ]
+    there = {path for path in left if found_at(path) is not None}
+    run.summary.gone = sorted(path for path in left if path not in there and folder_above(path))
+    if not found.passed_over[BEYOND]:
+        _remove(run.catalog, sorted(there))
+    if not prune:
+        return
+    run.counts.removed, run.summary.empty_folders = removable(run.summary.gone, {})
+    _remove(run.catalog, run.counts.removed)
+
+
+def _remove(catalog: Catalog, parents: Sequence[str]) -> int:
+    """Take the pieces of files out of the index; return how many there were."""
+    parts = (parents[start : start + _FILES_AT_ONCE] for start in range(0, len(parents), _FILES_AT_ONCE))
+    return sum(remove_parents(catalog, KIND, part) for part in parts)

@@ -1,22 +1,24 @@
 """The commits of a repository, read by one git for many of them and handed on as they come.
 
-git writes for each commit a mark that nobody can foresee, the fields, and then numbers and patch. What one commit may
-take of memory is bounded; of a longer one the end is not looked at. Where git dies of a damaged object, the commit at
-hand is read again with less, and those after it as ever.
+git writes for each commit a mark that nobody can foresee, the fields, and then numbers and patch. From the patch comes
+what a change was about: the functions its hunks lie in or begin, and the words of its lines. What one commit may take
+of memory is bounded; of a longer one the end is not looked at. Where git dies of a damaged object, the commit at hand
+is read again with less, and those after it as ever.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import IO
 
-from ingest.commits.patches import changed_words, function_names
 from ingest.commits.repository import Git, words_of
 from research.errors import DocumentError
 from research.process import has_said
@@ -35,6 +37,28 @@ _AT_ONCE = 2000  # commits a process
 _LEVELS = (("--numstat", "-p", "-U0"), ("--name-only",), ("-s",))
 _FIELDS = "%H%x00%an%x00%at%x00%B%x00"
 
+MOST_FUNCTIONS = 40
+MOST_WORDS = 160
+_LONGEST_NAME = 80
+_MOST_LINES = 4000  # of a patch whose words are counted; a vendored library says no more in a million
+_LONGEST_LINE = 400
+
+_HUNK = re.compile(rb"^@@ -\S+ \+\S+ @@ ([^\n]{1,400})", re.M)
+_BEGUN = re.compile(
+    rb"^[+-][ \t]*(?:(?:export|default|public|private|static|async|pub)[ \t]+)*"
+    rb"(?:def|class|func|fn|function|struct|interface|enum|trait)[ \t]+([A-Za-z_]\w{0,79})",
+    re.M,
+)
+_RECEIVER = re.compile(r"^func \([^)]*\) ")  # of a method in Go
+_CALLED = re.compile(r"([A-Za-z_$~][\w$]*)\s*[(<]")
+_NAMED = re.compile(
+    r"\b(?:def|class|func|fn|function|struct|interface|enum|trait|impl|module|type)\s+([A-Za-z_$][\w$]*)"
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
+_LINE = re.compile(rb"^[+-](?![+-]{2} )([^\n]{3,400})", re.M)
+_SECRET = re.compile(rb"(?i)passw|secret|token|api.?key|private.?key|BEGIN |://[^/\s]*:[^/\s]*@")
+_WORD = re.compile(rb"[A-Za-z]{3,24}")
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:
@@ -43,7 +67,6 @@ class Commit:
     time: str
     message: str
     files: tuple[str, ...] = ()
-    changed_files: int = 0  # more than `files` where these were cut
     insertions: int = 0
     deletions: int = 0
     functions: tuple[str, ...] = ()
@@ -187,7 +210,6 @@ def _commit(record: bytes, level: int) -> Commit | None:
         _time(at),
         text[:LONGEST_MESSAGE],
         tuple(_paths([name for _, _, name in names])),
-        len(names),
         sum(plus for plus, _, _ in names),
         sum(minus for _, minus, _ in names),
         tuple(function_names(patch)),
@@ -250,3 +272,36 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
     if process.stdout is not None:
         process.stdout.close()
+
+
+def function_names(patch: bytes) -> list[str]:
+    """Each once, in the order of the patch."""
+    headers = (_function_name(found.decode("utf-8", "replace")) for found in _HUNK.findall(patch))
+    begun = (found.decode() for found in _BEGUN.findall(patch))
+    names = dict.fromkeys(name for each in (headers, begun) for name in each if 1 < len(name) <= _LONGEST_NAME)
+    return list(names)[:MOST_FUNCTIONS]
+
+
+def changed_words(patch: bytes) -> list[str]:
+    """The words of lines that came or went, the most frequent first. No line that might tell a secret is among them."""
+    counts: Counter[bytes] = Counter()
+    for line in _changed_lines(patch):
+        counts.update(list(dict.fromkeys(word.lower() for word in _WORD.findall(line))))  # in order: no set
+    return [word.decode() for word, _ in counts.most_common(MOST_WORDS)]
+
+
+def _changed_lines(patch: bytes) -> Iterator[bytes]:
+    for number, found in enumerate(_LINE.finditer(patch)):
+        if number == _MOST_LINES:
+            return
+        if not _SECRET.search(found[1]):
+            yield found[1]
+
+
+def _function_name(header: str) -> str:
+    """`parse_date` of `static int parse_date(const char *text)`, `Store` of `class Store(Base):`; a heading whole."""
+    if header.startswith("#"):
+        return header.strip("# ")
+    header = _RECEIVER.sub("func ", header)
+    found = _NAMED.search(header) or _CALLED.search(header) or _IDENTIFIER.search(header)
+    return found[found.lastindex or 0] if found else ""

@@ -1,4 +1,4 @@
-"""A run: the commits of repositories → the catalog → vectors.
+"""A run: the commits of repositories → items of the catalog → vectors.
 
 Only what is new is read, the newest first, some hundred commits a transaction; each can be found by its words from
 then on. Commits that no branch leads to any more go. Stopped anywhere, the next run goes on there.
@@ -14,30 +14,36 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
-from ingest.commits.embed import choose_encoder, count_pending, embed_commits
 from ingest.commits.history import Commit, reachable, read_commits
-from ingest.commits.items import KIND, commit_items, redactor
-from ingest.commits.report import CommitsSummary, RepositoryOutcome
 from ingest.commits.repository import Repository, find_repository
-from ingest.report import Observer, SilentObserver
+from ingest.encoder import embed_items, encoder_for_items
+from ingest.report import CommitsSummary, Observer, RepositoryOutcome, SilentObserver
 from ingest.run import HasPaths
 from ingest.scan import to_utf8
-from ingest.stages.graph import update_graph_of
+from ingest.stages import update_graph_of
 from research.errors import CtxError, DocumentError, unusable
+from research.governance.fail_closed import SafeRedactor
+from research.governance.redaction import SECRETS, BaseRedactor
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_keys import count_of_parents, keys_of_parent
 from research.store.catalog.item_writes import Written, add_items, remove_items, remove_parents
-from research.store.catalog.items import known_keys
+from research.store.catalog.items import NewItem, known_keys, numbers_without_vectors
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
+from research.visible_text import block, one_line
+
+KIND = "commit"
 
 _A_TRANSACTION = 256  # commits: a second of work, all that a kill can cost
 _REMOVED_AT_ONCE = 2000
-
-T = TypeVar("T")
+_LONGEST_TITLE = 300
+_LONGEST_AUTHOR = 200
+_LONGEST_WORDS = 12_000
+_SHORT_MESSAGE = 60  # characters: "fix", "wip", "typo" tell an encoder nothing
+_EMBEDDED = 1000  # characters of a message
+_EMBEDDED_NAMES = 300
 
 
 def ingest_commits(
@@ -52,9 +58,8 @@ def ingest_commits(
     """Bring the history of git repositories into an index: of each what HEAD and the local branches lead to.
 
     A repository that cannot be read never stops the others: it stands in the summary with the reason; alone, it raises
-    CtxError. `prune`: the
-    commits of one that is gone are removed. `wait`: seconds to wait for another writer, -1 for ever. Ctrl-C ends it in
-    good order, with `interrupted` set.
+    CtxError. `prune`: the commits of one that is gone are removed. `wait`: seconds to wait for another writer, -1 for
+    ever. Ctrl-C ends it in good order, with `interrupted` set.
     """
     started = time.monotonic()
     where = index if isinstance(index, IndexPaths) else index.paths
@@ -67,21 +72,21 @@ def ingest_commits(
         raise errors[0]  # no index is made for nothing
     summary = CommitsSummary()
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
-        encoder = choose_encoder(catalog, settings, told)
+        encoder = encoder_for_items(catalog, settings, told, "commits are")
         try:
             for path, repository in found:
                 outcome = _take(catalog, path, repository, told, prune=prune)
                 if outcome.result == "failed" and len(found) == 1:
                     raise (type(errors[0]) if errors else CtxError)(outcome.reason, hint=outcome.hint)
                 summary.repositories.append(outcome)
-            summary.embedded = embed_commits(catalog, encoder, told)
+            summary.embedded = embed_items(catalog, KIND, encoder, told.on_embed)
             update_graph_of(catalog)
         except KeyboardInterrupt:
             summary.interrupted = True
         except OSError as error:
             catalog.check_in_place()
             raise unusable("the index cannot be written", error) from error
-        summary.pending = count_pending(catalog, encoder)
+        summary.pending = len(numbers_without_vectors(catalog, KIND, encoder.name))
     summary.seconds = time.monotonic() - started
     return summary
 
@@ -138,7 +143,8 @@ def _read(
         before = set(keys_of_parent(catalog, KIND, repository.name))
         written, read, damaged = Written(), 0, 0
         observer.on_commits(0, len(new))
-        for commits in _batches(read_commits(git, new), _A_TRANSACTION):
+        stream = read_commits(git, new)
+        while commits := list(islice(stream, _A_TRANSACTION)):
             written += _write(catalog, repository, outcome.path, commits, stamp="")
             read += len(commits)
             damaged += sum(commit.damaged for commit in commits)
@@ -193,6 +199,53 @@ def _is_there(path: Path) -> bool:
     return (path / ".git").exists() or (path / "HEAD").exists()
 
 
-def _batches(items: Iterator[T], size: int) -> Iterator[list[T]]:
-    while batch := list(islice(items, size)):
-        yield batch
+def commit_items(commits: Iterable[Commit], redactor: SafeRedactor, *, subjects: bool = True) -> Iterator[NewItem]:
+    """What can be made safe of each: a message whose redaction fails is left out of its commit. `subjects`: whether
+    what is searched has the first line of messages; the bench asks with it."""
+    for commit in commits:
+        author, message = redactor.redact_all([commit.author, commit.message]).texts
+        yield _item(commit, author or "", message or "", subjects=subjects)
+
+
+def redactor() -> SafeRedactor:
+    """Keys and passwords go, and so do mail addresses: whoever wrote a commit is known by name."""
+    return SafeRedactor(BaseRedactor(SECRETS | {"email"}))
+
+
+def _item(commit: Commit, author: str, message: str, *, subjects: bool) -> NewItem:
+    text = block(message).strip()
+    if not subjects:
+        text = text.partition("\n")[2].strip()
+    title = text.partition("\n")[0][:_LONGEST_TITLE] if subjects else ""
+    files = [one_line(path) for path in commit.files]
+    return NewItem(
+        key=commit.sha,
+        title=title,
+        text=text,
+        created_at=commit.time,
+        metadata={
+            "sha": commit.sha,
+            "author": one_line(author)[:_LONGEST_AUTHOR].strip(),
+            "timestamp": commit.time,
+            "files_changed": files,
+            "insertions": commit.insertions,
+            "deletions": commit.deletions,
+        },
+        words=_words(commit, files),
+        embedded=_embedded(commit, text, files),
+    )
+
+
+def _words(commit: Commit, files: list[str]) -> str:
+    functions = (one_line(name) for name in commit.functions)
+    return " ".join([*functions, *commit.words, *files])[:_LONGEST_WORDS]
+
+
+def _embedded(commit: Commit, text: str, files: list[str]) -> str:
+    """The message alone where it says something: names of files make all commits alike."""
+    message = text[:_EMBEDDED]
+    if len(message) >= _SHORT_MESSAGE:
+        return message
+    stems = (path.rpartition("/")[2].partition(".")[0] for path in files[:12])
+    names = " ".join([*(one_line(name) for name in commit.functions[:12]), *stems])
+    return f"{message}\n{names[:_EMBEDDED_NAMES]}".strip() or commit.sha

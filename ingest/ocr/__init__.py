@@ -1,2 +1,3 @@
-"""OCR: which pages need it (`detect`), engines that read images (`engine`, `choose`), pages rewritten with their text
-(`run`). Nothing is imported here, so that a run with nothing for OCR loads no PDF library in its leading process."""
+"""OCR: which pages need it and which engine reads them (`choose`), what engines share (`engine`), pages rewritten with
+their text (`page`). Nothing is imported here, so that a run with nothing for OCR loads no PDF library in its leading
+process."""

@@ -1,16 +1,36 @@
-"""What an OCR engine is: the protocol, the lines it reads, the error it raises."""
+"""What an OCR engine is, and what the engines share: their lines, the image they look at, its right way up, its order.
+
+An image comes to them grey and of bounded size. A page that was scanned lying on its side or head is noticed by how
+badly it reads, turned, and read again. Lines are put into the form of the PDF reader's, so that one set of rules finds
+columns, rows and paragraphs in both.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from research.boxes import Box
+from PIL import Image
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from ingest.pdf.layout import reading_order
+from ingest.pdf.lines import Line, alnum_count
+from ingest.pdf.paragraphs import Row, make_rows
+from research.boxes import Box, placed, rounded, scaled, turned_back
 
-ENGINES = ("auto", "tesseract", "rapidocr")
+MAX_SIDE = 4096
+_MIN_SIDE = 8  # pixels; nothing smaller holds a letter
+_BLANK_SPREAD = 24  # grey levels between the paper and the darkest or lightest speck of an empty page
+_MIN_LINES = 5  # fewer tell nothing
+_TRANSPOSE = {
+    90: Image.Transpose.ROTATE_270,  # Pillow turns the other way round
+    180: Image.Transpose.ROTATE_180,
+    270: Image.Transpose.ROTATE_90,
+}
+_BODY = 10.0  # points given to the usual height of a line: the reader's rules are made for such pages
+_NEAR_BODY = 1.3  # ink tells a line's size only roughly; raised notes and rules change it
+_STEP = 1.25  # between larger and smaller sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +44,9 @@ class OcrLine:
     turn: int = 0  # degrees clockwise by which the image had to be turned to be read; the box is as it was before
 
 
+Lines = list[OcrLine]
+
+
 class OcrEngine(Protocol):
     """Reads images. One engine serves one thread; `name` tells program and version ("tesseract 5.3.0")."""
 
@@ -35,6 +58,143 @@ class OcrEngine(Protocol):
         """The longest side, in pixels, at which a page should be rendered for it."""
         ...
 
-    def read(self, image: Image) -> list[OcrLine]:
+    def read(self, image: Image.Image) -> list[OcrLine]:
         """The lines of an image in reading order; none where nothing can be read. Raises `OcrError`."""
         ...
+
+
+def grey(image: Image.Image, longest: int = MAX_SIDE) -> Image.Image:
+    """The image in grey, transparent parts white, no side longer than `longest`."""
+    if image.has_transparency_data:
+        shown = image.convert("RGBA")
+        image = Image.new("RGBA", shown.size, "white")
+        image.alpha_composite(shown)
+    flat = image.convert("L")
+    if max(flat.size) > longest:
+        flat.thumbnail((longest, longest), Image.Resampling.LANCZOS)
+    return flat
+
+
+def is_readable(image: Image.Image) -> bool:
+    """Whether there can be letters: it is large enough, and not all of one shade."""
+    if min(image.size) < _MIN_SIDE:
+        return False
+    low, high = image.convert("L").getextrema()
+    assert isinstance(low, (int, float))
+    assert isinstance(high, (int, float))
+    return high - low >= _BLANK_SPREAD
+
+
+def read_upright(
+    image: Image.Image,
+    read: Callable[[Image.Image], Lines],
+    turn_of: Callable[[Image.Image, Lines], int],
+    *,
+    poor: float,
+) -> Lines:
+    """Read an image; where it reads badly and another turn reads better, take that.
+
+    `poor` is the mean confidence that makes one ask, `turn_of` then tells the degrees, clockwise, or 0.
+    """
+    first = read(image)
+    on_side = _tall_share(first, image.size) >= 0.5
+    if len(first) < _MIN_LINES or (mean_confidence(first) >= poor and not on_side):
+        return first
+    turn = turn_of(image, first)
+    if turn not in _TRANSPOSE:
+        return first
+    second = read(image.transpose(_TRANSPOSE[turn]))
+    # Lines on their side may have been read well already; upright they also fall into rows and paragraphs.
+    if _score(second) <= (0.9 if on_side else 1.2) * _score(first):
+        return first
+    return [replace(line, box=turned_back(line.box, turn), turn=turn) for line in second]
+
+
+def _tall_share(lines: Lines, size: tuple[int, int]) -> float:
+    characters = sum(len(line.text) for line in lines)
+    return sum(len(line.text) for line in lines if is_tall(line, size)) / max(characters, 1)
+
+
+def _score(lines: Lines) -> float:
+    return sum(line.confidence * alnum_count(line.text) for line in lines)
+
+
+def in_reading_order(lines: list[OcrLine], size: tuple[int, int]) -> list[OcrLine]:
+    """The lines of an image of `size` pixels, as a person reads them."""
+    return [lines[piece.block] for region in regions(lines, size) for row in region for piece in row.lines]
+
+
+def regions(lines: list[OcrLine], size: tuple[int, int]) -> list[list[Row]]:
+    """Columns and other parts of the page in reading order, each a list of rows from top to bottom."""
+    if lines and lines[0].turn:
+        turn = lines[0].turn
+        lines = [replace(line, box=turned_back(line.box, 360 - turn)) for line in lines]
+        size = size if turn == 180 else (size[1], size[0])
+    return [make_rows(region) for region in reading_order(_levelled(lines, size))]
+
+
+def _levelled(lines: list[OcrLine], size: tuple[int, int]) -> list[Line]:
+    """In points of an imagined page of ordinary type, with the skew of the scan taken out. `block` is the index."""
+    wide, tall = size
+    if not lines or not wide or not tall:
+        return []
+    slope = _skew(lines, wide)
+    flat = [_flat(line, slope, wide, tall) for line in lines]
+    body = _weighted_median([(box[3] - box[1], len(line.text)) for box, line in zip(flat, lines, strict=True)])
+    scale = _BODY / max(body, 1e-6)
+    levelled = []
+    for index, (line, box) in enumerate(zip(lines, flat, strict=True)):
+        x0, y0, x1, y1 = scaled(box, scale, scale)
+        upright = y1 - y0 < 1.5 * (x1 - x0) or len(line.text) < 3
+        height = y1 - y0 if upright else x1 - x0
+        levelled.append(Line(line.text, x0, y0, x1, y1, _snapped(height), False, False, index, upright))
+    return levelled
+
+
+def _flat(line: OcrLine, slope: float, wide: int, tall: int) -> Box:
+    x0, y0, x1, y1 = scaled(line.box, wide, tall)
+    shift = slope * ((x0 + x1) / 2 - wide / 2)
+    # A skewed line's box is higher than the line by what it climbs.
+    climb = min(abs(slope) * (x1 - x0), 0.5 * (y1 - y0)) / 2
+    return (x0, y0 - shift + climb, x1, y1 - shift - climb)
+
+
+def _skew(lines: list[OcrLine], wide: int) -> float:
+    """The slope of the long lines, or 0 where the page stands straight."""
+    slopes = [(line.slope, round((line.box[2] - line.box[0]) * wide)) for line in lines if line.slope]
+    slope = _weighted_median(slopes) if slopes else 0.0
+    return slope if abs(slope) > 0.002 else 0.0
+
+
+def _snapped(height: float) -> float:
+    """The nearest of a few letter sizes: the body's for all that is near it, then coarse steps."""
+    if _BODY / _NEAR_BODY < height < _BODY * _NEAR_BODY or height <= 0:
+        return _BODY
+    return round(_BODY * _STEP ** round(math.log(height / _BODY, _STEP)), 1)
+
+
+def _weighted_median(values: list[tuple[float, int]]) -> float:
+    ordered = sorted(values)
+    half, seen = sum(weight for _, weight in ordered) / 2, 0
+    for value, weight in ordered:
+        seen += weight
+        if seen >= half:
+            return value
+    return ordered[-1][0]
+
+
+def mean_confidence(lines: list[OcrLine]) -> float:
+    """Over all characters; 1 where there are none."""
+    characters = sum(len(line.text) for line in lines)
+    return sum(line.confidence * len(line.text) for line in lines) / characters if characters else 1.0
+
+
+def is_tall(line: OcrLine, size: tuple[int, int]) -> bool:
+    """Whether a line of some letters runs up or down the image rather than across."""
+    wide, tall = (line.box[2] - line.box[0]) * size[0], (line.box[3] - line.box[1]) * size[1]
+    return len(line.text) >= 3 and tall > 1.5 * wide
+
+
+def lines_on_page(lines: list[OcrLine], box: Box) -> list[OcrLine]:
+    """Lines of a picture that stands in `box`, placed on its page."""
+    return [replace(line, box=rounded(placed(line.box, box))) for line in lines]

@@ -18,11 +18,8 @@ from statistics import median
 
 from PIL import Image
 
-from ingest.ocr.engine import OcrLine
-from ingest.ocr.images import grey, is_readable
-from ingest.ocr.layout import in_reading_order, mean_confidence
-from ingest.ocr.orientation import read_upright
-from ingest.pdf.cleaning import alnum_count, clean_text
+from ingest.ocr.engine import OcrLine, grey, in_reading_order, is_readable, mean_confidence, read_upright
+from ingest.pdf.lines import alnum_count, clean_text
 from research.boxes import fractions
 from research.errors import CtxError, OcrError
 from research.process import kill_with_parent

@@ -1,33 +1,31 @@
-"""One raw page to one `Page`: order, paragraphs, headings, tables, lists, code, pictures, section."""
+"""One raw page to one `Page`: order, paragraphs, headings, tables, lists, code, pictures, section.
+
+A block is written from drafts: its markdown, and its box as fractions of the page.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
+from statistics import median
 from typing import Any
 
-from ingest.pdf.blocks import (
-    box_of,
-    code_block,
-    heading_text,
-    list_block,
-    picture_block,
-    prose_block,
-    rows_block,
-)
 from ingest.pdf.document_stats import DocumentStats, Fonts
-from ingest.pdf.headings import heading_levels
-from ingest.pdf.hyphens import HYPHENS, Vocabulary
+from ingest.pdf.headings import Outline, Sections, advance, heading_levels
+from ingest.pdf.hyphens import HYPHENS, Vocabulary, join_lines
 from ingest.pdf.layout import Region, reading_order
 from ingest.pdf.lines import Line, RawPage
-from ingest.pdf.outline import Outline, Sections, advance
-from ingest.pdf.paragraphs import Draft, draft_region
-from ingest.pdf.rows import make_rows
+from ingest.pdf.paragraphs import Draft, Row, draft_region, make_rows, marker_of
 from ingest.pdf.tables import RuledTable, find_ruled_tables
 from research.boxes import Box, fractions, union
 from research.records import Block, Page
 
 Piece = Draft | RuledTable
+
+_LEADERS = re.compile(r"([._\-–—=*·…])(?: ?\1){4,}")
+_LIKE_HEADING = re.compile(r"#{1,6}(?:\s|$)")
+_BACKTICKS = re.compile(r"`{3,}")
 
 
 @dataclass(slots=True)
@@ -85,23 +83,23 @@ class Composer:
         for index, piece in enumerate(pieces):
             is_item = isinstance(piece, Draft) and piece.kind == "list" and index not in levels
             if items and not is_item:
-                blocks.append(list_block(items, place(box_of(items)), vocabulary))
+                blocks.append(list_block(items, place(_box_of(items)), vocabulary))
                 items = []
             if isinstance(piece, RuledTable):
                 blocks.append(Block("table", piece.markdown, place(piece.box)))
             elif is_item:
                 items.append(piece)
             else:
-                blocks.append(self._block(piece, levels.get(index, 0), place(box_of([piece]))))
+                blocks.append(self._block(piece, levels.get(index, 0), place(_box_of([piece]))))
         if items:
-            blocks.append(list_block(items, place(box_of(items)), vocabulary))
+            blocks.append(list_block(items, place(_box_of(items)), vocabulary))
         return _swept([block for block in blocks if block.text])
 
     def _block(self, draft: Draft, level: int, box: Box) -> Block:
         if level:
-            return Block("heading", f"{'#' * level} {heading_text(draft, self.stats.vocabulary)}", box, level)
+            return Block("heading", f"{'#' * level} {_heading_text(draft, self.stats.vocabulary)}", box, level)
         if draft.kind == "code":
-            return code_block(draft, box)
+            return _code_block(draft, box)
         if draft.kind == "table":
             return rows_block(draft, box)
         return prose_block(draft, box, self.stats.vocabulary)
@@ -138,7 +136,7 @@ def _with_tables(drafts: list[Draft], tables: list[RuledTable]) -> list[Piece]:
         x0, y0, x1, _ = table.box
         at = len(pieces)
         for index, piece in enumerate(pieces):
-            box = box_of([piece]) if isinstance(piece, Draft) else piece.box
+            box = _box_of([piece]) if isinstance(piece, Draft) else piece.box
             if box[1] >= y0 and box[0] < x1 and box[2] > x0:
                 at = index
                 break
@@ -197,5 +195,80 @@ def _with_pictures(blocks: list[Block], raw: RawPage) -> list[Block]:
     for picture in raw.pictures:
         box = fractions(picture, raw.width, raw.height)
         at = next((i for i, block in enumerate(placed) if block.box[1] > box[1]), len(placed))
-        placed.insert(at, picture_block(box))
+        placed.insert(at, Block("picture", "", box))
     return placed
+
+
+def _box_of(drafts: list[Draft]) -> Box:
+    """The box around drafts, in points."""
+    return union([(row.x0, row.y0, row.x1, row.y1) for draft in drafts for row in draft.rows])
+
+
+def _heading_text(draft: Draft, vocabulary: Vocabulary | None) -> str:
+    return _shrink_leaders(join_lines((row.text for row in draft.rows), vocabulary))
+
+
+def _shrink_leaders(text: str) -> str:
+    """Dot leaders and rules made of characters, cut to three: they say nothing and cost tokens."""
+    return _LEADERS.sub(r"\1\1\1", text)
+
+
+def prose_block(draft: Draft, box: Box, vocabulary: Vocabulary | None) -> Block:
+    text = _heading_text(draft, vocabulary)
+    # What is no heading on the page must not turn into one here.
+    return Block("paragraph", f"\\{text}" if _LIKE_HEADING.match(text) else text, box)
+
+
+def rows_block(draft: Draft, box: Box) -> Block:
+    """Unruled rows: each visual row a line, so that a label and its figures stay together."""
+    return Block("table", "\n".join(_shrink_leaders(row.text) for row in draft.rows), box)
+
+
+def list_block(drafts: list[Draft], box: Box, vocabulary: Vocabulary | None) -> Block:
+    """A run of list items, indented by where they stand."""
+    size = max(drafts[0].rows[0].size, 1.0)
+    edges: list[float] = []
+    for x0 in sorted({draft.rows[0].x0 for draft in drafts}):
+        if not edges or x0 > edges[-1] + 0.8 * size:
+            edges.append(x0)
+    items = []
+    for draft in drafts:
+        depth = max(index for index, edge in enumerate(edges) if edge <= draft.rows[0].x0)
+        items.append("  " * min(depth, 3) + _item(_heading_text(draft, vocabulary)))
+    return Block("list", "\n".join(items), box)
+
+
+def _item(text: str) -> str:
+    marker = marker_of(text)
+    if marker[:1].isdigit():
+        return text
+    if marker[:1].isalpha() or marker[:1] == "(":
+        return f"- {text}"
+    return f"- {text[len(marker) :]}"
+
+
+def _code_block(draft: Draft, box: Box) -> Block:
+    """Monospaced rows, fenced, with the indentation they have on the page."""
+    rows = draft.rows
+    widths = [(line.x1 - line.x0) / len(line.text) for row in rows for line in row.lines if line.x1 > line.x0]
+    advance = max(median(widths), 0.5) if widths else 5.0
+    left = min(row.x0 for row in rows)
+    steps = [b.middle - a.middle for a, b in pairwise(rows)]
+    usual = median(steps) if steps else 0.0
+    lines: list[str] = []
+    for index, row in enumerate(rows):
+        if index and steps[index - 1] > 1.7 * usual > 0:
+            lines.append("")
+        lines.append(_code_line(row, left, advance))
+    text = "\n".join(lines)
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return Block("code", f"{fence}\n{text}\n{fence}", box)
+
+
+def _code_line(row: Row, left: float, advance: float) -> str:
+    text = ""
+    for line in row.lines:
+        column = min(round((line.x0 - left) / advance), 200)
+        text += " " * max(column - len(text), 1 if text else 0) + line.text
+    return text

@@ -11,8 +11,7 @@ import re
 from collections import Counter
 from itertools import groupby, pairwise
 
-from ingest.pdf.cleaning import is_rtl
-from ingest.pdf.lines import Line, same_row
+from ingest.pdf.lines import Line, is_rtl, same_row
 from research.boxes import Box, union
 from research.text import is_joined_script
 

@@ -1,4 +1,4 @@
-"""The one door to PyMuPDF: opening, its errors, and keeping its messages off the terminal."""
+"""The one door to PyMuPDF: opening, its errors, keeping its messages off the terminal, and pages as pixels."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pymupdf as _pymupdf
 
 from ingest.faults import is_ours
+from research.boxes import WHOLE_PAGE, Box, placed
 from research.errors import DocumentError
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 pymupdf: Any = _pymupdf  # it carries no types
 
@@ -138,3 +142,33 @@ def _check_document(document: Any) -> None:
 def finite(value: float) -> float:
     """A coordinate to calculate with: broken files hold NaN and infinity."""
     return value if math.isfinite(value) else 0.0
+
+
+def raster(page: Any, *, longest: int, box: Box | None = None, grey: bool = False) -> Image.Image | None:
+    """A page, or the part of it in `box`, with its longest side `longest` pixels. None if it cannot be drawn.
+
+    Scaled by the longest side, whatever the page measures, so that no page can ask for more memory.
+    """
+    from PIL import Image
+
+    try:
+        with mupdf_errors():
+            whole = page.rect
+        clip = _clip(whole, box)
+        if clip.width <= 0 or clip.height <= 0:
+            return None
+        scale = longest / max(clip.width, clip.height)
+        colours = pymupdf.csGRAY if grey else pymupdf.csRGB
+        with mupdf_errors():
+            matrix = pymupdf.Matrix(scale, scale)
+            # Rounding to whole pixels goes outward, so a sliver still gets one.
+            pixels = page.get_pixmap(matrix=matrix, clip=clip, colorspace=colours, alpha=False)
+            samples = bytes(pixels.samples)
+    except MupdfError:
+        return None
+    return Image.frombytes("L" if grey else "RGB", (pixels.width, pixels.height), samples)
+
+
+def _clip(whole: Any, box: Box | None) -> Any:
+    left, top, wide, tall = (finite(v) for v in (whole.x0, whole.y0, whole.width, whole.height))
+    return pymupdf.Rect(placed(box or WHOLE_PAGE, (left, top, left + wide, top + tall)))

@@ -1,31 +1,45 @@
-"""A PDF file to a stream of `Page` records.
+"""A PDF file to a stream of `Page` records, and the document's title.
 
-Two passes: the first reads every page once, gathers bounded statistics and buffers the lines in a temporary file; the
-second writes the pages from there, one at a time.
+Two passes: the first reads every page once, gathers bounded statistics and buffers the lines in a temporary file, so
+that memory does not grow; the second writes the pages from there, one at a time.
 """
 
 from __future__ import annotations
 
+import marshal
+import re
+import tempfile
 from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from ingest.faults import NOT_OURS, Fault, FaultError, fault_of
 from ingest.pdf.compose import Composer
 from ingest.pdf.document_stats import DocumentStats
 from ingest.pdf.extract import MAX_CHARACTERS, extract_page, is_full
-from ingest.pdf.lines import RawPage
-from ingest.pdf.mupdf import MupdfError, load_page, open_document, pymupdf
-from ingest.pdf.outline import read_outline
-from ingest.pdf.page_buffer import PageBuffer
-from ingest.pdf.title import largest_text, metadata_title
+from ingest.pdf.headings import read_outline
+from ingest.pdf.hyphens import join_lines
+from ingest.pdf.lines import Line, RawPage, clean_text
+from ingest.pdf.mupdf import MupdfError, load_page, mupdf_errors, open_document, pymupdf
 from research.errors import DocumentError
 from research.records import PAGE_GIVEN_UP, Page
 
 _SHRINK_EVERY = 20  # pages; MuPDF's store of fonts and images otherwise grows to 256 MB
 _DAMAGED = "the page is damaged"
 _HOPELESS = 200  # pages failing in a row from the start of a document that claims absurdly many
+_BUFFER_IN_MEMORY = 4 << 20
+_MAX_TITLE = 150
+# Titles that programs write by themselves: their own name, a file's name, a placeholder.
+_NO_TITLE = re.compile(
+    r"(?:microsoft (?:office )?(?:word|powerpoint|excel)\b.*|untitled.*|unknown|title|none|null|print|cover|index"
+    r"|(?:unbenannt|ohne titel|sans titre|sin t[íi]tulo|senza titolo|sem t[íi]tulo|naamloos|无标题|無題|名称未設定).*"
+    r"|(?:dokument|documento|présentation|präsentation|presentación|presentazione|book|mappe|classeur)\s*\d*"
+    r"|(?:table of )?contents|(?:new )?document\s*\d*|presentation\s*\d*|powerpoint[ -]presentation"
+    r"|(?:slide|page|layout) \d+|.*[\\/].*\.\w{2,5}|[^ ]+\.[a-z]{2,5}|[\W\d_]*|[0-9a-f-]{16,}"
+    r"|.*\.(?:docx?|pptx?|xlsx?|pdf|indd|qxd|html?|tex|dvi|ps|eps|fm|pmd|pub|rtf|txt|ai|cdr|psd))",
+    re.IGNORECASE,
+)
 
 
 class PdfReader:
@@ -36,7 +50,7 @@ class PdfReader:
         self.warnings: list[str] = []
         self.faults: dict[int, Fault] = {}  # pages that our own code failed on
         self.num_pages = self._believable_count()
-        self._title: str | None = metadata_title(self._document) or None
+        self._title: str | None = _metadata_title(self._document) or None
 
     def __enter__(self) -> Self:
         return self
@@ -51,7 +65,7 @@ class PdfReader:
         """The document's title; without one in its metadata, the largest words of its first page."""
         if self._title is None:
             raw = self._read(1)
-            self._title = "" if raw.error else largest_text(raw)
+            self._title = "" if raw.error else _largest_text(raw)
         return self._title
 
     def raw_page(self, number: int) -> Any:
@@ -74,7 +88,7 @@ class PdfReader:
         one hangs.
         """
         on_page = progress or (lambda number: None)
-        buffer = PageBuffer()
+        buffer = _PageBuffer()
         try:
             stats = self._first_pass(buffer, skip, on_page)
             outline = read_outline(self._document, self.num_pages)
@@ -85,12 +99,12 @@ class PdfReader:
         finally:
             buffer.close()
 
-    def _first_pass(self, buffer: PageBuffer, skip: Container[int], on_page: Callable[[int], None]) -> DocumentStats:
+    def _first_pass(self, buffer: _PageBuffer, skip: Container[int], on_page: Callable[[int], None]) -> DocumentStats:
         stats = DocumentStats()
         good = 0
         for number in range(1, self.num_pages + 1):
             on_page(number)
-            raw = _failed(number, PAGE_GIVEN_UP) if number in skip else self._read(number)
+            raw = _failed_page(number, PAGE_GIVEN_UP) if number in skip else self._read(number)
             raw = self._count(stats, raw)
             good += not raw.error
             if not good and number >= _HOPELESS:
@@ -108,11 +122,11 @@ class PdfReader:
         try:
             return extract_page(load_page(self._document, number), number)
         except MupdfError:
-            return _failed(number, _DAMAGED)
+            return _failed_page(number, _DAMAGED)
         except NOT_OURS:
             raise
         except Exception as error:  # noqa: BLE001  a mistake of ours costs one page, and is told
-            return _failed(number, self._keep_fault(number, error))
+            return _failed_page(number, self._keep_fault(number, error))
 
     def _count(self, stats: DocumentStats, raw: RawPage) -> RawPage:
         """Take a page into the statistics; a page they fail on is left out."""
@@ -122,7 +136,7 @@ class PdfReader:
         except NOT_OURS:
             raise
         except Exception as error:  # noqa: BLE001  as above
-            return _failed(raw.number, self._keep_fault(raw.number, error))
+            return _failed_page(raw.number, self._keep_fault(raw.number, error))
         return raw
 
     def _keep_fault(self, number: int, error: Exception) -> str:
@@ -134,14 +148,11 @@ class PdfReader:
         if raw.error:
             return Page(number=raw.number, markdown="", error=raw.error)
         try:
-            return self._compose(composer, raw)
+            return composer.compose(raw, self.raw_page(raw.number) if raw.ruled else None)
         except NOT_OURS:
             raise
         except Exception as error:  # noqa: BLE001  as above
             return Page(number=raw.number, markdown="", error=self._keep_fault(raw.number, error))
-
-    def _compose(self, composer: Composer, raw: RawPage) -> Page:
-        return composer.compose(raw, self.raw_page(raw.number) if raw.ruled else None)
 
     def _believable_count(self) -> int:
         """The number of pages, as far as there are objects for them: a broken file may claim two billions."""
@@ -157,7 +168,7 @@ class PdfReader:
         """Take from a page what concerns the whole document."""
         if raw.number == 1 and self._title is None:
             # Not read apart: a first page that hangs must be known as the one that does.
-            self._title = "" if raw.error else largest_text(raw)
+            self._title = "" if raw.error else _largest_text(raw)
         if is_full(raw):
             self.warnings.append(f"page {raw.number}: text beyond {MAX_CHARACTERS:,} characters is left out")
 
@@ -167,5 +178,64 @@ def open_pdf(path: Path) -> PdfReader:
     return PdfReader(path)
 
 
-def _failed(number: int, reason: str) -> RawPage:
+def _failed_page(number: int, reason: str) -> RawPage:
     return RawPage(number, 0.0, 0.0, "", rotated=False, lines=(), pictures=(), ruled=False, error=reason)
+
+
+class _PageBuffer:
+    """Appends pages, then gives them back in order. The file vanishes when closed, or with the process."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=_BUFFER_IN_MEMORY)  # noqa: SIM115 - closed by close()
+
+    def append(self, page: RawPage) -> None:
+        lines = [
+            (ln.text, ln.x0, ln.y0, ln.x1, ln.y1, ln.size, ln.bold, ln.mono, ln.block, ln.upright) for ln in page.lines
+        ]
+        head = (page.number, page.width, page.height, page.label, page.rotated)
+        data = marshal.dumps((head, lines, page.pictures, (page.ruled, page.error, page.painted)))
+        self._file.write(len(data).to_bytes(8, "big") + data)
+
+    def __iter__(self) -> Iterator[RawPage]:
+        position = 0
+        while True:
+            self._file.seek(position)
+            size = int.from_bytes(self._file.read(8), "big")
+            if not size:
+                return
+            (number, width, height, label, rotated), lines, pictures, rest = marshal.loads(self._file.read(size))
+            position += 8 + size
+            yield RawPage(number, width, height, label, rotated, tuple(Line(*line) for line in lines), pictures, *rest)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _metadata_title(document: Any) -> str:
+    """The title of the metadata, or nothing where it says nothing."""
+    try:
+        with mupdf_errors():
+            metadata = document.metadata or {}
+    except MupdfError:
+        return ""
+    title = clean_text(str(metadata.get("title") or "")[:500])
+    readable = len(title) >= 3 and "\ufffd" not in title and not _NO_TITLE.fullmatch(title)
+    return title[:_MAX_TITLE] if readable else ""
+
+
+def _largest_text(page: RawPage) -> str:
+    """The largest words of a page, if they are few enough to be a title and larger than the rest."""
+    lines = [ln for ln in page.lines if ln.upright and sum(map(str.isalpha, ln.text)) > 1]
+    if not lines:
+        return ""
+    size = max(line.size for line in lines)
+    first = next(i for i, line in enumerate(lines) if line.size > 0.95 * size)
+    run: list[Line] = []
+    for line in lines[first:]:
+        if line.size <= 0.95 * size:
+            break
+        run.append(line)
+    if len(run) == len(lines) > 2:
+        return ""  # one size throughout says nothing
+    title = join_lines(line.text.strip() for line in run)
+    return title if 3 <= len(title) <= _MAX_TITLE and not _NO_TITLE.fullmatch(title) else ""

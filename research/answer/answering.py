@@ -26,7 +26,7 @@ from research.units import Structure
 
 if TYPE_CHECKING:
     from research.answer.model.client import ModelClient
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
 
 NOT_ASKED = "not_asked"
 

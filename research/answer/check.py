@@ -1,4 +1,4 @@
-"""Whether the sources that a written answer cites carry what it says, sentence by sentence.
+"""Whether the sources that a written answer cites carry what it says: the verdict on each sentence, with its reason.
 
     carried     what it cites says it: its numbers and names, in the same roles, rows and years, and most of its words
     doubtful    some of it does not, or something speaks against it: read the source
@@ -14,12 +14,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from research.answer.claims.evidence import Source
-from research.answer.claims.judge import Judge, Judgement, Verdict
+from research.answer.claims.comparison import DENIED, Comparison, compare, may_join, other_names, stands_in
+from research.answer.claims.evidence import Source, Window, best_windows, flat
+from research.answer.claims.statement import Reading, read
+from research.answer.language import language_of
 from research.answer.sentences import Sentence, sentences_of
 from research.context.injection.headers import forges_header
 from research.units import Structure
+
+Verdict = Literal["carried", "doubtful", "not found", "uncited"]
+
+_MOST, _ENOUGH = 0.55, 4  # of it, and words and numbers that are there, for a verb to be left out
+_MOST_PROSE = 0.85  # of it, where no number is there to agree
+_DOUBTFUL = 0.4  # of a claim found, for it to be worth reading the source
+_MORE_WINDOWS = 2  # beside the best one, for a sentence of several facts
+_SHORT = 2  # words and numbers of an answer that is understood with its question only
+_ASKED = 0.34  # of the question's words that stand beside such an answer
+
+_YES_NO = re.compile(r"(?:yes|no|ja|nein|oui|non|sí|si|sim|não|nee)(?:[,.:;]\s+|\s+[–—-]\s+)", re.IGNORECASE)
+_SILENCE = re.compile(
+    r"\b(?:sources?|documents?|passages?|pages?|texts?|contexts?|excerpts?)\b[^.]{0,40}"
+    r"\b(?:do(?:es)? not|don['’]t|doesn['’]t|no)\b[^.]{0,20}"
+    r"\b(?:mention|say|state|contain|specify|provide|give|include|information|discuss|describe|indicate)",
+    re.IGNORECASE,
+)
 
 HEADING = "a heading"
 SOURCE_LIST = "a list of sources"
@@ -30,6 +50,148 @@ _BEFORE = 60  # characters in which the word before a citation stands
 _LIST_TITLE = re.compile(
     r"\W*(?:sources|references|citations|bibliography|quellen|fuentes|fonti|fontes)\W*", re.IGNORECASE
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    verdict: Verdict
+    reason: str
+    score: float
+
+
+class Judge:
+    """For the answer to one question. What the question says already, a sentence need not find in its source."""
+
+    def __init__(self, question: str) -> None:
+        self._question = read(question)
+        self._asked = frozenset(word.stem for word in self._question.words)
+
+    def judge(self, claim: str, cited: Sequence[Source]) -> Judgement:
+        if match := _YES_NO.match(claim):
+            claim = claim[match.end() :]
+        reading = read(claim)
+        if all(word.is_light for word in reading.words) and not reading.quantities:
+            return Judgement("doubtful", "there is nothing in it to compare", 0.0)
+        said = flat(claim)
+        is_quote = any(source.quotes(claim) for source in cited)
+        if is_quote and any(said in source.flat_units for source in cited):
+            return Judgement("carried", "word for word", 1.0)
+        found = self._best(reading, cited)
+        if is_quote and DENIED not in found.conflicts:  # what is cut out of a sentence may have lost its "no"
+            return Judgement("carried", "word for word", 1.0)
+        if _SILENCE.search(claim):
+            return Judgement("doubtful", "it says what a source does not hold", found.coverage)
+        where = " and ".join(f"[{source.number}]" for source in cited[:3])
+        return (
+            _no_such_number(found, cited, where)
+            or _other_language(claim, found, cited, where)
+            or _no_such_name(reading, found, cited, where)
+            or _little(found, where)
+            or _against(found, cited, where)
+            or self._beside_the_question(reading, found, where)
+            or Judgement("carried", f"in {where}", found.coverage)
+        )
+
+    def _best(self, reading: Reading, cited: Sequence[Source]) -> Comparison:
+        """The window that says most of a claim, and others for what it lacks."""
+        scales = frozenset().union(*(source.scales for source in cited))
+
+        def tried(windows: Sequence[Window]) -> Comparison:
+            return compare(reading, windows, scales, self._asked)
+
+        def rank(found: Comparison) -> float:
+            return _rank(found) + (0.5 * self._share_asked(found) if _is_short(reading) else 0.0)
+
+        windows = best_windows(reading, cited)
+        alone = [tried([window]) for window in windows if may_join(reading, [window])]
+        best = max(alone, key=rank, default=tried([]))
+        for _ in range(_MORE_WINDOWS):
+            lacking = len(best.missing) + len(best.absent)
+            if not lacking:
+                break
+            joined = [[*best.windows, window] for window in (*windows, *best_windows(reading, cited, best.missing))]
+            more = max((tried(each) for each in joined if may_join(reading, each)), key=_rank, default=best)
+            if len(more.missing) + len(more.absent) >= lacking or len(more.conflicts) > len(best.conflicts):
+                break
+            best = more
+        return best
+
+    def _beside_the_question(self, reading: Reading, found: Comparison, where: str) -> Judgement | None:
+        if not _is_short(reading) or self._share_asked(found) >= _ASKED:
+            return None
+        return Judgement("doubtful", f"the words of the question are elsewhere in {where}", 0.7 * found.coverage)
+
+    def _share_asked(self, found: Comparison) -> float:
+        """Of the question's words, how many stand beside what answers it; all, if nothing was asked."""
+        words = [word for word in self._question.words if not word.is_light]
+        held = [any(word.keys & each.keys or word.stem in each.around for each in found.windows) for word in words]
+        return sum(held) / len(words) if words else 1.0
+
+
+def _is_short(reading: Reading) -> bool:
+    return len(reading.words) + len(reading.quantities) <= _SHORT
+
+
+def _rank(found: Comparison) -> float:
+    """What says all of it in one sentence goes before what needs two, even if that speaks against it."""
+    units = sum(len(window.parts) for window in found.windows)
+    return found.coverage - 0.02 * len(found.conflicts) - 0.04 * units - 0.2 * len(found.absent)
+
+
+def _no_such_number(found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
+    for quantity in found.absent:
+        if not any(stands_in(quantity, source) for source in cited):
+            reason = f"the number {_short(quantity.text)} is not in {where}"
+            return Judgement("not found", reason, found.coverage / 2)
+    return None
+
+
+def _other_language(claim: str, found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
+    """Words of two languages cannot be compared; its numbers are there."""
+    own = language_of(claim) if found.coverage < _DOUBTFUL else ""
+    if not own or any(source.language in {"", own} for source in cited):
+        return None
+    return Judgement("doubtful", f"in another language than {where}", found.coverage)
+
+
+def _no_such_name(reading: Reading, found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
+    score = found.coverage / 2
+    for word in found.missing:
+        if word.is_name and not any(word.keys & source.keys for source in cited):
+            # The page may leave out what all of its document is about; another name in its place says more.
+            replaced = other_names(reading, found.windows) or found.coverage < _DOUBTFUL
+            return Judgement("not found" if replaced else "doubtful", f"“{_short(word.text)}” is not in {where}", score)
+    return None
+
+
+def _little(found: Comparison, where: str) -> Judgement | None:
+    if found.coverage >= _DOUBTFUL:
+        return None
+    return Judgement("not found", f"little of it is in {where}", found.coverage)
+
+
+def _against(found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
+    if found.absent:
+        reason = f"{_short(found.absent[0].text)} stands elsewhere in {where}"
+        return Judgement("doubtful", reason, 0.7 * found.coverage)
+    if found.conflicts:
+        reason = f"[{found.windows[0].source}] {found.conflicts[0]}" if found.windows else found.conflicts[0]
+        return Judgement("doubtful", reason, 0.6 * found.coverage)
+    if found.inexact:
+        return Judgement("doubtful", found.inexact[0], 0.9 * found.coverage)
+    told = [word for word in found.missing if not word.is_verb or found.held < _ENOUGH]
+    if told or (found.missing and found.coverage < (_MOST if found.has_amount else _MOST_PROSE)):
+        words = ", ".join(f"“{_short(word.text)}”" for word in (told or found.missing)[:3])
+        elsewhere = all(any(word.keys & source.keys for source in cited) for word in told[:3])
+        stand = "stand" if "," in words else "stands"
+        reason = f"{words} {stand} elsewhere in {where}" if elsewhere and told else f"not in {where}: {words}"
+        return Judgement("doubtful", reason, 0.9 * found.coverage)
+    return None
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= 40 else f"{plain[:39]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +277,7 @@ class _Checker:
                 mark = "".join(sentence.text[citation.start : citation.end].split())
                 before = sentence.text[max(0, citation.start - _BEFORE) : citation.start].split()[-1:]
                 if not before or not any(source.has_mark(f"{before[0]}{mark}") for source in cited):
-                    return _short(unknown[0])
+                    return _short_number(unknown[0])
         return ""
 
     def _of_claim(self, claim: str, numbers: tuple[int, ...]) -> Judgement:
@@ -138,6 +300,6 @@ class _Checker:
         return 0
 
 
-def _short(number: int) -> str:
+def _short_number(number: int) -> str:
     shown = str(number)
     return shown if len(shown) <= 20 else f"{shown[:19]}…"

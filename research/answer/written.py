@@ -203,7 +203,7 @@ class _Writing:
 
 def _log(answer: WrittenAnswer) -> None:
     """Who wrote, how much and how long; not a word of it."""
-    from research.observe.log import logger_of
+    from research.observe import logger_of
 
     tokens = answer.usage.completion_tokens if answer.usage else 0
     logger_of("model").info(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from research.units import Unit
 
-_SEPARATOR = " > "  # of the stored path, and its bounds: ingest/pdf/outline.py
+_SEPARATOR = " > "  # of the stored path, and its bounds: ingest/pdf/headings.py
 _MOST_TITLE = 120
 
 _Heading = tuple[int, int, str]  # where it begins, its level, its title

@@ -219,7 +219,7 @@ class ContextBuilder:
             self._failed(error, report)
 
     def _failed(self, error: SomaClientError, report: TurnReport) -> None:
-        from research.observe.log import logger_of
+        from research.observe import logger_of
 
         logger_of("conversation").warning("the memory service failed: %s", error.code)
         if error.counts:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from research.memories import NewMemory
 
 if TYPE_CHECKING:
-    from research.answer.claims.reading import Reading
+    from research.answer.claims.statement import Reading
 
 CLOSE = 0.9
 """The least cosine of two that may say the same."""
@@ -69,7 +69,7 @@ def say_the_same(one: str, other: str) -> bool:
     alike = fuzz.token_sort_ratio(mine, theirs) >= _ALIKE
     if not alike or any(kind.findall(mine) != kind.findall(theirs) for kind in (_TELLING, _FIGURES)):
         return False
-    from research.answer.claims.reading import read
+    from research.answer.claims.statement import read
 
     first, second = read(one), read(other)
     return _stated(first) == _stated(second) and _word_by_word(first, second)

@@ -94,6 +94,6 @@ class ServiceHealth:
 
 
 def _log(what: str, error: Exception) -> None:
-    from research.observe.log import log_failure
+    from research.observe import log_failure
 
     log_failure("conversation", what, error)

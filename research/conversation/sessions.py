@@ -57,7 +57,7 @@ class Sessions:
         except CtxError:
             raise
         except Exception as error:  # noqa: BLE001  it costs itself alone: the question is asked as it stands
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("conversation", "reading a follow-up failed", error)
             question.notes.append(f"what was asked before was left out ({type(error).__name__})")

@@ -198,7 +198,7 @@ class TurnMaker:
             try:
                 context = self._index.ask(turn.user_message, max_tokens=int(room * share), before=_asked_before(turn))
             except CtxError as error:
-                from research.observe.log import log_failure
+                from research.observe import log_failure
 
                 log_failure("conversation", "asking documents for a turn", error)
                 return _Block("failed")

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from research.addresses import is_encoder_address, same_encoder
-from research.encoders.fingerprint import DIGITS
-from research.encoders.registry import is_embedded
+from research.encoders import is_embedded
+from research.encoders.checkpoints import DIGITS, HUB_NAME
 from research.errors import EncoderNotAllowed
 from research.folders import user_config
 
@@ -27,7 +27,6 @@ _NAME = re.compile(
     rf"(?:(?P<kind>sentence-transformers|colpali):)?(?P<model>.+?)(?:@(?P<mark>[0-9a-f]{{{DIGITS}}}))?"
     r"(?:\+int8)?(?:\+pool\d+)?"
 )
-_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _NO_MODEL = ("", "auto", "off", "regions")
 
 
@@ -93,7 +92,7 @@ def _is_full(name: str) -> bool:
     if is_encoder_address(name):
         return same_encoder(name, name)
     parts = _parts(name)
-    known = Path(parts.model).is_absolute() or _HUB_NAME.fullmatch(parts.model)
+    known = Path(parts.model).is_absolute() or HUB_NAME.fullmatch(parts.model)
     return bool(parts.kind and known and name.isprintable())
 
 

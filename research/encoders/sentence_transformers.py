@@ -11,11 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from research.encoders import hub
-from research.encoders.fingerprint import DIGITS, add_file, add_weights
-from research.encoders.inspection import check_files, places_of
-from research.encoders.quiet import quiet
-from research.encoders.torchvision_shim import allow_torchvision
+from research.encoders import checkpoints
+from research.encoders.checkpoints import DIGITS, add_file, add_weights, check_files, places_of
+from research.encoders.libraries import allow_torchvision, quiet
 from research.errors import EncoderUnavailable
 
 if TYPE_CHECKING:
@@ -53,7 +51,7 @@ def identify(wanted: str) -> str:
 def to_fetch(wanted: str) -> str:
     """The hub name for which `identify` would ask the hub; empty if it need not or must not."""
     model = _completed(split(wanted)[0], typed=True)
-    if hub.as_folder(model, typed=True) is not None or hub.at_hand(model) or hub.offline():
+    if checkpoints.as_folder(model, typed=True) is not None or checkpoints.at_hand(model) or checkpoints.offline():
         return ""
     return model
 
@@ -160,9 +158,9 @@ def _missing(name: str, why: str) -> EncoderUnavailable:
 
 def _find(model: str, *, typed: bool = False) -> Found:
     model = _completed(model, typed=typed)
-    own = hub.as_folder(model, typed=typed)
-    folder = own or hub.locate(model, download=typed)
-    base = hub.locate_base(folder, download=typed and own is None)
+    own = checkpoints.as_folder(model, typed=typed)
+    folder = own or checkpoints.locate(model, download=typed)
+    base = checkpoints.locate_base(folder, download=typed and own is None)
     places = [folder, *([base] if base else [])]
     for place in places:
         check_files(place)

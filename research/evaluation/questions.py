@@ -1,8 +1,12 @@
-"""The question file: one JSON object a line, with a question and the pages that answer it.
+"""The question file: one JSON object a line, with a question and the pages that answer it; and these in an index.
 
     {"query": "How long is sick pay paid in full?", "gold": [["handbook.pdf", 7]], "qid": "q1", "kind": "text"}
 
-`qid` may be left out and is then the line's number; any further field may serve as a slice.
+`qid` may be left out and is then the line's number; any further field may serve as a slice. Of questions to memories
+the gold are ids (which turn of a long conversation answers), and the turns of each conversation lie beside the file:
+
+    qrels.jsonl          {"qid": "26_0", "conversation": "26", "query": "…", "gold": ["D1:3"], "category": 2}
+    26.memories.jsonl    {"id": "D1:3", "speaker": "Anna", "text": "…", "timestamp": "…", "session": "session_1"}
 """
 
 from __future__ import annotations
@@ -14,11 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from research.errors import UsageError
+from research.records import DocumentInfo
+from research.store.catalog.documents import all_documents, paths_of
+from research.store.catalog.reader import Reader
 
 FORMAT = 'a line is: {"query": "…", "gold": [["file.pdf", 3]]}'
+MEMORY_FORMAT = (
+    'a line is: {"query": "…", "gold": ["id of a memory"], "conversation": "NAME"}, beside NAME.memories.jsonl'
+)
 
 PageKey = tuple[str, int]
 """A document's name as `document_key` has it, and a physical page."""
+
+NO_PAGE = 0
+"""What stands for the page of a memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +169,102 @@ def _refuse(constant: str) -> Any:
 def _kind(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySet:
+    questions: list[Question]  # gold are ids; the field `conversation` says where
+    memories: dict[str, list[dict[str, Any]]]  # of each conversation, in order
+
+
+def asks_memories(path: Path) -> bool:
+    """Whether a file of questions names memories, and not pages: told by its first line."""
+    gold = next((entry.get("gold") for _, entry in read_lines(path)), None)
+    return isinstance(gold, list) and bool(gold) and isinstance(gold[0], str)
+
+
+def read_set(path: Path) -> MemorySet:
+    """The questions, and the memories of the conversations they name. Raises UsageError for what is wrong."""
+    questions = [_memory_question(path, number, entry) for number, entry in read_lines(path)]
+    if not questions:
+        raise UsageError(f"{path} holds no questions", hint=MEMORY_FORMAT)
+    names = dict.fromkeys(conversation_of(question) for question in questions)
+    return MemorySet(questions, {name: _memories(path.parent, name) for name in names})
+
+
+def conversation_of(question: Question) -> str:
+    return str(question.fields["conversation"])
+
+
+def _memory_question(path: Path, number: int, entry: dict[str, Any]) -> Question:
+    query, gold, place = (entry.get(name) for name in ("query", "gold", "conversation"))
+    sound = isinstance(query, str) and bool(query.strip()) and isinstance(gold, list) and bool(gold)
+    if (
+        not sound
+        or not all(isinstance(name, str) for name in gold or ())
+        or not isinstance(place, str)
+        or not place
+        or set("/\\\0") & set(place)
+    ):
+        raise UsageError(f"{path}:{number}: this is no question to memories", hint=MEMORY_FORMAT)
+    others = {name: value for name, value in entry.items() if name not in {"query", "gold", "qid"}}
+    ids = tuple((str(name), NO_PAGE) for name in gold or ())
+    return Question(str(entry.get("qid", number)), str(query).strip(), ids, others, number)
+
+
+def _memories(folder: Path, name: str) -> list[dict[str, Any]]:
+    path = folder / f"{name}.memories.jsonl"
+    if not path.is_file():
+        raise UsageError(f"the memories of the conversation {name!r} are not there: {path}", hint=MEMORY_FORMAT)
+    return [entry for _, entry in read_lines(path)]
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A question with its gold pages under the names that search results carry."""
+
+    question: Question
+    pages: frozenset[PageKey]
+    doc_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldCheck:
+    """What an index can be asked, and what of the gold it lacks."""
+
+    askable: list[Gold]
+    left_out: list[Question]  # no document of their gold is indexed: any ranking would score 0
+    missing: dict[str, int]  # name of a gold document that is not indexed → questions that name it
+    beyond: list[str]  # gold pages past their document's end, as file:page
+
+
+def look_up(catalog: Reader, questions: Sequence[Question]) -> GoldCheck:
+    """Find each gold document by its file name, or the name of a copy of it."""
+    known = _documents_by_key(catalog)
+    check = GoldCheck([], [], {}, [])
+    for question in questions:
+        documents = {name: known.get(document_key(name), []) for name, _ in question.gold}
+        for name in (name for name, found in documents.items() if not found):
+            check.missing[name] = check.missing.get(name, 0) + 1
+        doc_ids = sorted({info.doc_id for found in documents.values() for info in found})
+        if not doc_ids:
+            check.left_out.append(question)
+            continue
+        pages: set[PageKey] = set()
+        for name, page in question.gold:
+            # What is missing stays in the gold: the question can be answered in part only, and scores so.
+            pages |= {(document_key(info.filename), page) for info in documents[name]} or {(document_key(name), page)}
+            if documents[name] and page > max(info.num_pages for info in documents[name]):
+                check.beyond.append(f"{name}:{page}")
+        check.askable.append(Gold(question, frozenset(pages), tuple(doc_ids)))
+    return check
+
+
+def _documents_by_key(catalog: Reader) -> dict[str, list[DocumentInfo]]:
+    found: dict[str, list[DocumentInfo]] = {}
+    copies: dict[str, list[DocumentInfo]] = {}
+    for info in all_documents(catalog):
+        found.setdefault(document_key(info.filename), []).append(info)
+        for path in paths_of(catalog, info.doc_id):
+            copies.setdefault(document_key(path), []).append(info)
+    return {**copies, **found}

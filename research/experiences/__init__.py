@@ -1,5 +1,5 @@
 """Experiences: what was tried, what was expected of it, what came of it; and values, what many of them have in common.
 
-`intake` checks what comes, `experiences` keeps it, `axes` says what each is found by; `clusters` and `values` find
-what experiences share.
+`records` says what each is and what it is found by, `intake` checks what comes, `experiences` keeps it; `clusters` and
+`values` find what experiences share.
 """

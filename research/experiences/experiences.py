@@ -1,20 +1,21 @@
-"""The experiences of an index: started, updated, closed, listed, removed. Each is a short write, durable when it
-returns.
+"""The experiences of an index: started, updated, closed, listed, removed, taken over from JSON Lines. Each is a short
+write, durable when it returns.
 
 A record is kept as the parent of its items. What it was when it was read is written with it, so of two who close the
-same experience at once one is told that it is closed.
+same experience at once one is told that it is closed. A line that cannot be read costs itself alone, and is told by its
+number.
 """
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from research.errors import BusyError, NothingFoundError, UsageError
-from research.experiences.axes import KIND, axis_items
+from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.experiences.intake import (
     Choices,
     bounded,
@@ -26,7 +27,17 @@ from research.experiences.intake import (
     read_fields,
     stored_time,
 )
-from research.experiences.records import OPEN, OUTCOMES, Experience, Imported, Removed
+from research.experiences.records import (
+    KIND,
+    OPEN,
+    OUTCOMES,
+    Experience,
+    Imported,
+    ImportedLines,
+    LineProblem,
+    Removed,
+    axis_items,
+)
 from research.store.catalog.experience_removal import remove_experiences
 from research.store.catalog.item_writes import ParentItems, put_parents
 from research.store.catalog.items import ItemParent, get_parent, item_parents
@@ -39,6 +50,11 @@ _TRIES = 5  # where others change the same one meanwhile
 _LEAST_PREFIX = 4  # characters of an id that may stand for all of it
 _MOST_NAMED = 5  # that an error lists
 _BECAME = ("added", "changed", "known")
+
+LONGEST_LINE = 1 << 19  # bytes; an experience has at most an eighth of it
+MOST_PROBLEMS = 50  # that are told; the others are counted
+_A_BATCH = 200
+_BOM = b"\xef\xbb\xbf"
 
 
 class Experiences:
@@ -264,3 +280,59 @@ def _now() -> str:
 
 def _changing() -> BusyError:
     return BusyError("the experience is being changed by somebody else", hint="run the same command again")
+
+
+def lines_of(stream: BinaryIO) -> Iterator[bytes]:
+    """One by one, a very long one cut where it is too long anyway."""
+    while line := stream.readline(LONGEST_LINE + 2):
+        yield line
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(LONGEST_LINE)
+
+
+def import_lines(experiences: Experiences, lines: Iterable[bytes]) -> ImportedLines:
+    """Take over what can be, some at a time."""
+    added, changed, known = list[str](), list[str](), list[str]()
+    problems: list[LineProblem] = []
+    failed, still_open = 0, 0
+    waiting: list[dict[str, Any]] = []
+
+    def put() -> None:
+        done = experiences.put(waiting)
+        added.extend(done.added)
+        changed.extend(done.changed)
+        known.extend(done.known)
+        waiting.clear()
+
+    for number, line in enumerate(lines, start=1):
+        raw = (line.removeprefix(_BOM) if number == 1 else line).strip()
+        if not raw:
+            continue
+        try:
+            record = _read_line(raw)
+            experience, _ = experiences.read(record)
+        except CtxError as error:
+            failed += 1
+            if len(problems) < MOST_PROBLEMS:
+                problems.append(LineProblem(number, error.message, error.hint))
+            continue
+        still_open += experience.is_open
+        waiting.append(record)
+        if len(waiting) == _A_BATCH:
+            put()
+    put()
+    return ImportedLines(Imported(added, changed, known), failed, tuple(problems), still_open)
+
+
+def _read_line(raw: bytes) -> dict[str, Any]:
+    if len(raw) > LONGEST_LINE:
+        raise UsageError(f"the line is longer than {LONGEST_LINE:,} bytes")
+    try:
+        found = json.loads(raw)
+    except UnicodeDecodeError as error:
+        raise UsageError("the line is not UTF-8", hint="convert the file, with iconv -t utf-8 for example") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError("the line is no JSON", hint='one experience a line: {"goal": "…", …}') from error
+    if not isinstance(found, dict):
+        raise UsageError("the line is no JSON object", hint='one experience a line: {"goal": "…", …}')
+    return found

@@ -1,14 +1,24 @@
-"""The records of experiences and of values. Plain data.
+"""The records of experiences and of values, and what an experience is found by. Plain data.
 
 An experience begins with a goal, a hypothesis, an action and a prediction, and is closed with an outcome. Until then it
 is kept and shown, but not searched: nothing is learnt from it yet.
+
+It is found by an item of the catalog for each axis that it has something to say on. Four items and not one with four
+texts: so an axis has words, a length and vectors of its own, and to search it is to search items whose `axis` it is.
+All four belong to the experience as their parent, come with it and go with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from research.store.catalog.items import NewItem
+
+KIND = "experience"
+"""Of the items that an experience has in the catalog."""
 
 DOMAINS = (
     "debugging", "refactoring", "feature", "testing", "configuration", "documentation", "performance", "security",
@@ -221,3 +231,54 @@ class Rebuilt:
     axes: Sequence[AxisValues] = ()
     without_vectors: int = 0  # items that no encoder has seen, for want of time
     seconds: float = 0.0
+
+
+def axis_items(experience: Experience) -> list[NewItem]:
+    """None of one that is still open."""
+    from research.store.catalog.items import NewItem  # a command that shows records needs no store
+
+    if experience.is_open:
+        return []
+    texts = {axis: axis_text(experience, axis) for axis in AXES}
+    return [
+        NewItem(
+            key=f"{experience.id}#{axis}",
+            title=experience.goal if axis == "full" else "",
+            text=text,
+            created_at=experience.closed_at,
+            metadata={"axis": axis, **experience.metadata()},
+            words=f"{experience.domain} {experience.strategy} {experience.outcome}" if axis == "full" else "",
+        )
+        for axis, text in texts.items()
+        if text
+    ]
+
+
+def axis_text(experience: Experience, axis: str) -> str:
+    """What an axis says of it; empty where it says nothing."""
+    return "\n".join(told for told in axis_fields(experience, axis) if told)
+
+
+def axis_fields(experience: Experience, axis: str) -> tuple[str, ...]:
+    """The same in parts, in the experience's own words but for the strategy's name."""
+    if axis == "surprise":
+        return (experience.surprise,)
+    if axis == "root_cause":
+        return (experience.root_cause,)
+    if axis == "strategy":
+        return (
+            f"{experience.strategy}, {experience.domain}, {experience.outcome}",
+            experience.action,
+            experience.outcome_result,
+            experience.lesson,
+        )
+    return (
+        experience.goal,
+        experience.hypothesis,
+        experience.action,
+        experience.prediction,
+        experience.outcome_result,
+        experience.surprise,
+        experience.root_cause,
+        experience.lesson,
+    )

@@ -14,18 +14,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from research.errors import BusyError, NothingFoundError
-from research.experiences.axes import KIND
 from research.experiences.clusters import (
     INSTALL,
     LEAST_EXPERIENCES,
     MOST_EXPERIENCES,
+    NamedCluster,
     centroid_of,
     find_clusters,
     is_installed,
+    name_clusters,
 )
 from research.experiences.intake import axis_of, stored_time
-from research.experiences.naming import NamedCluster, name_clusters
-from research.experiences.records import AXES, AxisValues, Rebuilt, Value
+from research.experiences.records import AXES, KIND, AxisValues, Rebuilt, Value
 from research.store.catalog.item_writes import ParentItems, put_parents, write_item_vectors
 from research.store.catalog.items import (
     NewItem,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.search.items import ItemSearch
     from research.store.catalog.catalog import Catalog
     from research.store.catalog.reader import Reader

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from research.governance.policy import MemoryAccessPolicy
     from research.governance.redaction import RedactorProtocol
     from research.models import Question, ResearchContext, SourceDocument
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.settings import Settings
     from research.store.catalog.catalog import Catalog
     from research.store.catalog.items import StoredItem
@@ -157,7 +157,7 @@ class PolicyAccess:
             if record is not None:
                 record(decision, purpose)
         except Exception as error:  # noqa: BLE001  what is not recorded is not given out, whatever the reason
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("governance", "an access could not be recorded", error)
             raise CtxError(

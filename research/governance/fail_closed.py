@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 from research.errors import CtxError, RedactionError, UsageError
 from research.governance.placeholders import Placeholders
 from research.governance.redaction import NumberingRedactor, RedactorProtocol
-from research.observe.recorder import NullRecorder, Recorder
+from research.observe import NullRecorder, Recorder, logger_of
 from research.parallel import Workers
 
 ERROR, TIMEOUT, UNAVAILABLE = "error", "timeout", "unavailable"
@@ -89,8 +89,6 @@ class SafeRedactor:
         for reason, count in result.reasons.items():
             self._recorder.count("redaction_dropped", count, reason=reason)
         if result.dropped:
-            from research.observe.log import logger_of
-
             told = ", ".join(f"{count} × {reason}" for reason, count in sorted(result.reasons.items()))
             logger_of("governance").warning(
                 "redaction dropped %d of %d texts: %s", len(result.dropped), len(given), told

@@ -123,7 +123,7 @@ class MemoryAccessPolicy:
         return self._loaded
 
     def _failed(self, error: PolicyError) -> Loaded:
-        from research.observe.log import logger_of
+        from research.observe import logger_of
 
         problem = _told(error)
         if self._loaded is None or self._loaded.problem != problem:

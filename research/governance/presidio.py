@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from research.encoders.quiet import is_there, quiet
+from research.encoders.libraries import is_there, quiet
 from research.errors import RedactionError, UsageError
 from research.governance.addresses import addresses
 from research.governance.findings import KINDS, MODEL_KINDS, Finding

@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from research.graph.documents import reference_name
+from research.graph.extraction import reference_name
 from research.graph.neighbourhood import Edge
 from research.graph.references import MOST_LETTERS, references_in
 from research.store.fulltext.analyzer import analyze

@@ -1,7 +1,8 @@
 """The graph, brought up to what is in the index: documents, items and memories that it has not seen yet.
 
 Each document, and each few items, is a short transaction of its own, so whoever remembers something finds their turn;
-stopped anywhere, the next update goes on there. What was removed took its edges along.
+stopped anywhere, the next update goes on there. What was removed took its edges along. Items are pieces of code and
+their files, commits, experiences and values; they are written in the transaction that has read them a moment ago.
 """
 
 from __future__ import annotations
@@ -10,21 +11,31 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from research.errors import BusyError, IndexUnusableError
-from research.graph.documents import DocumentGraph, Titles, digest, document_graph, newer_pairs, title_words
-from research.graph.item_edges import Here, write_items
+from research.graph.extraction import (
+    DocumentGraph,
+    Titles,
+    digest,
+    document_graph,
+    file_names,
+    newer_pairs,
+    piece_mentions,
+    piece_names,
+    title_words,
+)
 from research.records import DocumentInfo
 from research.store.catalog import edge_writes as writes
 from research.store.catalog import graph_progress as progress
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import get_document
 from research.store.catalog.edge_writes import NewNode
-from research.store.catalog.edges import CITES, CONTAINS, REFERS, TOLD_IN, find_nodes
-from research.store.catalog.graph_progress import GraphedMemory
+from research.store.catalog.edges import CHANGES, CITES, CONTAINS, REFERS, SUPPORTS, TOLD_IN, find_nodes
+from research.store.catalog.graph_progress import GraphedItem, GraphedMemory
 from research.store.catalog.pages import page_texts
-from research.store.catalog.reader import Reader
+from research.store.catalog.reader import NO_MASKS, Reader
 from research.store.fulltext.naming import pages_with_phrase
 
 RULES = 2
@@ -35,6 +46,8 @@ _MOST_MENTIONING = 200  # pages that are looked through for a document's title
 
 
 Progress = Callable[[int, int], object]
+
+_MOST_FILES = 500  # of a commit: one that moves a whole tree says nothing of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +186,7 @@ def _items(catalog: Catalog, ends: float | None, done: _Done) -> bool:
         if not items:
             return True
         with catalog.short_write() as connection:
-            write_items(Here(connection, catalog), items)
+            _write_items(_Here(connection, catalog), items)
             writes.mark_items(connection, RULES, items[-1].seq)
             if len(items) < _ITEMS:
                 writes.drop_lonely(connection)
@@ -195,7 +208,7 @@ def _memories(catalog: Catalog, ends: float | None, done: _Done) -> bool:
 def _some_memories(catalog: Catalog, tenant: str, seq: int, done: _Done) -> int | None:
     """The next memories of a tenant; the last change among them, or None where there are no more."""
     with catalog.short_write() as connection:
-        here = Here(connection, catalog)
+        here = _Here(connection, catalog)
         told = progress.memories_after(here, tenant, seq, _MEMORIES)
         last = told[-1].seq if len(told) == _MEMORIES else progress.last_change(here, tenant)
         _write_memories(connection, tenant, told)
@@ -221,3 +234,109 @@ def _write_memories(connection: sqlite3.Connection, tenant: str, told: Sequence[
 
 def _is_over(ends: float | None) -> bool:
     return ends is not None and time.monotonic() >= ends
+
+
+class _Here:
+    """A reader in the middle of a transaction."""
+
+    masks = NO_MASKS
+
+    def __init__(self, connection: sqlite3.Connection, catalog: Catalog) -> None:
+        self.connection = connection
+        self.paths = catalog.paths
+
+    def meta(self, key: str, default: str = "") -> str:
+        return default
+
+    def count_cache(self) -> dict[object, Any]:
+        return {}
+
+
+def _write_items(here: _Here, items: Sequence[GraphedItem]) -> None:
+    """Those that are still there: their rows may have gone since they were read."""
+    by_kind: dict[str, list[GraphedItem]] = {}
+    for item in items:
+        by_kind.setdefault(item.kind, []).append(item)
+    there = {item.item_no for item in progress.items_after(here, items[0].seq - 1, len(items))}
+    for kind, write in _KINDS.items():
+        some = [item for item in by_kind.get(kind, ()) if item.item_no in there]
+        if some:
+            write(here, some)
+
+
+def _write_code(here: _Here, items: Sequence[GraphedItem]) -> None:
+    parents = progress.parents_metadata(here, "code", [item.parent for item in items])
+    roots = {parent: str(told.get("root") or "") for parent, told in parents.items()}
+    numbers = writes.put_nodes(
+        here.connection,
+        [
+            *(NewNode(f"file:{item.parent}") for item in items),
+            *(NewNode(f"code:{item.key}", item_no=item.item_no) for item in items),
+        ],
+    )
+    writes.put_edges(
+        here.connection,
+        [(numbers[f"file:{item.parent}"], CONTAINS, numbers[f"code:{item.key}"]) for item in items],
+    )
+    names = {numbers[f"code:{each.key}"]: piece_names(roots.get(each.parent, ""), each.metadata) for each in items}
+    for item in items:
+        file_path = str(item.metadata.get("file_path") or "")
+        names[numbers[f"file:{item.parent}"]] = file_names(roots.get(item.parent, ""), file_path)
+    writes.put_names(here.connection, names)
+    mentions = {
+        numbers[f"code:{each.key}"]: piece_mentions(roots.get(each.parent, ""), each.metadata) for each in items
+    }
+    writes.put_mentions(here.connection, mentions)
+
+
+def _write_commits(here: _Here, items: Sequence[GraphedItem]) -> None:
+    edges: list[tuple[str, str]] = []
+    for item in items:
+        files = [str(each) for each in item.metadata.get("files_changed") or ()]
+        root = _tree_of(item.parent)
+        if len(files) <= _MOST_FILES:
+            edges += [(f"commit:{item.key}", f"file:{root}/{file}") for file in files]
+    numbers = writes.put_nodes(
+        here.connection,
+        [
+            *(NewNode(f"commit:{item.key}", item_no=item.item_no) for item in items),
+            *(NewNode(file) for _, file in edges),
+        ],
+    )
+    writes.drop_edges_from(here.connection, [numbers[f"commit:{item.key}"] for item in items], CHANGES)
+    writes.put_edges(here.connection, [(numbers[commit], CHANGES, numbers[file]) for commit, file in edges])
+
+
+def _tree_of(repository: str) -> str:
+    """The folder that the paths of a repository's commits begin in."""
+    path = PurePosixPath(repository)
+    return str(path.parent) if path.name == ".git" else str(path)
+
+
+def _write_experiences(here: _Here, items: Sequence[GraphedItem]) -> None:
+    first = progress.first_items(here, "experience", [item.parent for item in items])
+    writes.put_nodes(here.connection, [NewNode(f"experience:{id}", item_no=number) for id, number in first.items()])
+
+
+def _write_values(here: _Here, items: Sequence[GraphedItem]) -> None:
+    members = {item.key: [str(each) for each in item.metadata.get("members") or ()] for item in items}
+    first = progress.first_items(here, "experience", [id for ids in members.values() for id in ids])
+    numbers = writes.put_nodes(
+        here.connection,
+        [
+            *(NewNode(f"value:{item.key}", item_no=item.item_no) for item in items),
+            *(NewNode(f"experience:{id}", item_no=number) for id, number in first.items()),
+        ],
+    )
+    for key, ids in members.items():
+        value = numbers[f"value:{key}"]
+        writes.drop_edges_to(here.connection, value, SUPPORTS)
+        writes.put_edges(here.connection, [(numbers[f"experience:{id}"], SUPPORTS, value) for id in ids if id in first])
+
+
+_KINDS: dict[str, Callable[[_Here, Sequence[GraphedItem]], None]] = {
+    "code": _write_code,
+    "commit": _write_commits,
+    "experience": _write_experiences,
+    "value": _write_values,
+}

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
     from research.conversation.sessions import Sessions
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.experiences.experiences import Experiences
     from research.experiences.values import Values
     from research.filters import Filters
     from research.governance.access import AllowAll, Principal
     from research.governance.enforce import PolicyAccess
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.records import DocumentInfo
     from research.search.items import FoundItems
     from research.sources.documents import DocumentsSource
@@ -212,7 +212,7 @@ class IndexBase:
     def _drop_packages(self) -> None:
         """After a removal: what another server keeps of packages goes, too. The catalog's own went with the removal."""
         if self.settings.redis_url and self.exists:
-            from research.packages.wiring import drop_left
+            from research.packages.packages import drop_left
 
             drop_left(self.unrestricted())
 
@@ -236,7 +236,7 @@ class IndexBase:
     def _values(self, *, whole: bool = False) -> Values:
         """`whole`: of all there is, to look for them anew."""
         from research.experiences.values import Values
-        from research.sources.experiences import ExperiencesSource
+        from research.sources.items import ExperiencesSource
 
         room = self._rooms if whole else self._room
         return Values(lambda: room.catalog, room.items(ExperiencesSource).search, self._rooms.own_encoder)
@@ -274,6 +274,6 @@ class IndexBase:
 
 def _harmless(recorder: Recorder) -> Recorder:
     """A recorder that fails breaks no question."""
-    from research.observe.recorder import Recorders
+    from research.observe import Recorders
 
     return recorder if isinstance(recorder, Recorders) else Recorders(recorder)

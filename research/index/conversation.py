@@ -144,14 +144,18 @@ class Conversation(IndexBase):
         tags: Sequence[str] = (),
         limit: int | None = None,
         newest: bool = True,
+        about: str = "",
     ) -> Iterator[Memory]:
-        """A tenant's memories, the newest first or last, one by one."""
+        """A tenant's memories, the newest first or last, one by one. `about`: those that have all of these words; what
+        is to be deleted is never a matter of likelihood."""
         from research.memories import Within
 
         if not self.exists:
             return iter(())
         within = Within(session, persona, namespace, tuple(types), tuple(tags))
         listed = self._memory().listed(self._tenant(tenant), within, limit=limit, newest=newest)
+        if about:
+            listed = _having(listed, about)
         return self.access.each_shown(listed, "memories", lambda each: f"memory:{each.id}")
 
     def feedback(self, memory_id: str, helped: bool, *, tenant: str = "", score: float = 0.0) -> Memory:
@@ -174,3 +178,10 @@ class Conversation(IndexBase):
         """Remove what has expired and embed what has no vector yet, of one tenant or all, for about so long. How many
         still wait."""
         return self._rooms.memories.maintain(tenant, seconds=seconds) if self.exists else 0
+
+
+def _having(memories: Iterable[Memory], about: str) -> Iterator[Memory]:
+    from research.store.fulltext.analyzer import analyze
+
+    wanted = set(analyze(about))
+    return (each for each in memories if wanted and wanted <= set(analyze(f"{each.speaker} {each.text}")))

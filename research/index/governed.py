@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from research.governance.access import Action, MemoryAccessDecision, Principal
     from research.governance.audit import Audit
     from research.governance.labels import Labels
-    from research.graph.neighbourhood import Neighbourhood
-    from research.graph.shown import ShownGraph
+    from research.graph.neighbourhood import Neighbourhood, ShownGraph
     from research.graph.update import GraphUpdate
     from research.index import Index
     from research.packages.builder import Fitting
@@ -82,7 +81,7 @@ class Governed(IndexBase):
     ) -> ShownGraph:
         """The same with titles, for people. `things` are refs, ends of refs of code, or names of documents. Raises
         NothingFoundError for one that is not there."""
-        from research.graph.shown import shown_graph, started_from
+        from research.graph.neighbourhood import shown_graph, started_from
 
         self.graph_update(seconds=5.0)
         with self.catalog.snapshot() as reader:
@@ -127,7 +126,7 @@ class Governed(IndexBase):
     def _packages(self) -> Packages:
         """Packages, loaded with the first: no question needs anything of them. All views share them."""
         if self._rooms.packages is None:
-            from research.packages.wiring import packages_of
+            from research.packages.packages import packages_of
 
             self._rooms.keep_packages(packages_of(cast("Index", self.unrestricted())))
         assert self._rooms.packages is not None

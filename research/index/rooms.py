@@ -16,12 +16,12 @@ from research.store.vectors.index import ChromaIndex, VectorIndex
 if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.conversation.memory import Memories
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.governance.access import MemoryAccessDecision, Principal
     from research.governance.audit import Audit
     from research.governance.enforce import PolicyAccess
     from research.governance.policy import MemoryAccessPolicy
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.packages.packages import Packages
     from research.settings import Settings
     from research.sources.documents import DocumentsSource
@@ -151,7 +151,7 @@ class Rooms:
         return self._audit
 
     def _record(self, decision: MemoryAccessDecision, purpose: str) -> None:
-        from research.observe.trace import current_trace
+        from research.observe import current_trace
 
         self.audit().record(decision, purpose, trace_id=current_trace())
 
@@ -170,7 +170,7 @@ class Rooms:
         if self._encoder is not None or encoder_of(reader):
             return self.documents.encoder(reader)
         if self._first_encoder is None:
-            from research.encoders.registry import load_text_encoder
+            from research.encoders import load_text_encoder
 
             self._first_encoder = load_text_encoder()
         return self._first_encoder

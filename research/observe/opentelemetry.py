@@ -14,8 +14,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
 from research.errors import CtxError, UsageError
-from research.observe.recorder import Ended
-from research.observe.trace import TRACE
+from research.observe import TRACE, Ended
 
 try:
     from opentelemetry import context as contexts

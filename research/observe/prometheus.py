@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from research.errors import CtxError
-from research.observe.recorder import Ended
+from research.observe import Ended, log_failure
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -190,8 +190,6 @@ class _Gauges:
                 for kind, value in state.items() if isinstance(state, Mapping) else [("", state)]:
                     family.add_metric([kind] if label else [], float(value))
             except Exception as error:  # noqa: BLE001  whoever asks must hear of the rest
-                from research.observe.log import log_failure
-
                 log_failure("observe", f"the gauge {name} cannot be read", error)
             else:
                 yield family

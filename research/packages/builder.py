@@ -1,7 +1,4 @@
-"""One package from one request: retrieve, side by side → fuse and rank → govern → fit the budget → assemble.
-
-Governance stands before the budget: what may not be seen costs no tokens and leaves no trace but its count.
-"""
+"""What opens the whole of a source."""
 
 from __future__ import annotations
 
@@ -17,28 +14,30 @@ from research.context.fit import Fitted, fit
 from research.context.render.mixed import CitedItems
 from research.filters import read_time
 from research.governance.access import MemoryAccessDecision, Principal
-from research.models import REDACTED, REFERENCE_ONLY, Item
-from research.packages import candidates, metadata, near, ranking, retrieval
-from research.packages.candidates import Candidate
+from research.models import REDACTED, REFERENCE_ONLY, Item, page_link
+from research.packages import near, ranking, retrieval
 from research.packages.governor import Decided, Governed, Governor
-from research.packages.links import link_of
-from research.packages.package import (
-    ContextPackage,
-    ContextSource,
-    Excluded,
-    PackageCoverage,
-    PinnedOut,
-    Projection,
-)
-from research.packages.ranking import Ranked
+from research.packages.package import ContextPackage, ContextSource, Excluded, PackageCoverage, PinnedOut, Projection
+from research.packages.ranking import Candidate, Ranked
 from research.packages.request import ContextBuildRequest
 from research.packages.retrieval import Answer, Retrieve, answer_of
 from research.parallel import Call
+from research.settings import FLOOR
 from research.store.catalog.packages import uses_of
 
 if TYPE_CHECKING:
     from research.index import Index
     from research.store.catalog.reader import Reader
+
+
+def link_of(item: Item) -> str:
+    """A file at its page or line; of what has no file its ref, by which ctx finds it."""
+    if item.ref.kind == "page":
+        return page_link(str(item.metadata.get("source_path", "")), int(item.ref.part))
+    if item.ref.kind == "code":
+        return page_link(item.ref.key, 1).removesuffix("#page=1") + f"#L{item.metadata.get('start_line', 1)}"
+    return str(item.ref)
+
 
 MOST_CANDIDATES = 200
 """That one decision is made about, besides those that are pinned."""
@@ -93,7 +92,7 @@ class PackageBuilder:
         with self.index.catalog.snapshot() as reader:
             pinned, loaded = self._pinned(reader, request)
             fused = ranking.fuse([loaded, *(answer.candidates for answer in answers.values())])
-            found = [each for each in fused if each.wanted]
+            found = [each for each in fused if each.named or each.likely >= FLOOR]
             with self._timed("package_rank"):
                 ranked, outside = self._ranked(reader, request, found)
             with self._timed("package_govern"):
@@ -124,8 +123,8 @@ class PackageBuilder:
         tasks = retrieval.vector_retrievals(self.index, request, self.principal, self.governor.resources)
         running = {name: self._start(name, task) for name, task in tasks.items()}
         if "metadata" in wanted:
-            by_metadata = partial(metadata.retrieve, self.index, request, tenant, self.governor.resources)
-            running["metadata"] = self._start("metadata", by_metadata)
+            found_exactly = partial(retrieval.by_metadata, self.index, request, tenant, self.governor.resources)
+            running["metadata"] = self._start("metadata", found_exactly)
         answers = {name: self._answer(name, call) for name, call in running.items() if name != "metadata"}
         if "graph" in wanted:
             found = [each for answer in answers.values() for each in answer.candidates]
@@ -144,9 +143,9 @@ class PackageBuilder:
     def _pinned(self, reader: Reader, request: ContextBuildRequest) -> tuple[dict[str, list[str]], list[Candidate]]:
         """Each pinned ref with the refs of today that it stands for, none if it names nothing; and what they name. Of a
         document the page that fits the intent best has to be there; its others are as good as any that is found."""
-        meant = candidates.pinned_refs(self.index, reader, request.pinned, request.intent)
+        meant = ranking.pinned_refs(self.index, reader, request.pinned, request.intent)
         refs = list(dict.fromkeys(ref for several in meant.values() for ref in several))
-        loaded = candidates.load(self.index, reader, refs, self.principal.tenant)
+        loaded = ranking.load(self.index, reader, refs, self.principal.tenant)
         known = {text: [loaded[ref].ref for ref in several if ref in loaded] for text, several in meant.items()}
         first = {several[0] for several in known.values() if several}
         for each in loaded.values():
@@ -163,7 +162,7 @@ class PackageBuilder:
         pinned = [each for each in ranked if each.candidate.pinned]
         rest = [each for each in ranked if not each.candidate.pinned]
         refs = [each.candidate.ref for each in rest]
-        within = metadata.within_scope(reader, request.scope, refs, self.governor.resources)
+        within = retrieval.within_scope(reader, request.scope, refs, self.governor.resources)
         inside = [each for each in rest if each.candidate.ref in within]
         return [*pinned, *inside[:MOST_CANDIDATES]], len(rest) - len(inside)
 

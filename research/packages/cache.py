@@ -1,39 +1,116 @@
-"""Packages under their id, for as long as they are good: in the catalog, or in Redis with the catalog behind it.
+"""Texts of packages, kept for their time: on a Redis server that may be there, else in the catalog.
 
-    cache = cache_for(index.paths, lambda: index.catalog, settings)
-    cache.put(package_id, Cached(package, expires_at, principal, tenant, policy, revision))
-    cache.get(package_id)       # None: build it anew
-
-The catalog has a row for every package that is kept, with whom it was built for, until when, and its SHA-256; the text
-stands in the row or, with Redis, there. So the row alone decides: what is removed from the index takes the row along
-(`ON DELETE CASCADE`, `leave_packages`), in one transaction with the removal, and nothing is served any more, whether
-Redis heard of it or not. A text from Redis that is not the one of the digest (another index, another version, half of
-it, somebody else's) is as if it were not there. Texts leave Redis with their time at the latest, and with the next
-`remove` or `sweep` that reaches it.
-
-Whoever asks compares `principal`, `tenant`, `policy` and `revision` with those of now before it serves anything.
+The server is asked briefly, left alone for a while when it does not answer, and never waited for. Whatever goes wrong
+with it (gone, slow, full, another program at its address) is an answer that did not come. Its address may hold a
+password, so neither it nor what the client says of it is logged.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from research.errors import BusyError, CtxError
-from research.packages.redis_link import RedisLink, raw
+from research.errors import BusyError, CtxError, UsageError
 from research.store.catalog import package_cache as rows
 from research.store.catalog.package_cache import CachedRow
 from research.store.files.marker import index_id
 from research.store.files.paths import IndexPaths
 
 if TYPE_CHECKING:
+    from redis import Redis
+
     from research.settings import Settings
     from research.store.catalog.catalog import Catalog
+
+T = TypeVar("T")
+
+INSTALL = "pip install 'ctx-research[govern]'"
+_SCHEMES = ("redis://", "rediss://", "unix://")
+_SECONDS = 0.3  # for a connection, and for an answer
+_PAUSE = 5.0  # in which one that failed is not asked
+
+
+class RedisLink:
+    """Connects with the first call. Many threads may use it."""
+
+    def __init__(self, url: str, *, pause: float = _PAUSE, clock: Callable[[], float] = time.monotonic) -> None:
+        """Raises UsageError for what is no address of Redis, CtxError without its package."""
+        if not url.startswith(_SCHEMES):
+            raise UsageError("redis_url is no address of Redis", hint='redis_url = "redis://localhost:6379/0"')
+        try:
+            from redis import Redis
+            from redis.backoff import NoBackoff
+            from redis.retry import Retry
+        except ImportError as error:
+            raise CtxError("Redis is asked by a package that is not installed", hint=INSTALL) from error
+        try:
+            self._client: Redis = Redis.from_url(
+                url,
+                socket_timeout=_SECONDS,
+                socket_connect_timeout=_SECONDS,
+                retry=Retry(NoBackoff(), 0),
+                protocol=2,
+            )
+        except ValueError:  # whose words may hold the address
+            raise UsageError(
+                "redis_url is no address of Redis", hint='redis_url = "redis://localhost:6379/0"'
+            ) from None
+        self._pause, self._clock = pause, clock
+        self._paused_until: float | None = None
+        self._told = False
+
+    def call(self, ask: Callable[[Redis], T]) -> T | None:
+        """What it answers; None if it did not."""
+        if self._paused_until is not None and self._clock() < self._paused_until:
+            return None
+        from redis.exceptions import ResponseError
+
+        try:
+            answer = ask(self._client)
+        except ResponseError as error:  # it is there, and refuses: full, of another type, without rights
+            self._tell(error)
+            return None
+        except Exception as error:  # noqa: BLE001  whatever a server or another program there makes the client raise
+            self._paused_until = self._clock() + self._pause
+            self._tell(error)
+            return None
+        self._paused_until, self._told = None, False
+        return answer
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _tell(self, error: Exception) -> None:
+        """Once, until it answers again."""
+        if not self._told:
+            from research.observe import logger_of
+
+            self._told = True
+            logger_of("packages").warning("Redis is not used for now: %s", type(error).__name__)
+
+
+def shown_address(url: str) -> str:
+    """Where it is, without user, password and whatever else an address may hold."""
+    from urllib.parse import urlsplit
+
+    try:
+        found = urlsplit(url)
+        where = found.path if found.scheme == "unix" else ":".join(map(str, filter(None, (found.hostname, found.port))))
+    except ValueError:
+        return "Redis"
+    return f"{found.scheme}://{where}"
+
+
+def raw(value: Any) -> bytes:
+    """An answer as bytes; of anything else nothing."""
+    return value if isinstance(value, bytes) else b""
+
 
 LARGEST = 16 << 20  # bytes of a package; what is larger is built each time
 _PUT_SECONDS = 0.2  # that a package, which is ready, waits for whoever writes
@@ -133,7 +210,7 @@ class CatalogCache:
                 rows.remove_cached(connection, rows.expired_ids(connection, row.put_at))
                 rows.put_cached(connection, row)
         except CtxError as error:  # somebody writes for long, or the disk is full: the package itself is fine
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("packages", "a package was not kept", error)
             return False

@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from research.observe.log import logger_of
-from research.packages.redis_link import RedisLink
+from research.observe import logger_of
+from research.packages.cache import RedisLink
 from research.private_files import make_private_folder
 
 if TYPE_CHECKING:

@@ -84,7 +84,7 @@ class Governor:
             for each in self._recording:
                 each.wait().result()
         except Exception as error:  # noqa: BLE001  what is not recorded is not given out, whatever the reason
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("governance", "an access could not be recorded", error)
             told = error.message if isinstance(error, CtxError) else type(error).__name__

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.graph.boost import neighbour_scores, references_said, seeds_of
 from research.graph.neighbourhood import MOST_NODES, WEIGHTS, Neighbourhood, neighbourhood
-from research.packages.candidates import TYPE_OF_KIND, Candidate, load
+from research.packages.ranking import TYPE_OF_KIND, Candidate, load
 from research.packages.retrieval import Answer
 from research.store.fulltext.analyzer import analyze, analyze_name
 

@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from research.errors import BusyError, NothingFoundError, PackageRequestError
-from research.governance.access import Principal
-from research.observe.trace import current_trace, telling, traced
+from research.errors import BusyError, CtxError, NothingFoundError, PackageRequestError
+from research.governance.access import MemoryAccessDecision, Principal
+from research.observe import current_trace, telling, traced
 from research.packages.builder import Built, Fitting, Ids, PackageBuilder, new_id
-from research.packages.cache import Cached, PackageCache
+from research.packages.cache import Cached, PackageCache, cache_for
 from research.packages.events import (
     AccessDenied,
     ContextBuildRequested,
     ContextPackageBuilt,
     ContextPackageExpired,
     Events,
+    events_for,
 )
 from research.packages.governor import PURPOSE, Governor
 from research.packages.package import ContextPackage
@@ -34,6 +36,7 @@ from research.store.catalog.projections import remove_projections, store_project
 
 if TYPE_CHECKING:
     from research.index import Index
+    from research.index.base import IndexBase
     from research.store.catalog.catalog import Catalog
 
 _WRITE_SECONDS = 5.0  # that a record waits for whoever writes
@@ -303,3 +306,24 @@ def no_package(package_id: str) -> NothingFoundError:
 
 def _whose(principal: Principal) -> Whose:
     return Whose(principal.tenant, principal.name)
+
+
+def packages_of(index: Index) -> Packages:
+    """Those of a whole index: what a package may hold is decided for each, by whom it is for."""
+    cache = cache_for(index.paths, lambda: index.catalog, index.settings)
+    return Packages(index, partial(_governor, index), cache=cache, events=events_for(index.settings))
+
+
+def drop_left(index: IndexBase) -> None:
+    """Texts of packages that are kept on another server go at once with what is gone from the index. The catalog serves
+    none of them any more, whether this succeeds or not; what is missed goes with the next package, or with its time."""
+    with suppress(CtxError):
+        drop_from(cache_for(index.paths, lambda: index.catalog, index.settings), index.catalog)
+
+
+def _governor(index: Index, principal: Principal, trace_id: str) -> Governor:
+    def audit(decision: MemoryAccessDecision, purpose: str) -> None:
+        index.audit().record(decision, purpose, trace_id=trace_id)
+
+    access = index.acting_as(principal).access
+    return Governor(principal, access, lambda: index.catalog, audit, index.settings.default_classification)

@@ -1,20 +1,159 @@
-"""The blended score: how well a thing fits, how near it is in the graph, how current and how sound it is, and whether
-it was of use before. Each part is 0 to 1, and stands with the source; the score is their weighted mean, and half of it
-for a version that a newer one has taken the place of.
+"""Candidates, things that a retrieval brought or a request pinned, and their blended score.
+
+A ref is looked up exactly as it is written, and a memory among those of the one tenant that asks: a ref that forges
+another finds nothing. The score says how well a thing fits, how near it is in the graph, how current and how sound it
+is, and whether it was of use before. Each part is 0 to 1, and stands with the source; the score is their weighted mean,
+and half of it for a version that a newer one has taken the place of.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from research.filters import read_time
-from research.packages.candidates import Candidate
+from research.models import SUPERSEDED, Item, Question, Ref
 from research.packages.package import ScoreParts
-from research.packages.request import PARTS
+from research.packages.request import PARTS, Origin
+from research.search.items import FoundItem
+from research.sources.documents import page_item
+from research.sources.items import ITEM_SOURCES, ItemsSource
+from research.sources.memories import memory_item
+from research.store.catalog.file_ids import current_ids
+from research.store.catalog.items import StoredItem, find_item, list_items
+from research.store.catalog.memories import get_memories, numbers_of
 from research.store.catalog.packages import Uses
+from research.store.catalog.pages import get_pages_with_text, page_ids_at
+
+if TYPE_CHECKING:
+    from research.index import Index
+    from research.store.catalog.reader import Reader
+
+TYPE_OF_KIND: Mapping[str, str] = {
+    "page": "documents",
+    "memory": "memories",
+    "code": "code",
+    "commit": "commits",
+    "experience": "experiences",
+    "value": "values",
+}
+"""Kind of a ref → type of context."""
+
+_NUMBER = re.compile("[1-9][0-9]{0,8}")  # of a page: 007 and ٣ are no numbers of ours
+PAGES = 4
+"""Pages that a pinned document may stand for."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A thing before the budget. `origins`: which retrievals brought it."""
+
+    item: Item
+    origins: set[Origin] = field(default_factory=set)
+    semantic: float = 0.0
+    graph: float = 0.0
+    superseded: bool = False
+    pinned: bool = False
+    expires_at: str = ""  # of a memory that is not kept for ever
+
+    def __post_init__(self) -> None:
+        self.superseded = self.superseded or SUPERSEDED in self.item.labels
+
+    @property
+    def named(self) -> bool:
+        """Whether it was asked for by its name or by what it is."""
+        return self.pinned or "metadata" in self.origins
+
+    @property
+    def likely(self) -> float:
+        """How likely it is to answer, by itself or by what it is near to."""
+        return max(self.semantic, self.graph)
+
+    @property
+    def ref(self) -> str:
+        return str(self.item.ref)
+
+
+def item_sources(index: Index) -> dict[str, ItemsSource]:
+    """Kind → the source of its items."""
+    return {kind.kind: index.item_source(kind) for kind in ITEM_SOURCES.values()}
+
+
+def pinned_refs(index: Index, reader: Reader, refs: Iterable[str], intent: str) -> dict[str, list[str]]:
+    """Each pinned ref with the refs it stands for: of a document, the pages that fit the intent best, or its first."""
+    found: dict[str, list[str]] = {}
+    for text in dict.fromkeys(refs):
+        ref = Ref.parse(text)
+        found[text] = _pages_of(index, reader, ref, intent) if ref.kind == "document" else [text]
+    return found
+
+
+def load(index: Index, reader: Reader, refs: Sequence[str], tenant: str) -> dict[str, Candidate]:
+    """Those of these refs that name something, under the refs as they were given; each with its text."""
+    parsed = {text: Ref.parse(text) for text in dict.fromkeys(refs)}
+    found = _pages(reader, {text: ref for text, ref in parsed.items() if ref.kind == "page"})
+    found |= _memories(reader, {text: ref for text, ref in parsed.items() if ref.kind == "memory"}, tenant)
+    sources = item_sources(index) if any(ref.kind not in ("page", "memory") for ref in parsed.values()) else {}
+    for text, ref in parsed.items():
+        if ref.kind in sources:
+            stored = _stored(reader, ref)
+            if stored is not None:
+                item = sources[ref.kind].item(FoundItem(stored, 0.0, 0.0, {}))
+                if str(item.ref) == text:
+                    found[text] = Candidate(item)
+    return found
+
+
+def _pages(reader: Reader, refs: Mapping[str, Ref]) -> dict[str, Candidate]:
+    """A document may be named by any id it has or had: its page is the one of today."""
+    known: dict[str, str] = {}
+    for key in dict.fromkeys(ref.key for ref in refs.values()):
+        known.update((key, doc_id) for doc_id in current_ids(reader, [key])[:1])
+    wanted = {
+        text: (known[ref.key], int(ref.part))
+        for text, ref in refs.items()
+        if ref.key in known and _NUMBER.fullmatch(ref.part)
+    }
+    ids = page_ids_at(reader, [f"{doc_id}:{page}" for doc_id, page in wanted.values()])
+    stored = {
+        (page.doc_id, page.page): page_item(page, structure)
+        for page, structure in get_pages_with_text(reader, ids).values()
+    }
+    return {text: Candidate(stored[place]) for text, place in wanted.items() if place in stored}
+
+
+def _pages_of(index: Index, reader: Reader, ref: Ref, intent: str) -> list[str]:
+    ids = current_ids(reader, [ref.key])[:1] if not ref.part else []
+    if not ids:
+        return []
+    question = Question(intent, mode=index.settings.mode, documents=tuple(ids))
+    fitting = [str(item.ref) for item in index.source.retrieve(reader, question, PAGES).items]
+    return fitting or [str(Ref("page", ids[0], "1"))]
+
+
+def _memories(reader: Reader, refs: Mapping[str, Ref], tenant: str) -> dict[str, Candidate]:
+    ids = {text: text.partition(":")[2] for text in refs}
+    numbers = numbers_of(reader.connection, tenant, ids.values())
+    memories = get_memories(reader.connection, tenant, list(numbers.values()))
+    found = {}
+    for text, name in ids.items():
+        memory = memories.get(numbers.get(name, 0))
+        if memory is not None and not memory.joined_to:
+            found[text] = Candidate(memory_item(memory), expires_at=memory.expires_at)
+    return found
+
+
+def _stored(reader: Reader, ref: Ref) -> StoredItem | None:
+    if ref.kind == "experience":
+        parts = list_items(reader, ref.kind, parent=ref.key) if not ref.part else iter(())
+        return next((each for each in parts if each.metadata.get("axis") == "full"), None)
+    key = str(ref).partition(":")[2]
+    return find_item(reader, ref.kind, key) or find_item(reader, ref.kind, f"{key}#")
+
 
 _HALF_LIFE_DAYS = 365.0
 _CURRENT = 0.5  # what anything current has at least, however old; a superseded thing has nothing

@@ -43,7 +43,7 @@ from research.store.catalog.scope import Scope
 from research.units import Structure
 
 if TYPE_CHECKING:
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
 
 _T = TypeVar("_T")
 
@@ -99,7 +99,7 @@ class _LegRun:
             self.failure = error.message
         except Exception as error:  # noqa: BLE001
             self.failure = f"{type(error).__name__}: {error}"
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("search", f"the {self.leg.name} leg failed", error)
         self.seconds += time.perf_counter() - started
@@ -295,7 +295,7 @@ def _unless_it_fails(question: Question, what: str, otherwise: _T, step: Callabl
     except CtxError:
         raise
     except Exception as error:  # noqa: BLE001
-        from research.observe.log import log_failure
+        from research.observe import log_failure
 
         log_failure("search", f"{what} failed", error)
         question.notes.append(f"{what} failed ({type(error).__name__}); the answer is without it")

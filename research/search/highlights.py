@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.store.catalog.reader import Reader
 
 _MOST = 3  # boxes a page: more would be the whole of it
@@ -160,7 +160,7 @@ def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float
     # A token has a character at least, so most texts need no counting.
     long = any(len(text) >= encoder.max_tokens for text in texts)
     if long:
-        from research.encoders.base import fitting
+        from research.encoders import fitting
 
         texts = [fitting(text, encoder) for text in texts]
     if not texts:
@@ -171,7 +171,7 @@ def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float
 
 def by_model(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]) -> dict[int, list[Passage]]:
     """By a visual model: for every vector of the question (n_tokens, dim) the patch that answers it best."""
-    from research.encoders.visual.packing import unpack
+    from research.encoders.maxsim import unpack
 
     found: dict[int, list[Passage]] = {page_id: [] for page_id in page_ids}
     for page_id, packed, boxes in page_vectors.seen_of(reader, page_ids):
@@ -185,7 +185,7 @@ def _lines(reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32]) 
     lined = page_vectors.embedded_lines_of(reader, page_ids) if lines_match_encoder(reader) else {}
     if not lined:
         return {}
-    from research.encoders.visual.packing import unpack
+    from research.encoders.maxsim import unpack
 
     return {
         page_id: [

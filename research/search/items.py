@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.store.catalog.reader import Reader
 
 Floats: TypeAlias = "NDArray[np.float64]"

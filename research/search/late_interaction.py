@@ -2,7 +2,7 @@
 
 Up to EXACT_PAGES everything is compared exactly. Above that candidates come from one-bit sketches of all vectors, and
 above SKETCHED_PAGES the sketches are those of the visual collection's nearest pages; the candidates are compared
-exactly. See research/encoders/visual/first_stage.py for what was measured.
+exactly. See research/encoders/maxsim.py for what was measured.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from research.encoders.allowed import check_allowed
-from research.encoders.visual.first_stage import CANDIDATES, EXACT_PAGES, first_stage
-from research.encoders.visual.registry import load_visual_encoder
+from research.encoders.colpali import VisualEncoder, load_visual_encoder
+from research.encoders.maxsim import CANDIDATES, EXACT_PAGES, PackedPages, first_stage, score, stack
 from research.errors import CtxError
 from research.models import Question
 from research.search.legs import Hit, Hits
@@ -27,9 +27,6 @@ from research.store.vectors.index import VectorIndex
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from research.encoders.visual.base import VisualEncoder
-    from research.encoders.visual.packing import PackedPages
 
 SKETCHED_PAGES = 10_000
 _NEAREST = 4000  # pages of the visual collection whose sketches are compared beyond that
@@ -122,15 +119,11 @@ def _by_sketch(reader: Reader, asked: NDArray[np.float32], near: Sequence[int] |
 
 
 def _stack(rows: Sequence[tuple[int, bytes]] | Iterator[tuple[int, bytes]]) -> tuple[list[int], PackedPages]:
-    from research.encoders.visual.packing import stack
-
     kept = [(page_id, blob) for page_id, blob in rows if blob]  # a page the model failed on has none
     return [page_id for page_id, _ in kept], stack([blob for _, blob in kept])
 
 
 def _scores(asked: NDArray[np.float32], owners: list[int], pages: PackedPages) -> dict[int, float]:
-    from research.encoders.visual.maxsim import score
-
     if not owners:
         return {}
     return {owner: float(raw) for owner, raw in zip(owners, score(asked, pages), strict=True)}

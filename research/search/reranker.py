@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from research.addresses import RERANKER_KEY, is_reranker_address, reranker_address
 from research.api_client import TIMEOUT, ApiClient
-from research.encoders import hub
-from research.encoders.base import usable_cores
-from research.encoders.inspection import check_files
-from research.encoders.minilm.encoder import load_session, without_surrogates
-from research.encoders.quiet import quiet
+from research.encoders import checkpoints, usable_cores
+from research.encoders.checkpoints import check_files
+from research.encoders.libraries import allow_torchvision, quiet
+from research.encoders.minilm import load_session, without_surrogates
 from research.encoders.sentence_transformers import check_package
-from research.encoders.torchvision_shim import allow_torchvision
 from research.errors import AddressError, CtxError, EncoderUnavailable
 from research.models import Item, LegScore, Question, Ref
 from research.search.legs import Chosen, Ranked, Reranked
@@ -151,7 +149,7 @@ def _no_reranker(name: str, scores: int) -> EncoderUnavailable:
 def find_onnx(name: str) -> Path | None:
     """The ONNX file of a folder, named as `find` takes one, that has no safetensors."""
     path = Path(name).expanduser()
-    if not (path.is_absolute() or name.startswith(".")) or (path / hub.WEIGHTS).is_file():
+    if not (path.is_absolute() or name.startswith(".")) or (path / checkpoints.WEIGHTS).is_file():
         return None
     return next((file for file in (path / "model.onnx", path / "onnx" / "model.onnx") if file.is_file()), None)
 
@@ -161,12 +159,12 @@ def find(name: str) -> Path:
     planted where the user stands is not the hub's model of that name."""
     path = Path(name).expanduser()
     if path.is_absolute() or name.startswith("."):
-        folder = hub.as_folder(str(path.resolve()))
+        folder = checkpoints.as_folder(str(path.resolve()))
         if folder is None:
             raise EncoderUnavailable(f"no such model folder: {name}", hint="name a folder with config.json and weights")
     else:
-        folder = hub.locate(name if "/" in name else f"{_BARE}{name}", download=False)
-    base = hub.locate_base(folder, download=False)
+        folder = checkpoints.locate(name if "/" in name else f"{_BARE}{name}", download=False)
+    base = checkpoints.locate_base(folder, download=False)
     for place in (folder, *([base] if base else [])):
         check_files(place)
     return folder
@@ -245,7 +243,7 @@ class PageReranker:
         except CtxError as error:
             reason = error.message
         except Exception as error:  # noqa: BLE001  whatever a model's library raises: the answer stands without it
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("search", "the reranker failed", error)
             reason = f"{type(error).__name__}: {error}"

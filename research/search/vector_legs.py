@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.search.late_interaction import LateInteractionLeg
 
 _DEPTH = 64  # pages; about what a hundred chunks come to
@@ -68,7 +68,7 @@ class QuestionEncoder:
         name = vectors.encoder_of(reader)
         if not name:
             raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
-        from research.encoders.registry import is_embedded, load_remembered
+        from research.encoders import is_embedded, load_remembered
 
         if self._check is not None and not is_embedded(name):
             self._check(name)
@@ -215,7 +215,7 @@ class OcrLinesLeg:
 
     def _lines(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> dict[int, float]:
         """page_id → cosine of its best line: of all pages that have lines, or of these where there are very many."""
-        from research.encoders.visual.first_stage import EXACT_PAGES
+        from research.encoders.maxsim import EXACT_PAGES
 
         if not lines_match_encoder(reader):
             return {}
@@ -251,7 +251,7 @@ def lines_match_encoder(reader: Reader) -> bool:
 def _read(reader: Reader, page_ids: Sequence[int] | None) -> _Lines:
     import numpy as np
 
-    from research.encoders.visual.packing import stack
+    from research.encoders.maxsim import stack
 
     rows = [(page_id, blob) for page_id, blob in page_vectors.vectors_of(reader, page_ids) if blob]
     packed = stack([blob for _, blob in rows])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from research.conversation.metrics import ContextBuilderMetrics
 from research.conversation.turns import TurnMaker
+from research.observe import close_recorder, recorder_for
 from research.observe.prometheus import PrometheusRecorder
-from research.observe.recorder import close_recorder, recorder_for
 from research.service.access import AccessRules
 from research.service.app import create_app
 from research.service.contexts import contexts_router

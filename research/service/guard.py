@@ -13,7 +13,7 @@ What it found out is in `scope["state"]`: `request_id`, `traceparent` (the calle
 from __future__ import annotations
 
 from research.governance.access import Principal
-from research.observe.trace import taken_up
+from research.observe import log_failure, taken_up
 from research.service.access import AccessRules, From
 from research.service.answer_headers import Headers, cors_headers, preflight_headers
 from research.service.asgi import Application, Message, Receive, Scope, Send
@@ -152,6 +152,4 @@ class Guard:
 
 def _log(error: Exception) -> None:
     """By its type: its message may hold what somebody asked, or a document's text."""
-    from research.observe.log import log_failure
-
     log_failure("service", "a request failed", error)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from research.observe.log import NAME, in_full, log_failure, logger_of
+from research.observe import NAME, in_full, log_failure, logger_of
 from research.service.problems import Problem
 
 State = Literal["queued", "running", "done", "failed", "interrupted", "cancelled"]
@@ -113,7 +113,7 @@ class Job:
         return {"name": file.name, "size": file.size, "doc_id": file.doc_id, **told}
 
     def hear(self, line: bytes) -> None:
-        """A message of its process; `ingest.job` has what they are."""
+        """A message of its process; `ingest.server_job` has what they are."""
         try:
             message = json.loads(line)
             self._take(message.pop("event"), message)

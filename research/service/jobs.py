@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from research.errors import ProblemError
-from research.observe.log import log_failure
+from research.observe import log_failure
 from research.service.job import ADDRESS, Follower, Job, Message, State, now
 from research.service.problems import Problem, refused
 
@@ -33,7 +33,7 @@ _RETRY_SECONDS = 30
 
 
 class JobRunner:
-    """`start` begins the process of an ingest of these paths; `ingest.job.start_job`, bound to an index, does so."""
+    """`start` begins the process of an ingest of these paths: `ingest.server_job.start_job`, bound to an index."""
 
     def __init__(self, start: StartJob, *, most_waiting: int = 20) -> None:
         self._start = start

@@ -1,7 +1,7 @@
 """What a running server tells of itself: `GET /metrics`, and every request to a recorder.
 
 `Measured` stands outside of everything else, so that also what the guard turns away is counted. It takes up the trace
-that a request names (`research.observe.trace`) and passes it on to all that happens because of the request.
+that a request names (`research.observe`) and passes it on to all that happens because of the request.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.routing import Mount
 
-from research.observe.log import logger_of
-from research.observe.recorder import Recorder, RequestRecorder
-from research.observe.trace import TRACE, taken_up
+from research.observe import TRACE, Recorder, RequestRecorder, logger_of, taken_up
 from research.service.job import State
 from research.service.problems import only_for_owner
 

@@ -14,7 +14,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from research.errors import ProblemError, is_full, next_step, unusable
-from research.observe.log import logger_of
+from research.observe import logger_of
 from research.service.options import Limits
 from research.service.problems import Problem, refused
 from research.service.upload_names import NAMELESS, safe_name

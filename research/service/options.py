@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from research.encoders.base import usable_cores
+from research.encoders import usable_cores
 
 _KIB, _MIB = 1024, 1024 * 1024
 

@@ -16,7 +16,7 @@ def request_id(given: str | None) -> str:
 
 
 def own_traceparent(trace: Mapping[str, str]) -> str:
-    """The caller's trace (`research.observe.trace.taken_up`) with a span id of ours; a new one where there is none."""
+    """The caller's trace (`research.observe.taken_up`) with a span id of ours; a new one where there is none."""
     span = os.urandom(8).hex()
     given = trace.get("traceparent")
     if given is None:

@@ -82,7 +82,7 @@ class IndexServer(uvicorn.Server):
 
 def _hush() -> None:
     """What uvicorn has to say goes into our log, if there is one, and not to a terminal by itself."""
-    from research.observe.log import logger_of
+    from research.observe import logger_of
 
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).parent = logger_of("server")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from research.governance.access import Principal
     from research.index import Index
     from research.models import ResearchContext, SearchResults
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.request import AskRequest
 
 T = TypeVar("T")
@@ -119,7 +119,7 @@ class Service:
                 self.index.prepare()
                 self.index.search("warm up", num_results=1)
         except Exception as error:  # noqa: BLE001  a damaged index is told to whoever asks it
-            from research.observe.log import log_failure
+            from research.observe import log_failure
 
             log_failure("service", "warming up", error)
 

@@ -133,7 +133,7 @@ class Guesses:
             self._told = False
             return False
         if not self._told:
-            from research.observe.log import logger_of
+            from research.observe import logger_of
 
             logger_of("service").warning("many wrong tokens were brought to log in")
             self._told = True

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from starlette.requests import ClientDisconnect
 
 from research.errors import CtxError, ProblemError
-from research.observe.log import log_failure, logger_of
+from research.observe import log_failure, logger_of
 from research.service.job import Job, JobFile, Message, State
 from research.service.multipart import CLOSE, Receiver, discard, gone, too_large
 from research.service.options import Limits

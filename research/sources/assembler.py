@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from research.context.pipeline import Found, Least, Sieve, Stage, sifted
+from research.context.pipeline import Found, Sieve, Stage, sifted
 from research.context.render.sections import WEIGHTS, FoundContext, Sections, told_of
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
@@ -28,7 +28,7 @@ from research.sources.records import CONTEXT_TYPES, FormattedContext, Result, it
 
 if TYPE_CHECKING:
     from research.models import Item
-    from research.observe.recorder import Recorder
+    from research.observe import Recorder
     from research.sources.searcher import Searcher
 
 """Items that one source may be asked for."""
@@ -110,8 +110,8 @@ class ContextAssembler:
         self, question: Question, retrieved: Sequence[Retrieved], seconds: float, *, everything: bool = False
     ) -> Found:
         """What remains of what was found; or, where something else than the words decides, `everything`."""
-        options, least = self.options, Least() if everything else Least(self.options.min_score)
-        sieve = Sieve(options.stages, least=least, unique=not everything, same_file=options.same_file)
+        options, floor = self.options, 0.0 if everything else self.options.min_score
+        sieve = Sieve(options.stages, floor=floor, unique=not everything, same_file=options.same_file)
         return sifted(question, retrieved, sieve, recorder=self.recorder, seconds=seconds)
 
     def _search(self, name: str, query: str, limit: int) -> Search:
@@ -168,7 +168,7 @@ def check_bounds(limit: int, max_tokens: int = 1) -> None:
 
 
 def _down(name: str, reason: str, error: Exception) -> Retrieved:
-    from research.observe.log import log_failure
+    from research.observe import log_failure
 
     log_failure("context", f"the source {name} failed", error)
     return Retrieved([], SourceCoverage(name, "down", reason))

@@ -25,8 +25,8 @@ from research.sources.base import Retrieved, labelled
 from research.store.catalog.pages import page_ids_at, totals
 
 if TYPE_CHECKING:
-    from research.encoders.base import TextEncoder
-    from research.observe.recorder import Recorder
+    from research.encoders import TextEncoder
+    from research.observe import Recorder
     from research.search.legs import PageOrder
     from research.settings import Settings
     from research.store.catalog.pages import StoredPage
@@ -141,7 +141,7 @@ def _failing_alone(question: Question) -> Iterator[None]:
         pass  # coverage says so already: its leg failed for the same reason
     except Exception as error:  # noqa: BLE001
         question.notes.append(f"the places on the pages could not be found: {type(error).__name__}: {error}")
-        from research.observe.log import log_failure
+        from research.observe import log_failure
 
         log_failure("search", "the places on the pages could not be found", error)
 

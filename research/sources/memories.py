@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
     from research.store.catalog.reader import Reader
 
 EMBED_SECONDS = 1.0  # that a question may spend on memories without vectors; the next one goes on

@@ -19,8 +19,7 @@ from typing import Any
 
 from ingest import ingest
 from ingest.code.run import ingest_code
-from research.encoders.base import TextEncoder
-from research.encoders.registry import load_text_encoder
+from research.encoders import TextEncoder, load_text_encoder
 from research.errors import EncoderUnavailable
 from research.evaluation.questions import document_key, read_questions
 from research.index import Index
@@ -28,10 +27,7 @@ from research.models import Question
 from research.search.calibration import POOL, Evidence
 from research.search.items import FoundItem
 from research.settings import Settings
-from research.sources.code import CodeSource
-from research.sources.commits import CommitsSource
-from research.sources.experiences import ExperiencesSource
-from research.sources.items import ItemsSource
+from research.sources.items import CodeSource, CommitsSource, ExperiencesSource, ItemsSource
 from research.sources.memories import MemoriesSource
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.items import StoredItem, list_items

@@ -19,13 +19,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ingest.commits.history import Commit, reachable, read_commits
-from ingest.commits.items import KIND, commit_items, redactor
 from ingest.commits.repository import find_repository
-from ingest.commits.run import ingest_commits
-from research.encoders.base import TextEncoder
-from research.encoders.registry import load_text_encoder
+from ingest.commits.run import KIND, commit_items, ingest_commits, redactor
+from research.encoders import TextEncoder, load_text_encoder
 from research.search.items import ItemSearch, fitting_parts
-from research.sources.commits import CommitsSource
+from research.sources.items import CommitsSource
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_writes import put_items, write_item_vectors
 from research.store.catalog.items import numbers_without_vectors, pending_items

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from research.encoders.minilm.encoder import MiniLMEncoder
+from research.encoders.minilm import MiniLMEncoder
 from research.index import Index
 from research.models import Item
 from research.sources.duplicates import are_alike, without_duplicates

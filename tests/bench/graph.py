@@ -13,8 +13,7 @@ from pathlib import Path
 from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.context.tokens import TokenCounter
-from research.evaluation.gold import Gold, look_up
-from research.evaluation.questions import Question, document_key, read_questions
+from research.evaluation.questions import Gold, Question, document_key, look_up, read_questions
 from research.graph.boost import FOLLOWED, references_said, seeds_of, with_neighbours
 from research.graph.neighbourhood import neighbourhood
 from research.index import Index

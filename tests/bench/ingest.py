@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pymupdf
 
-from research.encoders.registry import load_text_encoder
+from research.encoders import load_text_encoder
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
 from research.text import embedding_text

@@ -58,7 +58,7 @@ def _account(files: Path, index: Path) -> dict[str, float]:
     """CPU seconds of a run over `files`: the whole, and what its calls for embedding, writing and reading took."""
     from ingest import reading, run
     from ingest.report import SilentObserver
-    from research.encoders.minilm.encoder import MiniLMEncoder
+    from research.encoders.minilm import MiniLMEncoder
     from research.settings import Settings
     from research.store.catalog import vectors
     from research.store.files.paths import IndexPaths
@@ -92,7 +92,7 @@ def _reading(files: list[Path], folder: Path) -> float:
     """CPU seconds of reading the same files here, once the reader is loaded."""
     from ingest.jobs import Job
     from ingest.worker import Worker
-    from research.encoders.registry import DEFAULT
+    from research.encoders import DEFAULT
 
     worker = Worker(io.StringIO())
     jobs = [Job("read", path, "x", folder / "spooled", DEFAULT).message() for path in files]

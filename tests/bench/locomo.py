@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from research.evaluation.memories import MemorySet, conversation_of, fill, read_set
-from research.evaluation.questions import Question
+from research.evaluation import fill
+from research.evaluation.questions import MemorySet, Question, conversation_of, read_set
 from research.index import Index
 from research.memories import Recalled
 from research.search.memories.ranking import parts_of, read_question

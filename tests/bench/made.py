@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from research.boxes import WHOLE_PAGE
-from research.encoders.minilm.encoder import MiniLMEncoder
-from research.encoders.minilm.files import VOCABULARY as VOCABULARY_FILE
+from research.encoders.minilm import VOCABULARY as VOCABULARY_FILE
+from research.encoders.minilm import MiniLMEncoder
 from research.records import Chunk, DocumentInfo, Page
 from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from research.encoders.visual.maxsim import maxsim, score
-from research.encoders.visual.packing import Bits, PackedPages, pack, stack
+from research.encoders.maxsim import Bits, PackedPages, maxsim, pack, score, stack
 from tests.bench.table import line, title
 
 PAGES, VECTORS, DIM, TOKENS = 1000, 800, 128, 20

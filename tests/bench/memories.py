@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from research.encoders.minilm.encoder import MiniLMEncoder
+from research.encoders.minilm import MiniLMEncoder
 from research.index import Index
 from research.memories import NewMemory
 from research.store.catalog import memory_writes

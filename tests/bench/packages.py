@@ -18,8 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from research.evaluation.gold import look_up
-from research.evaluation.questions import Question, document_key, read_questions
+from research.evaluation.questions import Question, document_key, look_up, read_questions
 from research.index import Index
 from tests.bench import crossrefs
 from tests.bench.context import PAGES, filled

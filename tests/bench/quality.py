@@ -9,11 +9,8 @@ from pathlib import Path
 from ingest.report import SilentObserver
 from ingest.run import ingest
 from research import ChromaClient, SearchEngine
-from research.evaluation.gold import look_up
-from research.evaluation.metrics import METRICS
-from research.evaluation.questions import Question, read_questions
-from research.evaluation.report import summarise
-from research.evaluation.run import ask_all
+from research.evaluation import METRICS, ask_all, summarise
+from research.evaluation.questions import Question, look_up, read_questions
 from research.settings import Settings
 from research.store.files.paths import IndexPaths
 from tests.bench.table import line, title

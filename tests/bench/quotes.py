@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest import ingest
-from research.encoders.base import TextEncoder, fitting
-from research.encoders.registry import load_text_encoder
+from research.encoders import TextEncoder, fitting, load_text_encoder
 from research.filters import Filters
 from research.index import Index
 from research.settings import Settings

@@ -20,7 +20,7 @@ from research.conversation import (
     EmbeddedMemory,
     SomabrainHealthState,
 )
-from research.encoders.registry import load_text_encoder
+from research.encoders import load_text_encoder
 from research.index import Index
 from research.store.catalog.memories import pending_vectors
 from research.store.catalog.memory_writes import write_vectors

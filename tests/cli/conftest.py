@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from research.encoders.registry import DEFAULT, load_text_encoder
+from research.encoders import DEFAULT, load_text_encoder
 from research.records import Chunk, DocumentInfo, Page
 from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from research.encoders import DEFAULT
 from research.encoders.openai import OpenAIEncoder
-from research.encoders.registry import DEFAULT
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.page_vectors import PageBlobs
 from tests.conftest import write_pdf
@@ -201,7 +201,7 @@ def test_a_server_that_stops_in_the_middle_loses_nothing(
     command: Command, server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("research.encoders.openai.PATIENTLY", (0.0,))
-    monkeypatch.setattr("ingest.stages.embed._BATCH", 1)  # a commit a chunk, so that there is a middle
+    monkeypatch.setattr("ingest.stages._BATCH", 1)  # a commit a chunk, so that there is a middle
 
     def failing(asked: Asked) -> Reply:
         return Reply(b"", 503) if "keeper" in asked.document["input"][0] else Reply(embeddings(asked))

@@ -15,7 +15,7 @@ import pytest
 
 from cli.log import started
 from research import __version__
-from research.observe.log import NAME, in_full, logger_of
+from research.observe import NAME, in_full, logger_of
 
 QUESTION = "zanzibar housing"
 PAGE = "the text of a page"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from research.encoders.registry import DEFAULT
+from research.encoders import DEFAULT
 from tests.conftest import write_pdf
 from tests.in_process import Ran, run_in_process
 from tests.research.encoders.test_unsafe_models import evil_code, foreign_module

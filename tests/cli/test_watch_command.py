@@ -22,9 +22,9 @@ MakePdf = Callable[..., Path]
 
 # The command, with a tenth of a second instead of a second for files to come to rest.
 HASTY = """
-import sys, ingest.watch
+import sys, ingest.scan
 from cli.main import run_and_leave
-ingest.watch._SETTLE_MS = 100
+ingest.scan._SETTLE_MS = 100
 run_and_leave(sys.argv[1:])
 """
 

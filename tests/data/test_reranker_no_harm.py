@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from research.encoders.base import TextEncoder
-from research.encoders.minilm.encoder import MiniLMEncoder
+from research.encoders import TextEncoder
+from research.encoders.minilm import MiniLMEncoder
 from research.index import Index
 from research.search import reranker
 from research.settings import Settings

@@ -52,8 +52,8 @@ def trap(stage, page):
 # Where the traps are.
 _PLANTED = {
     "pdf/reader.py": ("            return extract_page(", '            trap("read", number)\n'),
-    "images.py": ("    picture = raster(", '    trap("images", number)\n'),
-    "ocr/run.py": ("            return read_page(", '            trap("ocr", number)\n'),
+    "worker.py": ("    picture = raster(", '    trap("images", number)\n'),
+    "ocr/page.py": ("            return read_page(", '            trap("ocr", number)\n'),
 }
 # A tesseract that reads the same line on every page. What is tested is how a process ends, not how well it reads; and
 # rapidocr takes seconds to load.

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.gone import folders_of
 from ingest.report import IngestSummary
 from ingest.run import ingest
+from ingest.scan import folders_of
 from research.errors import NothingFoundError, UsageError
 from research.index import Index
 from research.settings import Settings

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.pdf.version import READER_VERSION
-from ingest.plan import ToRead, plan
+from ingest.pdf import READER_VERSION
+from ingest.reading import ToRead, plan
 from ingest.report import FileOutcome
 from ingest.scan import hash_of, stamp_of
 from research.records import DocumentInfo, Page

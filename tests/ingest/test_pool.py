@@ -13,9 +13,8 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from ingest.jobs import DocumentFailed, DocumentRead, Event, Job, PageStarted
+from ingest.jobs import DocumentFailed, DocumentRead, Event, Job, PageStarted, read_pages
 from ingest.pool import Limits, Pool
-from ingest.serialize import read_pages
 from ingest.worker import Worker
 from research.errors import IndexUnusableError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.serialize import encode_page, read_pages
+from ingest.jobs import encode_page, read_pages
 from research.context.injection.detector import packed_signals
 from research.records import Block, Chunk, Page
 

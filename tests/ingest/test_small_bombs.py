@@ -11,7 +11,7 @@ import bombs
 import pytest
 from bounded import Bounded, ingest
 
-from ingest.pdf import open_pdf
+from ingest.pdf.reader import open_pdf
 from tests.in_process import run_in_process
 
 LEAST = ("added", "")

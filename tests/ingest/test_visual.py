@@ -11,10 +11,10 @@ import pytest
 from ingest.report import IngestSummary, SilentObserver
 from ingest.run import ingest
 from research.contract import ContextBuilder, SearchEngine
-from research.encoders.quiet import quiet
-from research.encoders.visual.loading import engine as colpali_classes
-from research.encoders.visual.packing import unpack
-from research.encoders.visual.registry import checkpoint_of
+from research.encoders.colpali import checkpoint_of
+from research.encoders.colpali import engine as colpali_classes
+from research.encoders.libraries import quiet
+from research.encoders.maxsim import unpack
 from research.errors import UsageError
 from research.index import Index
 from research.search.legs import SearchOutcome

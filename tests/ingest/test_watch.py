@@ -9,7 +9,7 @@ import pytest
 from watchfiles import Change, watch
 
 from ingest.run import ingest
-from ingest.watch import PdfFilter, changes
+from ingest.scan import PdfFilter, changes
 from research.index import Index
 from research.settings import Settings
 
@@ -40,7 +40,7 @@ def test_which_changes_concern_an_index(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("poll", [False, True])
 def test_a_change_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, poll: bool) -> None:
-    monkeypatch.setattr("ingest.watch._SETTLE_MS", 100)
+    monkeypatch.setattr("ingest.scan._SETTLE_MS", 100)
     (tmp_path / "a.txt").write_text("")
     steps = changes([tmp_path], PdfFilter([tmp_path], tmp_path / "index"), poll=poll)
     assert next(steps) is None, "the first tells that the folders are watched"

@@ -27,9 +27,8 @@ from research import Index
 from research.context.pipeline import Sieve, find
 from research.errors import CtxError, UsageError
 from research.models import Question, SourceCoverage
+from research.observe import TRACE, NullRecorder, Recorders, close_recorder, recorder_for, span_exporters, taken_up
 from research.observe.opentelemetry import OpenTelemetryRecorder
-from research.observe.recorder import NullRecorder, Recorders, close_recorder, recorder_for, span_exporters
-from research.observe.trace import TRACE, taken_up
 from research.service.limits import Turnstile
 from research.service.metrics import Measured
 from research.service.options import Limits
@@ -251,7 +250,7 @@ def test_without_an_exporter_there_is_nothing() -> None:
     assert isinstance(recorder_for({}), NullRecorder)
     code = (
         "import sys\n"
-        "from research.observe.recorder import recorder_for, NullRecorder\n"
+        "from research.observe import recorder_for, NullRecorder\n"
         "recorder_for({'OTEL_SERVICE_NAME': 'mine'}, NullRecorder())\n"
         "print([name for name in sys.modules if name.startswith(('opentelemetry', 'research.observe.open'))])"
     )
@@ -264,7 +263,7 @@ def test_the_console_is_stderr_and_the_rest_is_sent_at_the_end(sample_index: Pat
     code = (
         "import os, sys\n"
         "from research import Index\n"
-        "from research.observe.recorder import close_recorder, recorder_for\n"
+        "from research.observe import close_recorder, recorder_for\n"
         "recorder = recorder_for(os.environ)\n"
         f"Index(sys.argv[1], recorder=recorder).search({QUESTION!r})\n"
         "close_recorder(recorder)\n"

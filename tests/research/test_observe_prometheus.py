@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
@@ -18,8 +18,9 @@ from starlette.routing import Mount, Route
 
 from research import Index
 from research.errors import CtxError
+from research.governance.access import owner_principal
+from research.observe import NullRecorder, Recorder, Recorders
 from research.observe.prometheus import MOST_SERIES, PrometheusRecorder
-from research.observe.recorder import NullRecorder, Recorder, Recorders
 from research.service.metrics import Measured, metrics_router
 
 QUESTION = "How many weeks of parental leave does the handbook give?"
@@ -229,6 +230,12 @@ def _application(recorder: PrometheusRecorder) -> Measured:
     app.add_api_route("/api/documents/{doc_id}", _document)
     app.add_api_route("/fails", _fails)
     app.include_router(metrics_router(recorder))
+
+    @app.middleware("http")
+    async def as_owner(request: Request, answer: Any) -> Any:
+        request.state.caller = owner_principal()
+        return await answer(request)
+
     return Measured(app, Recorders(recorder))
 
 

@@ -159,7 +159,7 @@ def test_sql_stands_in_the_store_only() -> None:
 def test_one_module_starts_threads_for_whoever_needs_one() -> None:
     own = {
         "research/answer/model/background.py",  # a stream that is read ahead
-        "research/encoders/minilm/encoder.py",  # pools that compute
+        "research/encoders/minilm/__init__.py",  # pools that compute
         "research/parallel.py",
         "research/process.py",  # a watcher
         "research/search/reranker.py",

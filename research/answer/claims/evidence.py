@@ -12,9 +12,8 @@ from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 
-from research.answer.claims.numbers import SCALES
-from research.answer.claims.reading import Reading, Word, read
-from research.answer.claims.thesaurus import keys_of, stem
+from research.answer.claims.statement import Reading, Word, read
+from research.answer.claims.vocabulary import SCALES, keys_of, stem
 from research.answer.language import language_of
 from research.answer.sentences import ENTRY
 from research.store.fulltext.analyzer import analyze_name, normalize

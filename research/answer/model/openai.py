@@ -19,7 +19,7 @@ from research.answer.model.event_stream import DONE, WRONG_SERVER, EventDecoder,
 from research.answer.model.exchange import Clock, Exchange, Head, Patience
 from research.answer.model.refusals import Answered, is_too_long, knows_no_model, no_such_model, refusal, shown
 from research.errors import ModelError, ModelProtocolError
-from research.observe.trace import TRACE
+from research.observe import TRACE
 from research.secret import Secret
 
 if TYPE_CHECKING:

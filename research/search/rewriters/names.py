@@ -171,6 +171,6 @@ def _candidates(word: str, most: int, reader: Reader) -> Iterator[str]:
 
 def is_a_word(word: str) -> bool:
     """Whether the vocabulary inside the package has it: some 20,000 words, names among them."""
-    from research.encoders.minilm.files import VOCABULARY
+    from research.encoders.minilm import VOCABULARY
 
     return f"\n{word}\n" in VOCABULARY.read_text("utf-8")

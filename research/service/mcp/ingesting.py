@@ -22,7 +22,7 @@ from research.service.mcp.budget import Budget, Reply, longest
 from research.visible_text import one_line
 
 StartIngest = Callable[[Sequence[Path]], "subprocess.Popen[bytes]"]
-"""Starts the process of one ingest; `ingest.job` has what it says. It dies with the thread that started it."""
+"""Starts the process of one ingest; `ingest.server_job` has what it says. It dies with the thread that started it."""
 
 Tell = Callable[[str], None]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders.base import TextEncoder
+    from research.encoders import TextEncoder
 
 KINDS: Mapping[str, str] = {"code": "c", "commit": "h", "experience": "e", "value": "v"}
 """Every kind of items, with the sign that its words have in full-text search."""
@@ -307,7 +307,7 @@ def _parent(row: Sequence[Any]) -> ItemParent:
 
 def fitting_parts(pending: Sequence[PendingItem], encoder: TextEncoder) -> tuple[list[str], list[int]]:
     """What is embedded of these items, and the number of the item that each text is of."""
-    from research.encoders.base import split_to_fit
+    from research.encoders import split_to_fit
 
     parts, numbers = list[str](), list[int]()
     for item in pending:

@@ -124,8 +124,8 @@ def _consistency(catalog: Catalog) -> Iterator[Check]:
 
 def _text(catalog: Catalog, named_encoders: Sequence[str], timeout: int) -> Iterator[Check]:
     """Whether what filled the text side may and can still be asked, told without loading it. An address is tried."""
+    from research.encoders import check_text_encoder
     from research.encoders.allowed import check_allowed
-    from research.encoders.registry import check_text_encoder
 
     name = vectors.encoder_of(catalog)
     try:
@@ -139,10 +139,9 @@ def _text(catalog: Catalog, named_encoders: Sequence[str], timeout: int) -> Iter
 
 def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
     """Whether what filled the visual side may and can still be asked, told without loading it."""
-    from research.encoders import hub
+    from research.encoders import checkpoints
     from research.encoders.allowed import check_allowed
-    from research.encoders.visual.loading import INSTALL, installed
-    from research.encoders.visual.registry import checkpoint_of
+    from research.encoders.colpali import INSTALL, checkpoint_of, installed
     from research.errors import EncoderNotAllowed
 
     name, problem = page_vectors.encoder_of(catalog), page_vectors.problem_of(catalog)
@@ -161,7 +160,7 @@ def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
     if not installed():
         message = f"{name} filled it, and the packages behind it are not installed"
         yield Check("visual", "warning", message, INSTALL)
-    elif not hub.at_hand(checkpoint_of(name)):
+    elif not checkpoints.at_hand(checkpoint_of(name)):
         message = f"the weights of {name} are not on this machine"
         yield Check("visual", "warning", message, "ctx ingest PATH --visual MODEL")
     else:

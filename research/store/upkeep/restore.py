@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
-from research.encoders.registry import is_embedded
+from research.encoders import is_embedded
 from research.errors import CtxError, IndexUnusableError, NewerIndexError, UsageError, unusable, unusable_catalog
 from research.reports import Restored
 from research.store.catalog import page_vectors, vectors

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from ingest.code.decoding import decode, unwanted
-from ingest.code.masking import mask
+from ingest.code.units import decode, mask, unwanted
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.code import walk
-from ingest.code.walk import find_code, no_code
+from ingest.code import find
+from ingest.code.find import find_code, no_code
 from research.errors import UsageError
 
 
@@ -84,8 +84,8 @@ def test_what_others_wrote_is_passed_over(tmp_path: Path) -> None:
     )
     found = find_code([tmp_path])
     assert [file.file_path for file in found.files] == ["Cargo.toml", "src/build/real.py"]
-    assert found.passed_over[walk.VENDORED] == 4
-    assert found.passed_over[walk.GENERATED] == 2
+    assert found.passed_over[find.VENDORED] == 4
+    assert found.passed_over[find.GENERATED] == 2
 
 
 def test_a_vendored_folder_that_is_asked_for_is_taken(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_vendored_folder_that_is_asked_for_is_taken(tmp_path: Path) -> None:
 def test_large_files_are_not_even_opened(tmp_path: Path) -> None:
     with (tmp_path / "big.js").open("wb") as file:
         file.truncate(50_000_000)
-    assert find_code([tmp_path]).passed_over == {walk.TOO_LARGE: 1}
+    assert find_code([tmp_path]).passed_over == {find.TOO_LARGE: 1}
 
 
 def test_links_are_not_followed_out_of_the_tree(tmp_path: Path) -> None:
@@ -117,10 +117,10 @@ def test_links_are_not_followed_out_of_the_tree(tmp_path: Path) -> None:
 
 def test_no_more_files_than_a_run_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, {f"{number}.py": "" for number in range(9)})
-    monkeypatch.setattr(walk, "MOST_FILES", 5)
+    monkeypatch.setattr(find, "MOST_FILES", 5)
     found = find_code([tmp_path])
     assert len(found.files) == 5
-    assert found.passed_over[walk.BEYOND] == 4
+    assert found.passed_over[find.BEYOND] == 4
 
 
 def test_nothing_and_nowhere(tmp_path: Path) -> None:

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest.commits.history import LONGEST_MESSAGE, Commit, reachable, read_commits
-from ingest.commits.patches import MOST_FUNCTIONS, changed_words, function_names
+from ingest.commits.history import (
+    LONGEST_MESSAGE,
+    MOST_FUNCTIONS,
+    Commit,
+    changed_words,
+    function_names,
+    reachable,
+    read_commits,
+)
 from ingest.commits.repository import find_repository
 from research.errors import CtxError, UsageError
 from tests.ingest.commits.git_making import Made

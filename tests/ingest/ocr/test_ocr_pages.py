@@ -10,14 +10,11 @@ from ocr_tools import FakeTesseract, draw, noisy, png, scan, skewed
 from PIL import Image
 
 from ingest.chunks import chunk_page
-from ingest.ocr.assemble import OcrResult, blocks_of, read_page
-from ingest.ocr.choose import choose_engine
-from ingest.ocr.detect import OcrNeed, ocr_need
-from ingest.ocr.engine import OcrEngine, OcrLine
-from ingest.ocr.images import MAX_SIDE, Render, render
-from ingest.ocr.run import OcrFailure, OcrTask, ocr_document
+from ingest.ocr.choose import OcrNeed, choose_engine, ocr_need
+from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine
+from ingest.ocr.page import OcrFailure, OcrResult, OcrTask, Render, blocks_of, ocr_document, read_page, render
 from ingest.ocr.tesseract import TesseractEngine
-from ingest.pdf import open_pdf
+from ingest.pdf.reader import open_pdf
 from research.boxes import Box, turned_back
 from research.errors import DocumentError
 from research.records import Block, Page

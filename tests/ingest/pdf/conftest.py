@@ -9,7 +9,7 @@ from typing import Any
 import pymupdf
 import pytest
 
-from ingest.pdf import open_pdf
+from ingest.pdf.reader import open_pdf
 from research.records import Page
 
 Draw = Callable[[Any], None]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pdf_tools import add_lines
 
-from ingest.pdf.cleaning import clean_text
 from ingest.pdf.hyphens import Vocabulary, join_lines
+from ingest.pdf.lines import clean_text
 from research.records import Page
 
 Read = Callable[..., list[Page]]

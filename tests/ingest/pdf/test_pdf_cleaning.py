@@ -7,8 +7,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.pdf.cleaning import clean_code, clean_text, is_rtl
 from ingest.pdf.hyphens import Vocabulary, join_lines
+from ingest.pdf.lines import clean_code, clean_text, is_rtl
 
 
 def test_what_cannot_be_seen_goes() -> None:

@@ -11,7 +11,7 @@ import pymupdf
 import pytest
 from pdf_tools import PROSE, add_lines, wrapped
 
-from ingest.pdf import open_pdf
+from ingest.pdf.reader import open_pdf
 from research.records import Page
 
 Read = Callable[..., list[Page]]

@@ -12,8 +12,8 @@ import pymupdf
 import pytest
 
 from ingest.faults import FaultError
-from ingest.pdf import PdfReader, open_pdf
-from ingest.pdf.raster import raster
+from ingest.pdf.mupdf import raster
+from ingest.pdf.reader import PdfReader, open_pdf
 from research.errors import DocumentError
 
 
@@ -134,7 +134,7 @@ def test_pages_that_fail_are_reported(tmp_path: Path) -> None:
         "ingest.pdf.reader.extract_page",
         "ingest.pdf.extract._lines",
         "ingest.pdf.extract.find_drawings",
-        "ingest.pdf.drawings._DrawingDevice._count",
+        "ingest.pdf.extract._DrawingDevice._count",
         "ingest.pdf.tables.find_grids",
         "ingest.pdf.compose.reading_order",
     ],
@@ -169,7 +169,7 @@ def test_a_slip_of_ours_around_drawing_is_not_a_page_that_cannot_be_drawn(
     def slips(*_: object) -> None:
         {}["a key that is not there"]
 
-    monkeypatch.setattr("ingest.pdf.raster.placed", slips)
+    monkeypatch.setattr("ingest.pdf.mupdf.placed", slips)
     with open_pdf(make(tmp_path / "a.pdf")) as reader, pytest.raises(KeyError):
         raster(reader.raw_page(1), longest=100)
 
@@ -227,7 +227,7 @@ def test_title(tmp_path: Path, given: str, title: str) -> None:
 
 
 def test_the_version_loads_no_pdf_library() -> None:
-    code = "import sys, ingest.pdf.version; sys.exit('pymupdf' in sys.modules)"
+    code = "import sys, ingest.pdf; sys.exit('pymupdf' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

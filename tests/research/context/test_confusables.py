@@ -6,13 +6,13 @@ from string import ascii_letters
 
 import pytest
 
-from research.context.injection import build
 from research.context.injection.folding import TABLE, fold
+from tools import build_tables
 
 
 @pytest.mark.slow
 def test_the_shipped_table_is_built_from_unicodes_data() -> None:
-    assert TABLE.read_text(encoding="utf-8") == build.rendered()
+    assert TABLE.read_text(encoding="utf-8") == build_tables.rendered_confusables()
 
 
 def test_it_says_where_it_comes_from() -> None:
@@ -23,7 +23,7 @@ def test_it_says_where_it_comes_from() -> None:
 
 
 def test_what_unicode_calls_confusable_with_a_letter_reads_as_one() -> None:
-    published = build.published()
+    published = build_tables.published_confusables()
     alike = {
         other: letter
         for letter in ascii_letters

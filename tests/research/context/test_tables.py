@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from research.context import tokens as table
-from research.context.tables import build
 from research.context.tokens import TokenTable, open_table
 from research.errors import CtxError
+from tools import build_tables
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", pytest.param("o200k_base", marks=pytest.mark.slow)])
 def test_the_shipped_table_is_the_published_one(name: str) -> None:
-    published = build.published(name)
+    published = build_tables.published_ranks(name)
     shipped = open_table(name)
     assert dict(shipped.items()) == published
     assert shipped.count == len(published)
@@ -27,7 +27,7 @@ def test_the_shipped_table_is_the_published_one(name: str) -> None:
 def test_a_small_table(tmp_path: Path) -> None:
     ranks = {b"a": 0, b"b": 70_000, b"ab": 2, "語".encode(): 3}
     path = tmp_path / "small.bin"
-    path.write_bytes(build.packed(ranks))
+    path.write_bytes(build_tables.packed(ranks))
     assert dict(TokenTable(path).items()) == ranks
     assert {token: TokenTable(path).rank(token) for token in ranks} == ranks
 

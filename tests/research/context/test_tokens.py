@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context import tokens
-from research.context.tables import build
 from research.context.tokens import RunningCount, TokenCounter
 from research.errors import CtxError
 from tests.pace import draws
+from tools import build_tables
 
 TEXTS = [
     "",
@@ -34,7 +34,7 @@ TEXTS = [
 def published(name: str) -> tiktoken.Encoding:
     """tiktoken as it is, with the published table and pattern."""
     return tiktoken.Encoding(
-        name, pat_str=tokens._PATTERNS[name], mergeable_ranks=build.published(name), special_tokens={}
+        name, pat_str=tokens._PATTERNS[name], mergeable_ranks=build_tables.published_ranks(name), special_tokens={}
     )
 
 
@@ -74,7 +74,7 @@ def test_patterns_are_tiktokens_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openai_public, "load_tiktoken_bpe", table)
     for name in ("o200k_base", "cl100k_base"):
         assert getattr(openai_public, name)()["pat_str"] == tokens._PATTERNS[name]
-        assert seen[name] == build.SHA256[name]
+        assert seen[name] == build_tables.TOKEN_SHA256[name]
 
 
 def test_much_text_switches_to_the_whole_table() -> None:

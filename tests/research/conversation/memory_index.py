@@ -7,7 +7,7 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
-from research.encoders.minilm.encoder import MiniLMEncoder
+from research.encoders.minilm import MiniLMEncoder
 from research.index import Index
 
 TABLES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from research.encoders.registry import DEFAULT, load_text_encoder
+from research.encoders import DEFAULT, load_text_encoder
 from research.records import Chunk, DocumentInfo, Page
 from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from research.encoders.minilm import files
-from research.encoders.minilm.build import build
-from research.encoders.minilm.encoder import MiniLMEncoder, load_session, load_tokenizer
+from research.encoders import minilm
+from research.encoders.minilm import MiniLMEncoder, load_session, load_tokenizer
 from research.errors import CtxError
 from tests.pace import draws
 from tests.research.encoders.bert_reference import published_tokenizer, read_passages, reference_vectors
+from tools.build_encoder import build
 
 TEXT = Path(__file__).with_name("passages.txt")
 PASSAGES = read_passages(TEXT)
@@ -99,23 +99,23 @@ def test_real_text_is_tokenized_as_published() -> None:
 
 
 def test_the_word_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("research.encoders.minilm.encoder.WORD_CACHE", 10)
+    monkeypatch.setattr("research.encoders.minilm.WORD_CACHE", 10)
     encoder = MiniLMEncoder()
     assert encoder.count_tokens(" ".join(f"w{i}" for i in range(50))) > 50
     assert len(encoder._word_tokens) <= 10
 
 
 def test_shipped_files_are_whole_and_small() -> None:
-    assert files.verify_files() == []
-    assert sum(path.stat().st_size for path in files.SHIPPED) <= 25_000_000
+    assert minilm.verify_files() == []
+    assert sum(path.stat().st_size for path in minilm.SHIPPED) <= 25_000_000
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
-    assert "cannot be read" in files.verify_files(tmp_path)[0]
+    assert "cannot be read" in minilm.verify_files(tmp_path)[0]
     (tmp_path / "model.bin").write_bytes(b"not a model")
-    listed = files.CHECKSUMS.read_text().splitlines()
+    listed = minilm.CHECKSUMS.read_text().splitlines()
     (tmp_path / "SHA256SUMS").write_text("\n".join(line for line in listed if "vocab.txt" not in line))
-    assert files.verify_files(tmp_path) == [
+    assert minilm.verify_files(tmp_path) == [
         "model.onnx is missing",
         "model.bin is damaged: its SHA-256 is not the one in SHA256SUMS",
         "vocab.txt is not listed in SHA256SUMS",
@@ -126,8 +126,8 @@ def test_damaged_files_give_one_clear_error(tmp_path: Path) -> None:
     for action in (lambda: load_tokenizer(tmp_path / "vocab.txt"), lambda: load_session(tmp_path / "model.onnx")):
         with pytest.raises(CtxError, match="damaged or missing"):
             action()
-    (tmp_path / "model.onnx").write_bytes(files.MODEL.read_bytes())
-    (tmp_path / "model.bin").write_bytes(files.WEIGHTS.read_bytes()[:100_000])
+    (tmp_path / "model.onnx").write_bytes(minilm.MODEL.read_bytes())
+    (tmp_path / "model.bin").write_bytes(minilm.WEIGHTS.read_bytes()[:100_000])
     with pytest.raises(CtxError, match="damaged or missing"):
         load_session(tmp_path / "model.onnx")
 
@@ -135,13 +135,13 @@ def test_damaged_files_give_one_clear_error(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_rebuild_gives_the_same_files(tmp_path: Path) -> None:
     build(tmp_path)
-    for path in (*files.SHIPPED, files.CHECKSUMS):
+    for path in (*minilm.SHIPPED, minilm.CHECKSUMS):
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
 
 
 def test_importing_the_encoders_loads_nothing_heavy() -> None:
     code = (
-        "import sys, research.encoders.registry as r; r.load_text_encoder();"
+        "import sys, research.encoders as r; r.load_text_encoder();"
         "print([m for m in ('numpy', 'onnxruntime', 'tokenizers', 'torch') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 from research.api_client import ApiClient
-from research.encoders import openai
+from research.encoders import identify_text_encoder, is_light, load_remembered, load_text_encoder, openai, token_counter
 from research.encoders.allowed import check_allowed, remember
-from research.encoders.counting import is_light, token_counter
-from research.encoders.minilm.encoder import MiniLMEncoder
+from research.encoders.minilm import MiniLMEncoder
 from research.encoders.openai import OpenAIEncoder, alike, describe, sketch_of
-from research.encoders.registry import identify_text_encoder, load_remembered, load_text_encoder
 from research.errors import AddressError, EncoderNotAllowed, EncoderUnavailable
 from tests.serving import KEY, Asked, Reply, Served, free_port, serving
 

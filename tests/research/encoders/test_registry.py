@@ -12,9 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from research.encoders.counting import hand_over, token_counter
-from research.encoders.minilm.encoder import MiniLMEncoder
-from research.encoders.registry import DEFAULT, identify_text_encoder, load_remembered, load_text_encoder
+from research.encoders import (
+    DEFAULT,
+    hand_over,
+    identify_text_encoder,
+    load_remembered,
+    load_text_encoder,
+    token_counter,
+)
+from research.encoders.minilm import MiniLMEncoder
 from research.encoders.sentence_transformers import SentenceTransformersEncoder
 from research.errors import CtxError
 from tests.research.encoders.bert_reference import published
@@ -37,7 +43,7 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
 
 OLD = """
 import sys
-from research.encoders.registry import identify_text_encoder, load_text_encoder
+from research.encoders import identify_text_encoder, load_text_encoder
 from research.errors import CtxError
 for use in (identify_text_encoder, load_text_encoder):
     try:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from research.encoders.registry import identify_text_encoder, load_text_encoder
-from research.encoders.visual.registry import identify, load_visual_encoder
+from research.encoders import identify_text_encoder, load_text_encoder
+from research.encoders.colpali import identify, load_visual_encoder
 from research.errors import EncoderUnavailable
 from tests.conftest import Tiny
 from tests.research.encoders.tiny_text import edit_json

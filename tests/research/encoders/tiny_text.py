@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from research.encoders.quiet import quiet
-from research.encoders.torchvision_shim import allow_torchvision
+from research.encoders.libraries import allow_torchvision, quiet
 
 _WORDS = (
     "how many weeks of parental leave does the handbook give what caused the crisis of 2008 a table of revenue by"

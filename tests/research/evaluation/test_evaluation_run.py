@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from research import ChromaClient, SearchEngine
-from research.evaluation.gold import look_up
-from research.evaluation.questions import Question, read_questions
-from research.evaluation.report import failures, rankings, slices, summarise
-from research.evaluation.run import DEPTH, Asked, ask_all, write_run
+from research.evaluation import DEPTH, Asked, ask_all, failures, rankings, slices, summarise, write_run
+from research.evaluation.questions import Question, look_up, read_questions
 
 QUESTIONS = read_questions(Path(__file__).parents[3] / "data" / "questions.jsonl")
 

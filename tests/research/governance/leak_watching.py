@@ -23,9 +23,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from research.errors import CtxError
 from research.governance.access import Principal
 from research.index import Index
+from research.observe import Recorders
 from research.observe.opentelemetry import OpenTelemetryRecorder
 from research.observe.prometheus import PrometheusRecorder
-from research.observe.recorder import Recorders
 from research.packages.events import STREAM
 from research.settings import Settings
 from research.sources.records import CONTEXT_TYPES

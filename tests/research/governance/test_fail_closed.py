@@ -19,7 +19,7 @@ from research.governance import fail_closed
 from research.governance.fail_closed import Redacted, SafeRedactor
 from research.governance.placeholders import Placeholders
 from research.governance.redaction import BaseRedactor, NoopRedactor, open_redactor
-from research.observe.recorder import LoggingRecorder
+from research.observe import LoggingRecorder
 
 MARK = "zanzibar-9f3e"
 TEXT = f"the raw text says {MARK} and password=hunter2"

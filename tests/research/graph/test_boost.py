@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.graph.boost import DEFAULT, neighbour_scores, references_said, seeds_of, with_neighbours
-from research.graph.documents import reference_name
+from research.graph.extraction import reference_name
 from research.graph.neighbourhood import Edge
 from research.graph.references import Reference
 

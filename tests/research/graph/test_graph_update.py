@@ -5,7 +5,7 @@ from __future__ import annotations
 from graph_making import Graph
 
 from research.graph import update
-from research.graph.documents import Titles
+from research.graph.extraction import Titles
 from research.records import Page
 from research.store.catalog import memory_removal
 from research.store.catalog.document_writes import remove_document, rename_document, write_ocr

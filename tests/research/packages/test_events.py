@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from research.packages import events as module
+from research.packages.cache import RedisLink
 from research.packages.events import (
     AccessDenied,
     ContextBuildRequested,
@@ -25,7 +26,6 @@ from research.packages.events import (
     StreamSubscriber,
     events_for,
 )
-from research.packages.redis_link import RedisLink
 from research.settings import Settings
 from tests.research.packages.redis_server import RedisServer
 

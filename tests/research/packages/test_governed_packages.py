@@ -145,7 +145,7 @@ class Clock:
 def clocked(root: Path) -> Iterator[tuple[Index, Clock]]:
     """An index whose packages go by a clock of ours."""
     from research.packages.cache import CatalogCache
-    from research.packages.wiring import packages_of
+    from research.packages.packages import packages_of
 
     with Index.open(root) as index:
         clock, made = Clock(), packages_of(index)

@@ -16,8 +16,16 @@ from typing import Any
 import pytest
 
 from research.errors import BusyError, UsageError
-from research.packages.cache import LARGEST, Cached, CatalogCache, PackageCache, RedisCache, cache_for
-from research.packages.redis_link import RedisLink, shown_address
+from research.packages.cache import (
+    LARGEST,
+    Cached,
+    CatalogCache,
+    PackageCache,
+    RedisCache,
+    RedisLink,
+    cache_for,
+    shown_address,
+)
 from research.settings import Settings
 from research.store.catalog import package_cache
 from research.store.catalog.catalog import Catalog
@@ -280,7 +288,7 @@ def test_another_program_at_its_address(
     catalog: Catalog, clock: Clock, loopback: None, monkeypatch: pytest.MonkeyPatch, speech: bytes | None
 ) -> None:
     """One that says nothing, or nonsense, is waited for briefly, once."""
-    monkeypatch.setattr("research.packages.redis_link._SECONDS", 0.05)
+    monkeypatch.setattr("research.packages.cache._SECONDS", 0.05)
     with closing(RedisServer()) as place, socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(place.socket))
         listening.listen()

@@ -11,8 +11,7 @@ from research.context.fit import fit
 from research.context.tokens import TokenCounter
 from research.models import Item, Ref
 from research.packages.builder import PackageItems
-from research.packages.candidates import Candidate
-from research.packages.ranking import fuse, quality, rank, recency, reuse
+from research.packages.ranking import Candidate, fuse, quality, rank, recency, reuse
 from research.packages.retrieval import answer_of
 from research.parallel import Outcome
 from research.search.passages import with_passages

@@ -202,7 +202,9 @@ def test_a_retrieval_that_fails_is_named_and_the_rest_answers(
     if name == "documents":
         monkeypatch.setattr(DocumentsSource, "retrieve", fail)
     else:
-        monkeypatch.setattr(f"research.packages.{'near' if name == 'graph' else 'metadata'}.retrieve", fail)
+        monkeypatch.setattr(
+            f"research.packages.{'near.retrieve' if name == 'graph' else 'retrieval.by_metadata'}", fail
+        )
     package = index.build_package(asked())
     [down] = [each for each in package.coverage.retrievals if each.status == "down"]
     assert (down.name, down.reason) == (name, "RuntimeError")

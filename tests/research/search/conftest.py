@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from small_index import open_catalog
 
-from research.encoders.base import TextEncoder
-from research.encoders.registry import load_text_encoder
+from research.encoders import TextEncoder, load_text_encoder
 from research.store.catalog.catalog import Catalog
 
 

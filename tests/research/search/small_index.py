@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from research.boxes import WHOLE_PAGE
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.models import Question
 from research.records import Chunk, DocumentInfo, Page
 from research.search.legs import Hits, Leg

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small_index import add, embed, open_catalog
 
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.index import Index
 from research.models import SearchResults
 from research.settings import Settings

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from small_index import add, embed, find, score
 
-from research.encoders.base import TextEncoder
-from research.encoders.registry import ALIASES
+from research.encoders import ALIASES, TextEncoder
 from research.errors import CtxError
 from research.models import Question
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg

@@ -12,7 +12,7 @@ import pytest
 from small_index import add, embed
 
 from research.contract import SearchEngine
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.errors import UsageError
 from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from small_index import add, embed
 
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.errors import NothingFoundError
 from research.filters import Filters
 from research.index import Index

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from small_index import add, embed
 
 from research.contract import SearchEngine
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.errors import UsageError
 from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking

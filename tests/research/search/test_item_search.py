@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.errors import CtxError
 from research.search.items import FoundItems, ItemSearch
 from research.store.catalog import item_writes

@@ -10,7 +10,7 @@ import pytest
 from small_index import add, embed
 
 from research.contract import SearchEngine
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.models import Question
 from research.search.legs import Ranked
 from research.search.rewriters.base import Rewriters

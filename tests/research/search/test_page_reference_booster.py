@@ -8,7 +8,7 @@ import pytest
 from small_index import add, embed, open_catalog
 
 from research.contract import SearchEngine
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.store.client import ChromaClient
 from research.store.vectors import writer
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_index import add, embed, find, open_catalog
 
 from research.contract import SearchEngine
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.search.legs import LexicalLeg, floors
 from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient

@@ -14,7 +14,7 @@ from zlib import crc32
 import pytest
 from small_index import add, embed, open_catalog
 
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.errors import CtxError, EncoderUnavailable
 from research.index import Index
 from research.models import Question, SearchResults

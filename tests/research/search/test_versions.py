@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from small_index import add, embed, open_catalog
 
-from research.encoders.base import TextEncoder
+from research.encoders import TextEncoder
 from research.index import Index
 from research.models import SUPERSEDED, Question
 from research.search.legs import Chosen, Ranked

@@ -14,7 +14,7 @@ from fastapi import APIRouter
 
 from research.governance.access import Principal
 from research.index import Index
-from research.observe.trace import TRACE
+from research.observe import TRACE
 from research.service.app import create_app
 from research.service.options import ServeOptions
 from research.service.service import Service

@@ -19,7 +19,7 @@ import httpx
 import pytest
 from serving_app import OWNER, events
 
-from ingest.job import start_job
+from ingest.server_job import start_job
 from research.governance.access import Principal
 from research.index import Index
 from research.service.app import create_app

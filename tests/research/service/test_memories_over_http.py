@@ -19,7 +19,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cli.schemas import load
-from ingest.job import start_job
+from ingest.server_job import start_job
 from research.conversation import ContextBuilder, ContextBuilderMetrics, SomaBrainClient, SomaClientError, SomaSettings
 from research.conversation.turns import TurnMaker
 from research.index import Index

@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from ingest.job import start_job
+from ingest.server_job import start_job
 from research.index import Index
 from research.service.asgi import Application, Receive, Scope, Send
 from research.service.assembly import Assembled, assemble

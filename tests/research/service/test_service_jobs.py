@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from ingest.job import start_job
+from ingest.server_job import start_job
 from research.errors import ProblemError
-from research.observe.log import NAME
+from research.observe import NAME
 from research.service.job import Job, JobFile
 from research.service.jobs import JobRunner, StartJob
 from research.settings import Settings
@@ -332,7 +332,7 @@ _SERVER = """
 import sys, time
 from functools import partial
 from pathlib import Path
-from ingest.job import start_job
+from ingest.server_job import start_job
 from research.service.job import Job
 from research.service.jobs import JobRunner
 from research.settings import Settings

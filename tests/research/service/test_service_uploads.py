@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.job import start_job
+from ingest.server_job import start_job
 from research.errors import ProblemError
 from research.service.job import Job
 from research.service.jobs import JobRunner

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from research.context.tokens import TokenCounter
-from research.encoders.minilm.encoder import MiniLMEncoder
+from research.encoders.minilm import MiniLMEncoder
 from research.errors import InvalidContextTypeError, NothingFoundError
 from research.index import Index
 from research.models import Confidence, Coverage, Item, Passage, Question, Ref, SourceItem

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from ingest import ingest
-from ingest.pdf.version import READER_VERSION
+from ingest.pdf import READER_VERSION
 from research.index import Index
 from research.settings import Settings
 from research.store.catalog import schema

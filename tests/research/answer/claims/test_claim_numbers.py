@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.answer.claims.numbers import numbers_in
-from research.answer.claims.quantities import Fit, fit
-from research.answer.claims.reading import read
+from research.answer.claims.statement import Fit, fit, read
+from research.answer.claims.vocabulary import numbers_in
 from tests.pace import draws
 
 

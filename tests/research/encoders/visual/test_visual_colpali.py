@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 
 from research.boxes import WHOLE_PAGE
-from research.encoders.quiet import quiet
-from research.encoders.visual.loading import engine
-from research.encoders.visual.maxsim import score
-from research.encoders.visual.packing import pack, stack
-from research.encoders.visual.registry import DEFAULT_CHECKPOINT, colpali_ready, load_visual_encoder
+from research.encoders.colpali import DEFAULT_CHECKPOINT, colpali_ready, engine, load_visual_encoder
+from research.encoders.libraries import quiet
+from research.encoders.maxsim import pack, score, stack
 from research.errors import CtxError, EncoderUnavailable, UsageError
 from tests.conftest import Tiny
 from tests.research.encoders.visual import tiny as making
@@ -135,7 +133,7 @@ def test_bf16_runs(tiny: Tiny, pages: list[Path], monkeypatch: pytest.MonkeyPatc
     folder = tiny("ColModernVBert")
     full = load_visual_encoder(f"colpali:{folder}").embed_pages(pages[:1])[0]
     # As on an accelerator that has it.
-    monkeypatch.setattr("research.encoders.visual.colpali.choose_dtype", lambda device: torch.bfloat16)
+    monkeypatch.setattr("research.encoders.colpali.choose_dtype", lambda device: torch.bfloat16)
     half = load_visual_encoder(f"colpali:{folder}").embed_pages(pages[:1])[0]
     assert half.vectors.dtype == np.float32
     assert (full.vectors * half.vectors).sum(axis=1).min() > 0.98
@@ -251,7 +249,7 @@ def refuse(*_): raise SystemExit("reached for the network")
 socket.socket.connect = refuse
 socket.getaddrinfo = refuse
 from pathlib import Path
-from research.encoders.visual.registry import load_visual_encoder
+from research.encoders.colpali import load_visual_encoder
 encoder = load_visual_encoder("colpali:" + sys.argv[1])
 encoder.embed_pages([Path(sys.argv[2])])
 encoder.embed_question("What is on this page?")
@@ -282,7 +280,7 @@ def test_a_hub_name_in_the_cache_is_found_there(
     assert encoder.name == "colpali:some/model"
     assert len(encoder.embed_pages(pages[:1])) == 1
 
-    monkeypatch.setattr("research.encoders.visual.registry.accelerator_there", lambda: True)
+    monkeypatch.setattr("research.encoders.colpali.accelerator_there", lambda: True)
     assert colpali_ready("some/model")
     assert not colpali_ready("other/model")
     assert not colpali_ready(DEFAULT_CHECKPOINT)

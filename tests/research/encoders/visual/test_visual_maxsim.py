@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from research.encoders.visual import maxsim as module
-from research.encoders.visual.first_stage import CANDIDATES, first_stage
-from research.encoders.visual.maxsim import maxsim, score
-from research.encoders.visual.packing import SKETCH, pack, stack, unpack
+from research.encoders import maxsim as module
+from research.encoders.maxsim import CANDIDATES, SKETCH, first_stage, maxsim, pack, score, stack, unpack
 from tests.pace import draws
 
 Floats = NDArray[np.float32]
@@ -98,9 +96,9 @@ def test_the_first_stage_vector_is_the_shared_direction() -> None:
 
 LOADED = """
 import sys
-import research.encoders.visual.base, research.encoders.visual.registry, research.encoders.visual.maxsim
-import research.encoders.visual.packing, research.encoders.visual.first_stage, research.encoders.visual.colpali
-research.encoders.visual.registry.colpali_ready()
+import research.encoders.colpali, research.encoders.colpali, research.encoders.maxsim
+import research.encoders.maxsim, research.encoders.maxsim, research.encoders.colpali
+research.encoders.colpali.colpali_ready()
 print(" ".join(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
@@ -116,7 +114,7 @@ import sys
 for name in sys.argv[1:]:
     sys.modules[name] = None
 from research.errors import CtxError
-from research.encoders.visual.registry import colpali_ready, load_visual_encoder
+from research.encoders.colpali import colpali_ready, load_visual_encoder
 assert not colpali_ready()
 try:
     load_visual_encoder("colpali")

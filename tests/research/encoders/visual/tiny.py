@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from research.encoders.quiet import quiet
-from research.encoders.visual.loading import engine
+from research.encoders.colpali import engine
+from research.encoders.libraries import quiet
 
 FAMILIES = ("ColIdefics3", "ColModernVBert", "ColQwen2", "ColPali")
 

@@ -1,0 +1,240 @@
+"""OCR of one document, page by page, so that each page can be stored before the next is begun.
+
+A page is drawn in grey, its lines become blocks and markdown, and what was read is put in the place of the page that
+had no text. A page that fails costs only itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from ingest.faults import NOT_OURS, fault_of
+from ingest.ocr.choose import OcrNeed
+from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine, lines_on_page, regions
+from ingest.pdf.compose import list_block, prose_block, rows_block
+from ingest.pdf.hyphens import Vocabulary
+from ingest.pdf.mupdf import MupdfError, load_page, open_document, pymupdf, raster
+from ingest.pdf.paragraphs import Draft, draft_region
+from research.boxes import Box, area, contains_center, union
+from research.errors import OCR_FAILED, OcrError
+from research.records import Block, Page
+from research.store.catalog.failures import INTERNAL
+
+_SHRINK_EVERY = 10  # pages; MuPDF keeps what it decoded
+_MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well
+_ENLARGED = 1.25  # pictures are drawn larger than the page they stand on, for the same reason
+_WORDS = re.compile(r"[^\W_]+")
+_SLACK = 0.01  # of the page, by which ink and boxes may differ
+_SAME = 0.75  # share of a line's words found where it stands, from which on it is the same text
+
+Render = Callable[[Box | None, int], Image.Image]
+"""Renders a part of one page (None: all of it) so that its longest side has so many pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class OcrTask:
+    """A page as the reader gave it, and what OCR should read of it."""
+
+    page: Page
+    need: OcrNeed
+
+
+@dataclass(frozen=True, slots=True)
+class OcrFailure:
+    """A page that OCR could not read, and why. Its text is as it was."""
+
+    page: int
+    code: str
+    reason: str
+    tries: int = 1
+    trace: str = ""  # where our own code failed
+
+
+def ocr_document(
+    path: Path, tasks: Iterable[OcrTask], engine: OcrEngine, *, progress: Callable[[int], None] | None = None
+) -> Iterator[OcrResult | OcrFailure]:
+    """Read the pages asked for, one after the other. A page that fails costs only itself.
+
+    `progress` is a callback: it gets a page's number before it is touched. Raises `DocumentError` where the file cannot
+    be opened.
+    """
+    on_page = progress or (lambda number: None)
+    document = open_document(path)
+    try:
+        for done, task in enumerate(tasks, start=1):
+            yield _read(task, document, engine, on_page)
+            if done % _SHRINK_EVERY == 0:
+                pymupdf.TOOLS.store_shrink(100)
+    finally:
+        document.close()
+
+
+def _read(task: OcrTask, document: Any, engine: OcrEngine, on_page: Callable[[int], None]) -> OcrResult | OcrFailure:
+    """One page. An engine that was killed, or took too long, is given a second try."""
+    number, tries = task.page.number, 0
+    while True:
+        tries += 1
+        on_page(number)
+        try:
+            return read_page(task.page, task.need, page_render(document, number), engine)
+        except OcrError as error:
+            if error.code == OCR_FAILED or tries == 2:
+                return OcrFailure(number, error.code, error.message, tries)
+        except NOT_OURS:
+            raise
+        except Exception as error:  # noqa: BLE001  one page's fault costs one page
+            fault = fault_of(error)
+            return OcrFailure(number, INTERNAL, fault.reason, tries, fault.trace)
+
+
+@dataclass(frozen=True, slots=True)
+class OcrResult:
+    """A page with what OCR read put in, and the lines it came from, placed on the page."""
+
+    page: Page
+    lines: tuple[OcrLine, ...]
+    engine: str
+
+
+def read_page(page: Page, need: OcrNeed, render: Render, engine: OcrEngine) -> OcrResult:
+    """Read what the page needs. Where nothing can be read the page comes back as it was. Raises `OcrError`."""
+    if need.kind == "page":
+        image = render(None, engine.page_side)
+        lines = engine.read(image)
+        read = _with_text(page, blocks_of(lines, image.size)) if lines else page
+        return OcrResult(read, tuple(lines), engine.name)
+    kept: list[OcrLine] = []
+    for box in need.boxes:
+        image = render(box, _picture_side(box, engine.page_side))
+        lines = engine.read(image)
+        placed = lines_on_page(lines, box)
+        new = [i for i, line in enumerate(placed) if not _is_known(line, page.blocks)]
+        # One block, so that a picture's words stay together.
+        text = "\n".join(block.text for block in blocks_of([lines[i] for i in new], image.size))
+        if text:
+            page = _with_picture_text(page, box, text)
+            kept += [placed[i] for i in new]
+    return OcrResult(page, tuple(kept), engine.name)
+
+
+def blocks_of(lines: list[OcrLine], size: tuple[int, int]) -> list[Block]:
+    """Paragraphs, lists and rows of a page's lines, in reading order. `size` is the image's, in pixels."""
+    vocabulary = Vocabulary()
+    vocabulary.add(line.text for line in lines)
+    blocks: list[Block] = []
+    for region in regions(lines, size):
+        items: list[Draft] = []
+        for draft in draft_region(region, code=False):
+            if items and draft.kind != "list":
+                blocks.append(list_block(items, _box_of(items, lines), vocabulary))
+                items = []
+            if draft.kind == "list":
+                items.append(draft)
+            elif draft.kind == "table":
+                blocks.append(rows_block(draft, _box_of([draft], lines)))
+            else:
+                blocks.append(prose_block(draft, _box_of([draft], lines), vocabulary))
+        if items:
+            blocks.append(list_block(items, _box_of(items, lines), vocabulary))
+    return [block for block in blocks if block.text]
+
+
+def _box_of(drafts: list[Draft], lines: list[OcrLine]) -> Box:
+    """The box around the lines as they stand on the page, skewed or not."""
+    boxes = [lines[piece.block].box for draft in drafts for row in draft.rows for piece in row.lines]
+    return union(boxes)
+
+
+def _with_text(page: Page, blocks: list[Block]) -> Page:
+    """What OCR read in place of the text there was; pictures stay."""
+    for picture in (block for block in page.blocks if block.kind == "picture"):
+        at = next((i for i, block in enumerate(blocks) if block.box[1] > picture.box[1]), len(blocks))
+        blocks.insert(at, replace(picture, text=""))
+    return _rewritten(page, blocks)
+
+
+def _with_picture_text(page: Page, box: Box, text: str) -> Page:
+    """The text given to the largest of the picture blocks that make up `box`; they stand in reading order already."""
+    blocks = list(page.blocks)
+    parts = [
+        i
+        for i, block in enumerate(blocks)
+        if block.kind == "picture" and not block.text and contains_center(box, block.box, _SLACK)
+    ]
+    if parts:
+        at = max(parts, key=lambda i: area(blocks[i].box))
+        blocks[at] = replace(blocks[at], text=text)
+    else:
+        blocks.append(Block("picture", text, box))
+    return _rewritten(page, blocks)
+
+
+def _rewritten(page: Page, blocks: list[Block]) -> Page:
+    return replace(
+        page,
+        markdown="\n\n".join(block.text for block in blocks if block.text),
+        num_headings=sum(block.kind == "heading" for block in blocks),
+        num_tables=sum(block.kind == "table" for block in blocks),
+        num_pictures=sum(block.kind == "picture" for block in blocks),
+        blocks=tuple(blocks),
+    )
+
+
+def _is_known(line: OcrLine, blocks: tuple[Block, ...]) -> bool:
+    """Whether the page's text has this line already: where it stands, or word for word elsewhere."""
+    words = _words(line.text)
+    if not words:
+        return True
+    elsewhere: set[str] = set()
+    for block in blocks:
+        if not block.text:
+            continue
+        there = set(_words(block.text))
+        if contains_center(block.box, line.box, _SLACK) and _share(words, there) >= _SAME:
+            return True
+        elsewhere |= there
+    # A figure or a name alone may well stand in the text and in the chart; a sentence does not.
+    return len(words) >= 4 and _share(words, elsewhere) >= 0.95
+
+
+def _words(text: str) -> list[str]:
+    return _WORDS.findall(text.lower())
+
+
+def _share(words: list[str], known: set[str]) -> float:
+    return sum(word in known for word in words) / len(words)
+
+
+def _picture_side(box: Box, page_side: int) -> int:
+    share = max(box[2] - box[0], box[3] - box[1])
+    return max(_MIN_PICTURE_SIDE, min(page_side, round(_ENLARGED * share * page_side)))
+
+
+def render(document: Any, page_number: int, box: Box | None = None, *, longest: int) -> Image.Image:
+    """A page (1-based), or the part in `box`, in grey, its longest side `longest` pixels. Raises `OcrError`.
+
+    The scale comes from the page's size, never from dpi: a page may measure a point or a billion.
+    """
+    try:
+        page = load_page(document, page_number)
+    except MupdfError as error:
+        raise OcrError("the page cannot be rendered") from error
+    image = raster(page, longest=max(1, min(longest, MAX_SIDE)), box=box, grey=True)
+    if image is None:
+        raise OcrError("the page cannot be rendered")
+    return image
+
+
+def page_render(document: Any, page_number: int) -> Render:
+    """`render` for one page, as `read_page` wants it."""
+
+    def draw(box: Box | None, longest: int) -> Image.Image:
+        return render(document, page_number, box, longest=longest)
+
+    return draw

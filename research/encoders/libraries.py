@@ -1,0 +1,104 @@
+"""The libraries behind models: kept quiet while they work, and torchvision made to load beside a torch without CUDA.
+
+The torchvision on PyPI is built for CUDA. Its compiled operators do not load beside a CPU torch, yet its Python side
+registers shapes for two of them on import and fails with `operator torchvision::nms does not exist`, which transformers
+then hides behind `Could not import module …`. Nothing an encoder does calls either operator (they suppress overlapping
+detection boxes), so declaring their names is enough.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+SCHEMAS = {
+    "nms": "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms": "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+}
+
+_kept: list[Any] = []  # a torch Library withdraws its definitions when it is collected
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing these libraries say on the way is for the user: no bars, no warnings, no log lines. Nor is anything for
+    their makers: the hub's client reads once, when it is imported, that it is to report nothing."""
+    os.environ.update(HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
+    before = logging.root.manager.disable
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.CRITICAL)
+        try:
+            with _no_bars():
+                yield
+        finally:
+            logging.disable(before)
+
+
+def is_there(package: str) -> bool:
+    """Whether a package could be imported; it is not."""
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):  # blocked, or half removed
+        return False
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    if not (is_there("huggingface_hub") and is_there("transformers") and is_there("torch")):
+        yield
+        return
+    bars: Any = import_module("huggingface_hub.utils")
+    talk: Any = import_module("transformers.utils.logging")
+    hub, own = bars.are_progress_bars_disabled(), talk.is_progress_bar_enabled()
+    bars.disable_progress_bars()
+    talk.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if not hub:
+            bars.enable_progress_bars()
+        if own:
+            talk.enable_progress_bar()
+
+
+def allow_torchvision() -> None:
+    """Declare the operators torchvision asks for, if this torch has no CUDA and they are not there. Call it before
+    anything imports torchvision; calling it again does nothing."""
+    if _kept or "torchvision" in sys.modules:
+        return
+    import torch
+
+    if torch.version.cuda is not None or not _is_cuda_build():
+        return
+    make: Any = torch.library.Library
+    library = make("torchvision", "FRAGMENT")
+    for schema in SCHEMAS.values():
+        library.define(schema)
+    _kept.append(library)
+
+
+def _is_cuda_build() -> bool:
+    """Whether the installed torchvision's own operators fail to load here."""
+    import torch
+
+    spec = importlib.machinery.PathFinder.find_spec("torchvision")
+    if spec is None or not spec.submodule_search_locations:
+        return False
+    extension = importlib.machinery.PathFinder.find_spec("_C", list(spec.submodule_search_locations))
+    if extension is None or extension.origin is None:
+        return True
+    operators: Any = torch.ops
+    try:
+        operators.load_library(extension.origin)
+    except OSError:
+        return True
+    return not hasattr(operators.torchvision, "nms")
