@@ -15,7 +15,7 @@ import pytest
 from mcp import MCPError
 
 from research.index import Index
-from research.observe.recorder import NullRecorder
+from research.observe import NullRecorder
 from research.service.mcp.ingesting import IngestDoor
 from research.service.mcp.server import build_server
 from research.service.mcp.toolbox import Toolbox
