@@ -26,7 +26,7 @@ from research.observe import log_failure, logger_of
 from research.parameters import read_values
 from research.parameters import shown as quoted
 from research.service.mcp import catalogue, code, contexts, experience, memory, packages, resources
-from research.service.mcp.budget import SERVER_NAME, Reply, TextIn, shown
+from research.service.mcp.budget import SERVER_NAME, TEXT_IN, Reply, TextIn, shown
 from research.service.mcp.catalogue import Tool
 from research.service.mcp.clients import product_of, text_in_for
 from research.service.mcp.faults import Words
@@ -88,8 +88,12 @@ class _Handlers:
         begun = time.perf_counter()
         try:
             tool = _named(tools, params.name)
-            values = tool.arguments(read_values(tool.parameters, params.arguments or {}))
-            text_in: TextIn = values.get("text_in") or self._toolbox.text_in or text_in_for(_client_name(ctx))
+            given = dict(params.arguments or {})
+            # Every result says where its text is, and takes the other place; to short tools it makes no difference.
+            elsewhere = None if tool.has_text_in else given.pop("text_in", None)
+            values = tool.arguments(read_values(tool.parameters, given))
+            named = values.get("text_in") or (elsewhere if elsewhere in TEXT_IN else None)
+            text_in: TextIn = named or self._toolbox.text_in or text_in_for(_client_name(ctx))
             if tool.has_text_in:
                 values["text_in"] = text_in
             reply = await self._run(tool, values, words, ctx)
