@@ -11,8 +11,8 @@ from research.errors import CHECK, CtxError
 from research.governance.audit_chain import REASONS, AuditProblem, Verification, Walk, genesis, walk
 from research.governance.audit_head import AuditFiles, AuditKey, Head
 from research.reports import Check
-from research.store.catalog import audit as rows
-from research.store.catalog.audit import CHECKPOINT
+from research.store.catalog import governance as rows
+from research.store.catalog.governance import CHECKPOINT
 
 if TYPE_CHECKING:
     from research.governance.audit import Audit

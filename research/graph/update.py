@@ -28,12 +28,21 @@ from research.graph.extraction import (
 )
 from research.records import DocumentInfo
 from research.store.catalog import edge_writes as writes
-from research.store.catalog import graph_progress as progress
+from research.store.catalog import edges as progress
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import get_document
 from research.store.catalog.edge_writes import NewNode
-from research.store.catalog.edges import CHANGES, CITES, CONTAINS, REFERS, SUPPORTS, TOLD_IN, find_nodes
-from research.store.catalog.graph_progress import GraphedItem, GraphedMemory
+from research.store.catalog.edges import (
+    CHANGES,
+    CITES,
+    CONTAINS,
+    REFERS,
+    SUPPORTS,
+    TOLD_IN,
+    GraphedItem,
+    GraphedMemory,
+    find_nodes,
+)
 from research.store.catalog.pages import page_texts
 from research.store.catalog.reader import NO_MASKS, Reader
 from research.store.fulltext.naming import pages_with_phrase

@@ -10,8 +10,7 @@ from research.models import Item, Ref
 from research.records import CodeTree
 from research.search.items import FoundItem, FoundItems, Ranking, Where
 from research.sources.items import ItemsSource
-from research.store.catalog.item_keys import count_of_parents
-from research.store.catalog.items import StoredItem, find_item, find_items_ending, item_parents
+from research.store.catalog.items import StoredItem, count_of_parents, find_item, find_items_ending, item_parents
 from research.store.fulltext.item_words import WordWeights
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from research.models import Item
 from research.records import RepositoryInfo
 from research.search.items import FoundItem, Ranking
 from research.sources.items import ItemsSource
-from research.store.catalog.item_keys import count_of_parents
+from research.store.catalog.items import count_of_parents
 
 if TYPE_CHECKING:
     from research.store.catalog.reader import Reader

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from research.errors import CtxError
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.meta import write_meta
+from research.store.catalog.memories import outdated_words, update_words
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Connection, Reader
+from research.store.catalog.reader import Connection, Reader, write_meta
 from research.store.files.lock import write_lock
 from research.store.fulltext import analyzer
 from research.store.fulltext.item_words import (
@@ -20,7 +20,6 @@ from research.store.fulltext.item_words import (
     rebuild_item_words,
     update_item_words,
 )
-from research.store.fulltext.memory_words import outdated_words, update_words
 from research.store.fulltext.search import ANALYZER, is_outdated
 from research.store.fulltext.write import PageWords, forget_pages, index_name, index_pages, words_of_name
 

@@ -12,9 +12,8 @@ from research.errors import CHECK, DAMAGED, MEND, CtxError
 from research.reports import Check, places, remedy
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.failures import given_up
-from research.store.catalog.item_keys import count_of_parents
-from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, unfinished
+from research.store.catalog.items import count_of_parents
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, given_up, unfinished
 from research.store.files.lock import is_locked
 from research.store.files.paths import IndexPaths
 from research.store.files.uploads import left_uploads

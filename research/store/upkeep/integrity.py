@@ -7,19 +7,18 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from research.store.catalog import failures, packages
+from research.store.catalog import ledger, packages
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.edge_writes import drop_graph
 from research.store.catalog.edges import count_wrong
-from research.store.catalog.experience_removal import values_of_nobody
-from research.store.catalog.item_writes import remove_numbers
+from research.store.catalog.item_writes import remove_numbers, values_of_nobody
 from research.store.catalog.labels import labels_of_nothing, leave_targets
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
+from research.store.catalog.memories import update_words
 from research.store.catalog.session_turns import leave_sessions, lost_documents
 from research.store.catalog.vectors import dim_of
 from research.store.files import images, uploads
 from research.store.files.paths import remove_tree
-from research.store.fulltext.memory_words import update_words
 from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged, pages_disagree, rebuild_fulltext
 from research.store.fulltext.search import is_outdated
 from research.store.upkeep import structure
@@ -196,10 +195,10 @@ def check_ledger(catalog: Catalog) -> Iterator[Problem]:
 
 def check_given_up(catalog: Catalog) -> Iterator[Problem]:
     """A page that was skipped and is not noted would never be tried again."""
-    count = failures.nameless(catalog)
+    count = ledger.nameless(catalog)
     if count:
         message = f"{count} pages were given up and nobody knows"
-        yield Problem("given up", message, failures.name_them, READ_AGAIN)
+        yield Problem("given up", message, ledger.name_them, READ_AGAIN)
 
 
 def check_images(catalog: Catalog) -> Iterator[Problem]:

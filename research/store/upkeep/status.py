@@ -10,9 +10,8 @@ from pathlib import Path
 from research.reports import Status
 from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.failures import given_up
 from research.store.catalog.items import count_items, count_parents, count_without_vectors
-from research.store.catalog.ledger import STAGE_OCR, count_for_ocr, unfinished
+from research.store.catalog.ledger import STAGE_OCR, count_for_ocr, given_up, unfinished
 from research.store.catalog.memories import count_memories
 from research.store.catalog.pages import totals
 from research.store.catalog.reader import Reader

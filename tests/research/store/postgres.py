@@ -21,7 +21,7 @@ from typing import Any
 import psycopg
 
 from research.store.catalog import schema
-from research.store.catalog.meta import write_meta
+from research.store.catalog.reader import write_meta
 from research.store.files.paths import IndexPaths
 
 # What full text is to the statements that are not its own: a table that has a page's words or has not.
