@@ -45,7 +45,7 @@ from research.store.catalog.edges import (
 )
 from research.store.catalog.pages import page_texts
 from research.store.catalog.reader import NO_MASKS, Reader
-from research.store.fulltext.naming import pages_with_phrase
+from research.store.fulltext.lookups import pages_with_phrase
 
 RULES = 2
 """To be raised whenever the same text would give other edges: all documents and items are then read again."""

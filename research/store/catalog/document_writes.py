@@ -36,7 +36,7 @@ from research.store.catalog.page_vectors import pack_lines, write_lines
 from research.store.catalog.session_turns import leave_sessions
 from research.store.catalog.vectors import touch_vectors
 from research.store.files import images, uploads
-from research.store.fulltext.write import PageWords, forget_document, forget_pages, index_name, index_pages
+from research.store.fulltext.search import PageWords, forget_document, forget_pages, index_name, index_pages
 from research.units import pack_units, split
 
 

@@ -20,8 +20,15 @@ from research.store.fulltext.item_words import (
     rebuild_item_words,
     update_item_words,
 )
-from research.store.fulltext.search import ANALYZER, is_outdated
-from research.store.fulltext.write import PageWords, forget_pages, index_name, index_pages, words_of_name
+from research.store.fulltext.search import (
+    ANALYZER,
+    PageWords,
+    forget_pages,
+    index_name,
+    index_pages,
+    is_outdated,
+    words_of_name,
+)
 
 _VALUES = 4  # a page, as `batched` counts them: pages of one transaction are analysed before it and kept in memory
 

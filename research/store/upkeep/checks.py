@@ -104,7 +104,7 @@ def _collections(catalog: Catalog) -> Iterator[Check]:
     else:
         records = f"{state.generation.text_records} chunks, {state.generation.visual_records} pages"
         yield Check("collections", "ok", f"sound and up to date ({records})")
-    from research.store.vectors.verify import collections_make
+    from research.store.vectors.writer import collections_make
 
     for finding in collections_make(catalog):
         yield Check("collections", "warning", finding.message, finding.remedy)

@@ -23,7 +23,7 @@ from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged
 from research.store.fulltext.search import is_outdated
 from research.store.upkeep import structure
 from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
-from research.store.vectors import drafts
+from research.store.vectors import generations
 
 READ_AGAIN = "read them again with: ctx ingest PATH"
 
@@ -230,8 +230,10 @@ def check_fulltext_words(catalog: Catalog) -> Iterator[Problem]:
 def check_leftovers(catalog: Catalog) -> Iterator[Problem]:
     """What stopped runs left on the disk. Nobody may be writing."""
     paths = catalog.paths
-    if drafts.has_draft(paths.chroma):
-        yield Problem("leftovers", "an unfinished draft of the collections", lambda _: drafts.drop_draft(paths.chroma))
+    if generations.has_draft(paths.chroma):
+        yield Problem(
+            "leftovers", "an unfinished draft of the collections", lambda _: generations.drop_draft(paths.chroma)
+        )
     if paths.has_spooled():
         yield Problem("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())
     if uploads.dead_passings(paths):

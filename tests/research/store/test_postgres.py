@@ -49,7 +49,7 @@ from research.store.catalog.page_vectors import PageBlobs
 from research.store.catalog.vectors import revision_of
 from research.store.files import images
 from research.store.files.paths import IndexPaths
-from research.store.fulltext.page_references import numbered_pages
+from research.store.fulltext.lookups import numbered_pages
 from research.store.upkeep import integrity
 from research.store.vectors import generations, writer
 from research.store.vectors.index import TEXT, VISUAL, ChromaIndex, ExactScan

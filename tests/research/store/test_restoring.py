@@ -27,7 +27,7 @@ from research.store.files.paths import IndexPaths
 from research.store.upkeep.backup import backup
 from research.store.upkeep.repair import repair
 from research.store.upkeep.restore import restore
-from research.store.vectors import generations, verify, writer
+from research.store.vectors import generations, writer
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def is_whole(paths: IndexPaths) -> bool:
     """Catalog, collections and images fit each other."""
     with Catalog(paths) as catalog:
         fits = not generations.state_of(catalog).behind and not images.missing(catalog)
-        return fits and verify.holds_everything(catalog)
+        return fits and writer.holds_everything(catalog)
 
 
 def found(catalog: Catalog, word: str) -> list[int]:
