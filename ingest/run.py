@@ -33,7 +33,7 @@ from research.store.catalog.ledger import STAGE_READ, ask_for_images, count_for_
 from research.store.files import images
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
-from research.store.upkeep.gone_files import found_at
+from research.store.upkeep.holdings import found_at
 
 
 class HasPaths(Protocol):

@@ -35,7 +35,7 @@ from research.store.catalog.items import ItemParent, count_parents, item_parents
 from research.store.catalog.ledger import KILLED
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
-from research.store.upkeep.gone_files import found_at
+from research.store.upkeep.holdings import found_at
 
 KIND = "code"
 READER = 2

@@ -47,7 +47,7 @@ def verify(files: AuditFiles, catalog: Callable[[], Catalog], *, newest: int | N
 
 def check_audit(audit: Callable[[], Audit]) -> list[Check]:
     """For the doctor: the newest entries and the head. Nothing where nothing was recorded."""
-    from research.store.upkeep.checks import guarded
+    from research.store.upkeep.doctor import guarded
 
     def check() -> Iterator[Check]:
         found = audit().verify(newest=_NEWEST)

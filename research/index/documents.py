@@ -71,7 +71,7 @@ class Documents(IndexBase):
     def file_of(self, document: str) -> str | None:
         """Where a document's file is, at any place it was seen; None if it is at none of them. It shows everything, so
         all of the document has to be readable."""
-        from research.store.upkeep.gone_files import file_of
+        from research.store.upkeep.holdings import file_of
 
         with self.catalog.snapshot() as reader:
             info = self._one(reader, document)

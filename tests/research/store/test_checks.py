@@ -14,9 +14,8 @@ from index_making import Making, stamp
 from research.records import DocumentInfo, Page
 from research.store.catalog.document_writes import add_document, remove_document
 from research.store.files.lock import write_lock
-from research.store.upkeep.checks import Check, check_index
-from research.store.upkeep.repair import repair
-from research.store.upkeep.status import status_of
+from research.store.upkeep.doctor import Check, check_index, repair
+from research.store.upkeep.holdings import status_of
 from research.store.vectors import writer
 
 

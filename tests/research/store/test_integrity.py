@@ -18,9 +18,8 @@ from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.rebuild import fulltext_disagrees
 from research.store.fulltext.search import name_matches, term_statistics
+from research.store.upkeep.doctor import reindex, repair
 from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck
-from research.store.upkeep.reindex import reindex
-from research.store.upkeep.repair import repair
 from research.store.vectors import generations, writer
 from research.store.vectors.chroma import open_client
 from research.store.vectors.process import publish_in_subprocess, verify_in_subprocess

@@ -22,8 +22,7 @@ from research.store.client import ChromaClient
 from research.store.files.lock import write_lock
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.backup import backup
-from research.store.upkeep.reindex import reindex
-from research.store.upkeep.repair import repair
+from research.store.upkeep.doctor import reindex, repair
 from research.store.upkeep.restore import restore
 from research.store.vectors.process import publish_in_subprocess
 from tests.conftest import write_pdf
