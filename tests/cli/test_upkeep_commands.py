@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.app import COMMANDS, load_command
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from research.store.upkeep.doctor import check_index
 
 

@@ -12,7 +12,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.memories import outdated_words, update_words
 from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Connection, Reader, write_meta
-from research.store.files.lock import write_lock
+from research.store.files.paths import write_lock
 from research.store.fulltext import analyzer
 from research.store.fulltext.item_words import (
     items_disagree,

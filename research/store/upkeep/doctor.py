@@ -17,8 +17,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
 from research.store.catalog.items import count_of_parents
 from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, given_up, unfinished
-from research.store.files.lock import is_locked, write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, is_locked, write_lock
 from research.store.files.uploads import left_uploads
 from research.store.fulltext.rebuild import rebuild_fulltext
 from research.store.upkeep.holdings import describe_gone, gone_documents, remedy_for_gone

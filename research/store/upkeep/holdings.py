@@ -30,8 +30,7 @@ from research.store.catalog.memories import count_memories
 from research.store.catalog.pages import totals
 from research.store.catalog.reader import Reader
 from research.store.catalog.session_turns import count_turns
-from research.store.files.lock import holder, is_locked, write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, holder, is_locked, write_lock
 from research.store.vectors import generations
 from research.store.vectors.generations import IndexState
 from research.store.vectors.process import publish_in_subprocess

@@ -30,7 +30,6 @@ from research.store.catalog import page_vectors, schema, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import count_pages
 from research.store.files import images
-from research.store.files.lock import write_lock
 from research.store.files.paths import (
     IndexPaths,
     StagedPaths,
@@ -41,6 +40,7 @@ from research.store.files.paths import (
     sync,
     thumbnail_name,
     touch_private,
+    write_lock,
 )
 from research.store.fulltext.rebuild import fill_fulltext
 from research.store.upkeep import backup

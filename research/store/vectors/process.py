@@ -17,8 +17,7 @@ from typing import Literal, NoReturn
 
 from research.errors import FREE_SPACE, CtxError, IndexUnusableError, unusable
 from research.process import die_with_parent, start_helper
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths, StagedPaths, create_file, read_file, remove_file
+from research.store.files.paths import IndexPaths, StagedPaths, create_file, read_file, remove_file, write_lock
 from research.store.vectors import generations
 from research.store.vectors.generations import IndexState
 from research.telemetry import switch_off

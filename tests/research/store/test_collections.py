@@ -223,7 +223,7 @@ def test_an_unbuilt_index_says_so(making: Making) -> None:
 
 
 def test_repair_leaves_a_busy_index_alone(making: Making) -> None:
-    from research.store.files.lock import write_lock
+    from research.store.files.paths import write_lock
 
     making.add("a.pdf", ["walrus"])
     making.embed()

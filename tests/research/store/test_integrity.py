@@ -14,8 +14,7 @@ from research.store.catalog.document_writes import mark_drawn
 from research.store.catalog.documents import document_of_hash
 from research.store.catalog.ledger import unfinished
 from research.store.catalog.vectors import last_sequence
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from research.store.fulltext.rebuild import fulltext_disagrees
 from research.store.fulltext.search import name_matches, term_statistics
 from research.store.upkeep.doctor import reindex, repair

@@ -19,8 +19,7 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import remove_document
 from research.store.catalog.documents import all_documents
 from research.store.client import ChromaClient
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from research.store.upkeep.backup import backup
 from research.store.upkeep.doctor import reindex, repair
 from research.store.upkeep.restore import restore
