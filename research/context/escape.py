@@ -86,6 +86,7 @@ _BLOCKS = rf"{_SPEAKERS}|<(?:[^\w<]|_){{0,8}}(?:{_SOURCE}|(?:{_ROLES}|instructio
 _AS_ANGLE = str.maketrans(dict.fromkeys("<＜﹤‹〈〈⟨❬❮˂ᐸ", "‹"))  # which `fold` does not take for a tag's
 _ENTITY = re.compile(r"&(?=#|\w+;)")
 
+_PLAIN = re.compile(r"[\n\t -%'-;=-~]*")  # ASCII without entities and tags: each character is what it is
 _PAGE_MARK = re.compile(r"[\[{<]\s{0,8}[^\w\s\[{<]{1,8}\s{0,8}p")
 
 
@@ -246,6 +247,8 @@ def _put(text: str, places: Mapping[int, str]) -> str:
 @lru_cache(maxsize=4)
 def _reading(text: str, *, tags: bool = False) -> tuple[str, Sequence[int]]:
     """How a lenient reader takes the text, and where each character of that stands in it. `tags`: of HTML, too."""
+    if _PLAIN.fullmatch(text):
+        return fold(text), range(len(text) + 1)
     text = text.translate(_AS_ANGLE) if tags else _NO_TAG.sub("{", text)
     folded = fold(text)
     odd = {letter: shape for letter in {*text, *folded} if (shape := _shape(letter)) is not None}

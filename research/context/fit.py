@@ -591,7 +591,7 @@ class _Growth:
         parts: list[str] = []
         items: list[Item] = []
         costs: list[int] = []
-        count = RunningCount(self._counter)
+        count, used = RunningCount(self._counter), 0
         for number, page in enumerate(pages, start=1):
             item = _shown(page, begun)
             entry = self._renderer.entry(item, number)
@@ -599,19 +599,19 @@ class _Growth:
                 return _NOTHING, (page,)
             parts.append(self._renderer.joint(items[-1] if items else None, item) + entry)
             items.append(item)
-            longer = count.plus(parts[-1])
-            costs.append(longer.tokens - count.tokens)
-            count = longer
-            if count.tokens > self._max:
-                return _NOTHING, (None,)
-        if items:
-            parts.append(self._renderer.end(items))
             count = count.plus(parts[-1])
-            if count.tokens > self._max:
+            costs.append(count.tokens - used)
+            used += costs[-1]
+            if used > self._max:
+                return _NOTHING, (None,)
+        if end := self._renderer.end(items) if items else "":
+            parts.append(end)
+            used = count.plus(end).tokens
+            if used > self._max:
                 return _NOTHING, (None,)
         shown = {id(page.item) for page in pages}
         dropped = [item for item in self._items if id(item) not in shown]
-        return Fitted("".join(parts), items, count.tokens, dropped, costs=costs), ()
+        return Fitted("".join(parts), items, used, dropped, costs=costs), ()
 
     def _is_too_long(self, page: _Page, item: Item, entry: str) -> bool:
         """Whether it takes more than its part, though it could be shorter."""

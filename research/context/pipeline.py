@@ -92,7 +92,8 @@ class Context:
 class Sieve:
     """What becomes of items between the search and the budget. `stages` change them; `passages` finds what of each fits
     the question, so that the budget can begin with that; `judge` tells how sure what was found is; what is not as good
-    as `least` is left out, and what comes after the first `most`. `unique`: what sources say alike is said once;
+    as `least` is left out, and what comes after the first `most`. `floor`: the least score of what is shown of several
+    sources. `unique`: what sources say alike is said once;
     `same_file`: of code and a commit of one file only the better one stays."""
 
     stages: Sequence[Stage] = ()
@@ -100,6 +101,7 @@ class Sieve:
     judge: Judge | None = None
     least: Least = Least()
     most: int | None = None
+    floor: float = 0.0
     unique: bool = True
     same_file: bool = False
 
@@ -140,6 +142,7 @@ def sifted(
 
         items = without_duplicates(several, same_file=sieve.same_file)
     duplicates = len(several) - len(items)
+    items = [item for item in items if item.score >= sieve.floor]
     with recorder.time("govern") if recorder else nullcontext():
         for stage in sieve.stages:
             items = stage(items)

@@ -16,7 +16,7 @@ from research.models import (
     SearchResults,
 )
 from research.request import SOURCE_TYPES, AskRequest
-from research.settings import check
+from research.settings import FLOOR, check
 from research.store.catalog.pages import totals
 from research.store.fulltext.search import is_outdated
 
@@ -98,6 +98,7 @@ class Asking(IndexBase):
                         judge=confidence_of if mix is None else mix.judge,
                         least=self._least(wish.min_score, wish.min_confidence),
                         most=sources,
+                        floor=FLOOR if mix is not None and len(mix.types) > 1 else 0.0,
                     ),
                     recorder=self.recorder,
                     workers=self.workers,
@@ -174,7 +175,6 @@ class Asking(IndexBase):
         """
         import asyncio
 
-        from research.settings import FLOOR
         from research.sources.assembler import Options
 
         wish = _wish(query, fields if types is None else fields | {"types": types})
@@ -224,7 +224,7 @@ class Asking(IndexBase):
 
     def search_code(self, query: str, *, limit: int = 10, language: str | None = None) -> Results[CodeResult]:
         """Functions, classes and methods that fit, by what they do and are called; of one language or of all."""
-        from research.sources.code import CodeSource
+        from research.sources.items import CodeSource
         from research.sources.records import Results
         from research.sources.searcher import code_result
 
@@ -275,11 +275,13 @@ class Asking(IndexBase):
 
     def source_of(self, type_of_context: str) -> Source:
         """The source of this type; nothing of another one is loaded."""
-        from research.sources.mix import item_source
-
         if type_of_context == "documents":
             return self.source
-        return self.memory_source if type_of_context == "memories" else self.item_source(item_source(type_of_context))
+        if type_of_context == "memories":
+            return self.memory_source
+        from research.sources.items import ITEM_SOURCES
+
+        return self.item_source(ITEM_SOURCES[type_of_context])
 
     def keep_vectors(self, made: Sequence[object], tenant: str) -> None:
         """What a question to several sources has embedded: the next one need not."""

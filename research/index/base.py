@@ -236,7 +236,7 @@ class IndexBase:
     def _values(self, *, whole: bool = False) -> Values:
         """`whole`: of all there is, to look for them anew."""
         from research.experiences.values import Values
-        from research.sources.experiences import ExperiencesSource
+        from research.sources.items import ExperiencesSource
 
         room = self._rooms if whole else self._room
         return Values(lambda: room.catalog, room.items(ExperiencesSource).search, self._rooms.own_encoder)

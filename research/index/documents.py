@@ -120,7 +120,7 @@ class Documents(IndexBase):
 
     def repositories(self) -> list[RepositoryInfo]:
         """The repositories whose commits are in the index."""
-        from research.sources.commits import repositories_of
+        from research.sources.items import repositories_of
 
         if not self.exists:
             return []
@@ -129,7 +129,7 @@ class Documents(IndexBase):
 
     def code_trees(self) -> list[CodeTree]:
         """The folders whose source code is in the index."""
-        from research.sources.code import trees_of
+        from research.sources.items import trees_of
 
         if not self.exists:
             return []

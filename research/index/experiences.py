@@ -120,7 +120,7 @@ class ExperienceMethods(IndexBase):
         """Experiences that fit, on one axis: full, strategy, surprise or root_cause. What there is not raises
         UsageError with the choices."""
         from research.experiences.records import ExperienceResults
-        from research.sources.experiences import ExperiencesSource
+        from research.sources.items import ExperiencesSource
 
         source = self.item_source(ExperiencesSource)
         asked = partial(self.experiences_where, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
@@ -136,7 +136,7 @@ class ExperienceMethods(IndexBase):
 
     def experiences_where(self, reader: Reader | None, **restricted: str | None) -> Where:
         """What the metadata of experiences must be, for a search of an axis, domain, strategy or outcome."""
-        from research.sources.experiences import ExperiencesSource
+        from research.sources.items import ExperiencesSource
 
         return self.item_source(ExperiencesSource).restriction(reader, self._experience().choices, **restricted)
 
@@ -187,7 +187,7 @@ class ExperienceMethods(IndexBase):
         """Values that fit, of one axis or of all."""
         from research.experiences.intake import axis_of
         from research.experiences.records import ValueResults
-        from research.sources.values import ValuesSource
+        from research.sources.items import ValuesSource
 
         where = None if axis is None else {"axis": axis_of(axis)}
         if not self.exists:
@@ -204,7 +204,7 @@ class ExperienceMethods(IndexBase):
         """Make vectors for experiences that have none, for about so long. How many items still wait; a question embeds
         what it can in a second."""
         from research.search.items import FoundItems
-        from research.sources.experiences import ExperiencesSource
+        from research.sources.items import ExperiencesSource
         from research.store.catalog.items import numbers_without_vectors
 
         if not self.exists:

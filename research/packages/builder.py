@@ -22,6 +22,7 @@ from research.packages.ranking import Candidate, Ranked
 from research.packages.request import ContextBuildRequest
 from research.packages.retrieval import Answer, Retrieve, answer_of
 from research.parallel import Call
+from research.settings import FLOOR
 from research.store.catalog.packages import uses_of
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class PackageBuilder:
         with self.index.catalog.snapshot() as reader:
             pinned, loaded = self._pinned(reader, request)
             fused = ranking.fuse([loaded, *(answer.candidates for answer in answers.values())])
-            found = [each for each in fused if each.wanted]
+            found = [each for each in fused if each.named or each.likely >= FLOOR]
             with self._timed("package_rank"):
                 ranked, outside = self._ranked(reader, request, found)
             with self._timed("package_govern"):

@@ -20,9 +20,8 @@ from research.models import SUPERSEDED, Item, Question, Ref
 from research.packages.package import ScoreParts
 from research.packages.request import PARTS, Origin
 from research.search.items import FoundItem
-from research.settings import FLOOR
 from research.sources.documents import page_item
-from research.sources.items import ItemsSource
+from research.sources.items import ITEM_SOURCES, ItemsSource
 from research.sources.memories import memory_item
 from research.store.catalog.document_names import current_ids
 from research.store.catalog.items import StoredItem, find_item, list_items
@@ -65,9 +64,14 @@ class Candidate:
         self.superseded = self.superseded or SUPERSEDED in self.item.labels
 
     @property
-    def wanted(self) -> bool:
-        """Whether it is likely to answer, or was asked for by its name or by what it is."""
-        return self.pinned or "metadata" in self.origins or max(self.semantic, self.graph) >= FLOOR
+    def named(self) -> bool:
+        """Whether it was asked for by its name or by what it is."""
+        return self.pinned or "metadata" in self.origins
+
+    @property
+    def likely(self) -> float:
+        """How likely it is to answer, by itself or by what it is near to."""
+        return max(self.semantic, self.graph)
 
     @property
     def ref(self) -> str:
@@ -76,13 +80,7 @@ class Candidate:
 
 def item_sources(index: Index) -> dict[str, ItemsSource]:
     """Kind → the source of its items."""
-    from research.sources.code import CodeSource
-    from research.sources.commits import CommitsSource
-    from research.sources.experiences import ExperiencesSource
-    from research.sources.values import ValuesSource
-
-    kinds: tuple[type[ItemsSource], ...] = (CodeSource, CommitsSource, ExperiencesSource, ValuesSource)
-    return {kind.kind: index.item_source(kind) for kind in kinds}
+    return {kind.kind: index.item_source(kind) for kind in ITEM_SOURCES.values()}
 
 
 def pinned_refs(index: Index, reader: Reader, refs: Iterable[str], intent: str) -> dict[str, list[str]]:

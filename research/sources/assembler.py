@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from research.context.pipeline import Found, Least, Sieve, Stage, sifted
+from research.context.pipeline import Found, Sieve, Stage, sifted
 from research.context.render.sections import WEIGHTS, Sections, context_in_sections, told_of
 from research.context.tokens import TokenCounter
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
@@ -101,8 +101,8 @@ class ContextAssembler:
         self, question: Question, retrieved: Sequence[Retrieved], seconds: float, *, everything: bool = False
     ) -> Found:
         """What remains of what was found; or, where something else than the words decides, `everything`."""
-        options, least = self.options, Least() if everything else Least(self.options.min_score)
-        sieve = Sieve(options.stages, least=least, unique=not everything, same_file=options.same_file)
+        options, floor = self.options, 0.0 if everything else self.options.min_score
+        sieve = Sieve(options.stages, floor=floor, unique=not everything, same_file=options.same_file)
         return sifted(question, retrieved, sieve, recorder=self.recorder, seconds=seconds)
 
     def _search(self, name: str, query: str, limit: int) -> Search:

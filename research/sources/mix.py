@@ -18,9 +18,7 @@ from research.context.escape import code_block, imitates_item
 from research.context.pipeline import Context, Stage
 from research.context.render.mixed import CitedItems, mixed_context
 from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
-from research.settings import FLOOR
 from research.sources.assembler import checked_types
-from research.sources.items import ItemsSource
 from research.units import Structure, Unit
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ class Mix:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        return (_likely, dressed) if len(self.types) > 1 else (dressed,)
+        return (dressed,)
 
     def judge(self, question: Question, items: Sequence[Item], coverage: Coverage) -> Confidence:
         """How sure the best quote is; where there is none, the best that nobody has forged."""
@@ -72,19 +70,6 @@ def types_of(given: Sequence[str]) -> tuple[str, ...]:
     """Each once, documents first: what they cannot see is what an answer's coverage tells. Raises
     InvalidContextTypeError."""
     return tuple(sorted(checked_types(given), key=lambda name: name != "documents"))
-
-
-def item_source(name: str) -> type[ItemsSource]:
-    """The class of the items of a type, loaded with the first question to it."""
-    from importlib import import_module
-
-    made: type[ItemsSource] = getattr(import_module(f"research.sources.{name}"), f"{name.capitalize()}Source")
-    return made
-
-
-def _likely(items: list[Item]) -> list[Item]:
-    """Without what is below the floor: a source that has nothing to say brings nothing."""
-    return [item for item in items if item.score >= FLOOR]
 
 
 def dressed(items: list[Item]) -> list[Item]:

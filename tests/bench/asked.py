@@ -27,10 +27,7 @@ from research.models import Question
 from research.search.calibration import POOL, Evidence
 from research.search.items import FoundItem
 from research.settings import Settings
-from research.sources.code import CodeSource
-from research.sources.commits import CommitsSource
-from research.sources.experiences import ExperiencesSource
-from research.sources.items import ItemsSource
+from research.sources.items import CodeSource, CommitsSource, ExperiencesSource, ItemsSource
 from research.sources.memories import MemoriesSource
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.items import StoredItem, list_items

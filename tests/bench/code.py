@@ -33,7 +33,7 @@ from ingest.code.run import KIND, ingest_code
 from research.encoders import TextEncoder, fitting, load_text_encoder
 from research.index import Index
 from research.search.items import fitting_parts
-from research.sources.code import CodeSource
+from research.sources.items import CodeSource
 from research.store.catalog.items import list_items, pending_items
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.item_words import asked_words, identifier_words

@@ -23,7 +23,7 @@ from ingest.commits.repository import find_repository
 from ingest.commits.run import KIND, commit_items, ingest_commits, redactor
 from research.encoders import TextEncoder, load_text_encoder
 from research.search.items import ItemSearch, fitting_parts
-from research.sources.commits import CommitsSource
+from research.sources.items import CommitsSource
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_writes import put_items, write_item_vectors
 from research.store.catalog.items import numbers_without_vectors, pending_items

@@ -14,8 +14,8 @@ import pytest
 from research.conversation.turns import TurnMaker
 from research.index import Index
 from research.settings import Settings
-from research.sources.code import CodeSource
 from research.sources.documents import DocumentsSource
+from research.sources.items import CodeSource
 from research.sources.memories import MemoriesSource
 from tests.cli.conftest import Ran
 

@@ -12,7 +12,7 @@ from ingest.commits.run import ingest_commits, remove_repositories
 from ingest.report import RepositoryOutcome, SilentObserver
 from research.errors import CtxError, UsageError
 from research.index import Index
-from research.sources.commits import CommitsSource
+from research.sources.items import CommitsSource
 from research.store.catalog.items import StoredItem, count_items, list_items
 from research.store.files.paths import IndexPaths
 from tests.in_process import run_in_process
