@@ -85,6 +85,5 @@ def _seen(catalog: Any) -> list[object]:
     refs = ["document:" + "a" * 16, "page:" + "b" * 16 + "#1", "commit:c0ffee", "memory:m-1", "memory:m-2", "file:none"]
     near = [neighbourhood(catalog, [ref], hops=hops, tenant="graph") for ref in refs for hops in (1, 2, 3)]
     titles = edges.node_titles(catalog, [node.ref for found in near for node in found.nodes], "graph")
-    begin = edges.section_pages(catalog, [ref for ref in titles if ref.startswith("section:")])
     headings = section_paths(catalog, "a" * 16)
-    return [sorted(tuple(row) for row in catalog.connection.execute(ALL)), near, titles, begin, headings]
+    return [sorted(tuple(row) for row in catalog.connection.execute(ALL)), near, titles, headings]

@@ -43,6 +43,11 @@ def label(catalog: Any) -> object:
         governance.governed_items(catalog, "commit", ["abcd", "/repo/.git", "nobody"]),
         governance.governed_memories(catalog, "anna", ["labelled", told("sum").id]),
         governance.known_sessions(catalog, "anna", ["s", "north", "nobody"]),
+        sorted(governance.page_places(catalog).items()),
+        governance.item_places(catalog),
+        governance.memory_numbers(catalog, "anna"),
+        sorted(governance.summary_sources(catalog, "anna")),
+        sorted(governance.file_refs(catalog)),
     ]
     places = ("/docs/x.cedar", "/repo/x.cedar", "/etc/x.cedar")
     seen += [[governance.ingested_around(catalog, path) for path in places]]
