@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from research.boxes import Box
 from research.context.injection.detector import packed_signals
 from research.records import Block, Chunk, Line, Page, Region
-from research.store.catalog.failures import INTERNAL
+from research.store.catalog.ledger import INTERNAL
 
 if TYPE_CHECKING:
     from ingest.code.units import Unit

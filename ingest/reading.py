@@ -26,7 +26,10 @@ from research.store.catalog.documents import (
     get_document,
     reader_version_of,
 )
-from research.store.catalog.failures import (
+from research.store.catalog.ledger import (
+    STAGE_IMAGES,
+    STAGE_OCR,
+    STAGE_READ,
     TIMEOUT,
     FailedFile,
     add_tries,
@@ -37,7 +40,6 @@ from research.store.catalog.failures import (
     to_read_again,
     waits,
 )
-from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_READ
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,10 @@ from research.store.catalog import ledger, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import forget_path
 from research.store.catalog.documents import all_documents, paths_below
-from research.store.catalog.failures import given_up, reopen
-from research.store.catalog.ledger import STAGE_READ, ask_for_images, count_for_ocr
+from research.store.catalog.ledger import STAGE_READ, ask_for_images, count_for_ocr, given_up, reopen
 from research.store.files import images
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.gone_files import found_at
+from research.store.files.paths import IndexPaths, write_lock
+from research.store.upkeep.holdings import found_at
 
 
 class HasPaths(Protocol):

@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 from research.errors import CtxError, DocumentError, NothingFoundError, UsageError
 from research.store.catalog.documents import FileStamp
 from research.store.files.paths import CATALOG, MARKER, is_own_name
-from research.store.upkeep.gone_files import found_at
+from research.store.upkeep.holdings import found_at
 
 _SUFFIX = ".pdf"
 _HASH_PART = 1 << 20

@@ -32,9 +32,9 @@ from research.store.catalog import vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import give_up_ocr, mark_drawn, needs_no_ocr, write_ocr
 from research.store.catalog.documents import document_at_path, get_document
-from research.store.catalog.failures import INTERNAL, failures_of, waits
 from research.store.catalog.items import KINDS, count_items, numbers_without_vectors
 from research.store.catalog.ledger import (
+    INTERNAL,
     STAGE_IMAGES,
     STAGE_OCR,
     STAGE_READ,
@@ -42,8 +42,10 @@ from research.store.catalog.ledger import (
     WHOLE,
     close_ledger,
     count_pending,
+    failures_of,
     pages_for_ocr,
     unfinished,
+    waits,
 )
 from research.store.files import images
 from research.store.files.paths import make_folder

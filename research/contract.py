@@ -161,7 +161,7 @@ class ContextBuilder:
         return await asyncio.to_thread(self._source, doc_id, page)
 
     def _source(self, doc_id: str, page: int) -> SourceDocument:
-        from research.store.catalog.file_ids import current_ids
+        from research.store.catalog.document_names import current_ids
 
         index = self.search_engine.index
         with index.catalog.snapshot() as reader:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from research.reports import Check
-from research.store.upkeep.checks import guarded
+from research.store.upkeep.doctor import guarded
 
 # Every package that pyproject.toml names, so that a broken installation is told by name.
 PACKAGES = (

@@ -30,12 +30,11 @@ from research.encoders import DEFAULT, usable_cores
 from research.errors import unusable
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.failures import KILLED
 from research.store.catalog.item_writes import ParentItems, put_parents, remove_parents
 from research.store.catalog.items import ItemParent, count_parents, item_parents, numbers_without_vectors
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.gone_files import found_at
+from research.store.catalog.ledger import KILLED
+from research.store.files.paths import IndexPaths, write_lock
+from research.store.upkeep.holdings import found_at
 
 KIND = "code"
 READER = 2

@@ -27,11 +27,9 @@ from research.governance.fail_closed import SafeRedactor
 from research.governance.redaction import SECRETS, BaseRedactor
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.item_keys import count_of_parents, keys_of_parent
 from research.store.catalog.item_writes import Written, add_items, remove_items, remove_parents
-from research.store.catalog.items import NewItem, known_keys, numbers_without_vectors
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.catalog.items import NewItem, count_of_parents, keys_of_parent, known_keys, numbers_without_vectors
+from research.store.files.paths import IndexPaths, write_lock
 from research.visible_text import block, one_line
 
 KIND = "commit"

@@ -234,7 +234,7 @@ def _is_asking(word: str) -> bool:
 def _names(text: str, reader: Reader, *, capitals: bool = True) -> set[str]:
     """The words of a question that name a document, or something else by a capital where nouns have none."""
     from research.search.rewriters.names import naming
-    from research.store.fulltext.naming import named_words
+    from research.store.fulltext.lookups import named_words
     from research.store.fulltext.search import share_of_named
 
     words = _WORD.findall(text)
@@ -279,7 +279,7 @@ def _about(question: str, turns: Sequence[Earlier], weight: float, reader: Reade
         for place, (doc_id, _) in enumerate(turn.documents, start=1):
             found[doc_id] = max(found.get(doc_id, 0.0), weight / place**2)  # of two that answer, the first is meant
         weight *= _FADING
-    from research.store.fulltext.naming import named_words
+    from research.store.fulltext.lookups import named_words
 
     words = _WORD.findall(_rest(question))
     names = [word for place, word in enumerate(words) if _YEAR.fullmatch(word) or (place and word[0].isupper())]
@@ -289,7 +289,7 @@ def _about(question: str, turns: Sequence[Earlier], weight: float, reader: Reade
 
 def _others_named(question: str, turns: Sequence[Earlier], reader: Reader) -> set[str]:
     """The words of a question that name documents which have not answered before; one is hardly used for more."""
-    from research.store.fulltext.naming import named_words
+    from research.store.fulltext.lookups import named_words
     from research.store.fulltext.search import share_of_named
 
     known = {doc_id for turn in turns for doc_id, _ in turn.documents}

@@ -16,8 +16,7 @@ from research.conversation.duplicates import CLOSE, say_the_same
 from research.conversation.intake import stored_time
 from research.errors import BusyError, CtxError
 from research.store.catalog import memory_writes
-from research.store.catalog.memories import get_memories
-from research.store.fulltext.memory_words import spoken_text
+from research.store.catalog.memories import get_memories, spoken_text
 
 if TYPE_CHECKING:
     from research.memories import Memory

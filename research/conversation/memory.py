@@ -20,10 +20,9 @@ from research.conversation.intake import checked, name_of, sources_of, storable,
 from research.conversation.later import Later
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.memories import TOP_K, Forgotten, Memory, NewMemory, Recall, Recalled, Within, told_again
-from research.store.catalog import memory_removal, memory_writes
-from research.store.catalog.memories import get_memories, list_memories, numbers_of, tenants
+from research.store.catalog import memory_writes
+from research.store.catalog.memories import get_memories, list_memories, numbers_of, spoken_text, tenants, words_of
 from research.store.catalog.memory_writes import Told
-from research.store.fulltext.memory_words import spoken_text, words_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -158,7 +157,7 @@ class Memories:
             left = True
             while left:
                 with self._catalog().short_write(erase=True) as connection:
-                    numbers = memory_removal.chosen(connection, owner, among, memory_removal.A_STEP)
+                    numbers = memory_writes.chosen(connection, owner, among, memory_writes.A_STEP)
                     left = bool(numbers)
                     if numbers:
                         _forget(connection, owner, numbers, gone, made)
@@ -202,7 +201,7 @@ class Memories:
     def _upkeep(self, connection: sqlite3.Connection, owner: str, now: datetime, *, all_of_it: bool = False) -> None:
         """What every write does beside its own: what has expired goes, what was recalled is noted."""
         at = stored_time(now)
-        while numbers := memory_removal.expired(connection, owner, at, memory_removal.A_STEP):
+        while numbers := memory_writes.expired(connection, owner, at, memory_writes.A_STEP):
             _forget(connection, owner, numbers, [], [])
             if not all_of_it:
                 break
@@ -236,10 +235,10 @@ def _told(new: NewMemory) -> Told:
 
 def _forget(connection: sqlite3.Connection, owner: str, numbers: list[int], gone: list[str], made: list[str]) -> None:
     """These, and what was made from them; the ids of both are added."""
-    summaries = memory_removal.summaries_of(connection, owner, numbers)
-    gone += memory_removal.forget(connection, owner, numbers)
+    summaries = memory_writes.summaries_of(connection, owner, numbers)
+    gone += memory_writes.forget(connection, owner, numbers)
     if summaries:
-        made += memory_removal.forget(connection, owner, summaries)
+        made += memory_writes.forget(connection, owner, summaries)
 
 
 def _by_salience(recalled: Sequence[Recalled], now: datetime) -> list[Recalled]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import CtxError
 from research.experiences.records import KIND, Experience, Value, axis_fields
-from research.store.catalog.experience_removal import LEAST_MEMBERS
+from research.store.catalog.item_writes import LEAST_MEMBERS
 from research.store.catalog.items import get_parent
 
 if TYPE_CHECKING:

@@ -38,8 +38,7 @@ from research.experiences.records import (
     Removed,
     axis_items,
 )
-from research.store.catalog.experience_removal import remove_experiences
-from research.store.catalog.item_writes import ParentItems, put_parents
+from research.store.catalog.item_writes import ParentItems, put_parents, remove_experiences
 from research.store.catalog.items import ItemParent, get_parent, item_parents
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from research.governance.audit_entry import MemoryAccessAudit, entry_of, new_row
 from research.governance.audit_head import AuditFiles, AuditKey, Head
 from research.governance.audit_verify import verify
 from research.settings import Settings
-from research.store.catalog import audit as rows
-from research.store.catalog.audit import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow
+from research.store.catalog import governance as rows
+from research.store.catalog.governance import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow
 from research.store.files.marker import index_id
 from research.store.files.paths import IndexPaths
 

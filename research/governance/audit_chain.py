@@ -22,7 +22,7 @@ from hashlib import sha256
 from typing import Any
 
 from research.governance.audit_head import AuditKey, Head
-from research.store.catalog.audit import ACCEPTED, CHECKPOINT, RESTART, AuditRow
+from research.store.catalog.governance import ACCEPTED, CHECKPOINT, RESTART, AuditRow
 
 MOST_PROBLEMS = 100  # that are named; the rest is counted
 

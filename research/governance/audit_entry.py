@@ -9,7 +9,7 @@ from typing import Any
 
 from research.governance.access import MemoryAccessDecision
 from research.governance.audit_chain import canonical
-from research.store.catalog.audit import ACCESS, AuditRow
+from research.store.catalog.governance import ACCESS, AuditRow
 
 MOST_REFS = 1000
 _LONGEST_REF = 1000

@@ -11,8 +11,8 @@ from research.errors import CHECK, CtxError
 from research.governance.audit_chain import REASONS, AuditProblem, Verification, Walk, genesis, walk
 from research.governance.audit_head import AuditFiles, AuditKey, Head
 from research.reports import Check
-from research.store.catalog import audit as rows
-from research.store.catalog.audit import CHECKPOINT
+from research.store.catalog import governance as rows
+from research.store.catalog.governance import CHECKPOINT
 
 if TYPE_CHECKING:
     from research.governance.audit import Audit
@@ -47,7 +47,7 @@ def verify(files: AuditFiles, catalog: Callable[[], Catalog], *, newest: int | N
 
 def check_audit(audit: Callable[[], Audit]) -> list[Check]:
     """For the doctor: the newest entries and the head. Nothing where nothing was recorded."""
-    from research.store.upkeep.checks import guarded
+    from research.store.upkeep.doctor import guarded
 
     def check() -> Iterator[Check]:
         found = audit().verify(newest=_NEWEST)

@@ -20,7 +20,7 @@ from research.errors import CtxError
 from research.governance.access import Action, MemoryAccessDecision, Principal, Ruling
 from research.models import REDACTED, REFERENCE_ONLY, WITHHELD
 from research.store.catalog.documents import all_documents
-from research.store.catalog.governed import file_refs, item_places, memory_numbers, page_places, summary_sources
+from research.store.catalog.governance import file_refs, item_places, memory_numbers, page_places, summary_sources
 from research.store.catalog.items import get_items, item_metadata, item_parents
 from research.store.catalog.memories import get_memories, tenants
 from research.store.catalog.pages import get_pages_with_text, section_paths

@@ -24,13 +24,13 @@ from research.store.catalog.labels import (
     PATH,
     TAG,
     Label,
+    is_tag,
     labels_at,
     list_labels,
     put_labels,
     remove_labels,
     rules,
 )
-from research.store.catalog.tags import is_tag
 
 if TYPE_CHECKING:
     from research.governance.access import Resource

@@ -107,7 +107,7 @@ def check_place(path: Path, reader: Reader | None, config: Path | None = None, i
     """Raise `PolicyError` for a file that lies where documents come from. The user's config folder is nobody else's,
     even if the home folder around it was ingested; a link that leads out of it is looked at where it leads."""
     from research.store.catalog.document_names import stored_text
-    from research.store.catalog.governed import ingested_around
+    from research.store.catalog.governance import ingested_around
 
     own = config or config_folder()
     real = Path(os.path.realpath(path))

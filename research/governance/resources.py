@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from research.governance.access import Principal, Resource
 from research.governance.labels import LabelRules, facts_of
 from research.governance.policy import UNKNOWN
-from research.store.catalog.governed import (
+from research.store.catalog.governance import (
     GovernedDocument,
     governed_documents,
     governed_items,

@@ -15,6 +15,7 @@ from typing import Any
 from research.errors import NothingFoundError, UsageError
 from research.models import Ref
 from research.records import DocumentInfo
+from research.store.catalog.document_names import current_ids
 from research.store.catalog.edges import (
     KIND_NAMES,
     KINDS,
@@ -28,7 +29,6 @@ from research.store.catalog.edges import (
     node_titles,
     walk,
 )
-from research.store.catalog.file_ids import current_ids
 from research.store.catalog.items import find_items_ending
 from research.store.catalog.reader import Reader
 from research.visible_text import phrase

@@ -28,15 +28,24 @@ from research.graph.extraction import (
 )
 from research.records import DocumentInfo
 from research.store.catalog import edge_writes as writes
-from research.store.catalog import graph_progress as progress
+from research.store.catalog import edges as progress
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import get_document
 from research.store.catalog.edge_writes import NewNode
-from research.store.catalog.edges import CHANGES, CITES, CONTAINS, REFERS, SUPPORTS, TOLD_IN, find_nodes
-from research.store.catalog.graph_progress import GraphedItem, GraphedMemory
+from research.store.catalog.edges import (
+    CHANGES,
+    CITES,
+    CONTAINS,
+    REFERS,
+    SUPPORTS,
+    TOLD_IN,
+    GraphedItem,
+    GraphedMemory,
+    find_nodes,
+)
 from research.store.catalog.pages import page_texts
 from research.store.catalog.reader import NO_MASKS, Reader
-from research.store.fulltext.naming import pages_with_phrase
+from research.store.fulltext.lookups import pages_with_phrase
 
 RULES = 2
 """To be raised whenever the same text would give other edges: all documents and items are then read again."""

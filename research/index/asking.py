@@ -285,7 +285,7 @@ class Asking(IndexBase):
 
         `everything` also brings the candidates that come after the results.
         """
-        from research.store.catalog.file_ids import current_ids
+        from research.store.catalog.document_names import current_ids
 
         with self.catalog.snapshot() as reader:
             ids = None if doc_ids is None else tuple(current_ids(reader, doc_ids))

@@ -249,7 +249,7 @@ class IndexBase:
         if documents is not None and not documents:  # a list that came out empty allows nothing
             return replace(asked, documents=())
         from research.filters import Filters
-        from research.store.catalog.scope import select
+        from research.store.catalog.documents import select
 
         restrictions = [filters or Filters(), *([] if documents is None else [Filters(documents=tuple(documents))])]
         scope = select(reader, restrictions, self._relative_to)

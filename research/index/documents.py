@@ -71,7 +71,7 @@ class Documents(IndexBase):
     def file_of(self, document: str) -> str | None:
         """Where a document's file is, at any place it was seen; None if it is at none of them. It shows everything, so
         all of the document has to be readable."""
-        from research.store.upkeep.gone_files import file_of
+        from research.store.upkeep.holdings import file_of
 
         with self.catalog.snapshot() as reader:
             info = self._one(reader, document)
@@ -109,8 +109,8 @@ class Documents(IndexBase):
 
     def document(self, doc_id: str) -> DocumentInfo:
         """The document that an id means: today's, its file's lasting one, or one it had before. Names are none."""
+        from research.store.catalog.document_names import current_ids
         from research.store.catalog.documents import get_documents
-        from research.store.catalog.file_ids import current_ids
 
         with self.catalog.snapshot() as reader:
             found = get_documents(reader, current_ids(reader, [doc_id]))
@@ -144,7 +144,7 @@ class Documents(IndexBase):
 
     def markdown(self, doc_id: str) -> str | None:
         """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
-        from research.store.catalog.file_ids import current_ids
+        from research.store.catalog.document_names import current_ids
 
         with self.catalog.snapshot() as reader:
             found = current_ids(reader, [doc_id])
@@ -155,7 +155,7 @@ class Documents(IndexBase):
     def tag(self, document: str, *tags: str) -> list[DocumentInfo]:
         """Give a document tags, or all that a pattern means. A short write: accepted within a second, also while an
         ingest runs, or BusyError."""
-        from research.store.catalog.tags import add_tags
+        from research.store.catalog.labels import add_tags
 
         chosen = self._one_or_pattern(document)
         add_tags(self.catalog, [info.doc_id for info in chosen], tags)
@@ -163,7 +163,7 @@ class Documents(IndexBase):
 
     def untag(self, document: str, *tags: str) -> list[DocumentInfo]:
         """Take tags away; those it has not are no fault."""
-        from research.store.catalog.tags import remove_tags
+        from research.store.catalog.labels import remove_tags
 
         chosen = self._one_or_pattern(document)
         remove_tags(self.catalog, [info.doc_id for info in chosen], tags)
@@ -171,7 +171,7 @@ class Documents(IndexBase):
 
     def tags(self, document: str) -> list[str]:
         """A document's tags, in alphabetical order."""
-        from research.store.catalog.tags import tags_of
+        from research.store.catalog.labels import tags_of
 
         with self.catalog.snapshot() as reader:
             return tags_of(reader, self._one(reader, document).doc_id)
@@ -179,7 +179,7 @@ class Documents(IndexBase):
     def all_tags(self) -> dict[str, list[DocumentInfo]]:
         """Every tag in use and the documents that have it."""
         from research.store.catalog.documents import get_documents
-        from research.store.catalog.tags import all_tags
+        from research.store.catalog.labels import all_tags
 
         with self.catalog.snapshot() as reader:
             found = {tag: get_documents(reader, ids) for tag, ids in all_tags(reader).items()}

@@ -177,7 +177,7 @@ class Rooms:
 
     def create_catalog(self) -> None:
         if not self._paths.exists:
-            from research.store.files.lock import write_lock
+            from research.store.files.paths import write_lock
 
             with write_lock(self._paths, wait=1.0), Catalog(self._paths, writable=True):
                 pass

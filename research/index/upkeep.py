@@ -18,7 +18,7 @@ class Upkeep(IndexBase):
 
     def remove(self, *names: str, wait: float = 0.0) -> Removal:
         """Take the documents out that these names, paths, patterns or ids mean. Their files are never touched."""
-        from research.store.upkeep.removal import plan_removal, remove
+        from research.store.upkeep.holdings import plan_removal, remove
 
         removed = remove(self.paths, plan_removal(self.paths, names, self._relative_to).documents, wait=wait)
         self._drop_packages()
@@ -26,14 +26,14 @@ class Upkeep(IndexBase):
 
     def plan_removal(self, *names: str) -> Removal:
         """What `remove` would take."""
-        from research.store.upkeep.removal import plan_removal
+        from research.store.upkeep.holdings import plan_removal
 
         return plan_removal(self.paths, names, self._relative_to)
 
     def status(self) -> Status:
         """What is in the index, as far as it may be seen, and how it stands; also of one that does not exist."""
         from research.model_checks import contacts
-        from research.store.upkeep.status import status_of
+        from research.store.upkeep.holdings import status_of
 
         with self.catalog.snapshot() if self._room is not self._rooms and self.exists else nullcontext() as reader:
             status = status_of(self.paths, self.settings.named_encoders, reader)
@@ -43,7 +43,7 @@ class Upkeep(IndexBase):
         """What is well and what is not, of the installation and of this index, each with its remedy."""
         from research.installation import check_installation
         from research.model_checks import check_models
-        from research.store.upkeep.checks import check_index
+        from research.store.upkeep.doctor import check_index
 
         own = check_index(self.paths, self.settings.named_encoders, self.settings.request_timeout)
         sound = self.exists and all(check.severity != "error" for check in own)
@@ -52,13 +52,13 @@ class Upkeep(IndexBase):
 
     def repair(self) -> list[Check]:
         """Mend what can be mended: what was wrong, and whether it is well now. Empty: nothing was."""
-        from research.store.upkeep.repair import repair
+        from research.store.upkeep.doctor import repair
 
         return repair(self.paths)
 
     def reindex(self, *, wait: float = 0.0) -> Reindexed:
         """Build full text and collections anew from the catalog. Nothing is read or embedded again."""
-        from research.store.upkeep.reindex import reindex
+        from research.store.upkeep.doctor import reindex
 
         return reindex(self.paths, wait=wait)
 

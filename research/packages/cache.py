@@ -17,8 +17,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from research.errors import BusyError, CtxError, UsageError
-from research.store.catalog import package_cache as rows
-from research.store.catalog.package_cache import CachedRow
+from research.store.catalog import packages as rows
+from research.store.catalog.packages import CachedRow
 from research.store.files.marker import index_id
 from research.store.files.paths import IndexPaths
 

@@ -30,9 +30,8 @@ from research.packages.package import ContextPackage
 from research.packages.request import ContextBuildRequest, read_request
 from research.parallel import Call, SingleFlight
 from research.store.catalog import packages as store
-from research.store.catalog.content import content_revision
-from research.store.catalog.packages import StoredPackage, StoredRequest, Whose
-from research.store.catalog.projections import remove_projections, store_projection
+from research.store.catalog.labels import content_revision
+from research.store.catalog.packages import StoredPackage, StoredRequest, Whose, remove_projections, store_projection
 
 if TYPE_CHECKING:
     from research.index import Index

@@ -23,7 +23,7 @@ from research.search.items import FoundItem
 from research.sources.documents import page_item
 from research.sources.items import ITEM_SOURCES, ItemsSource
 from research.sources.memories import memory_item
-from research.store.catalog.file_ids import current_ids
+from research.store.catalog.document_names import current_ids
 from research.store.catalog.items import StoredItem, find_item, list_items
 from research.store.catalog.memories import get_memories, numbers_of
 from research.store.catalog.packages import Uses

@@ -15,9 +15,9 @@ from research.records import CodeTree, RepositoryInfo
 from research.search.items import FoundItem, FoundItems, ItemSearch, Ranking, Where
 from research.sources.base import Retrieved, labelled
 from research.sources.records import in_words
-from research.store.catalog.item_keys import count_of_parents
 from research.store.catalog.items import (
     StoredItem,
+    count_of_parents,
     find_item,
     find_items_ending,
     get_parent,

@@ -14,8 +14,7 @@ from research.models import SUPERSEDED, Item, LegScore, Question, Ref, SourceCov
 from research.search.memories.ranking import Ranked, allowed, rank, read_question
 from research.search.memories.view import View, Views
 from research.sources.base import Retrieved, labelled
-from research.store.catalog.memories import get_memories, pending_vectors
-from research.store.fulltext.memory_words import spoken_text
+from research.store.catalog.memories import get_memories, pending_vectors, spoken_text
 
 if TYPE_CHECKING:
     import numpy as np

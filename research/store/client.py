@@ -41,7 +41,7 @@ class ChromaClient:
 
     async def get_document_markdown(self, doc_id: str) -> str | None:
         """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
-        from research.store.catalog.file_ids import current_ids
+        from research.store.catalog.document_names import current_ids
 
         found = current_ids(self.catalog, [doc_id])
         pages = document_markdown(self.catalog, found[0]) if found else []

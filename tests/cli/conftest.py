@@ -17,8 +17,7 @@ from research.store.catalog import ledger, page_vectors, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import add_document
 from research.store.catalog.documents import FileStamp
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from research.store.vectors import writer
 from tests.conftest import MEASURE, built_once
 from tests.in_process import Ran, open_terminal, read_terminal, run_on_terminal, terminal_variables

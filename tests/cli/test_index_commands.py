@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 
 
 def test_status_counts(call, filled: Path) -> None:

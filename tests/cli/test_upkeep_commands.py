@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from cli.app import COMMANDS, load_command
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.checks import check_index
+from research.store.files.paths import IndexPaths, write_lock
+from research.store.upkeep.doctor import check_index
 
 
 def test_a_backup_and_back(call, filled: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from ingest.run import ingest
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
-from research.store.vectors import verify
+from research.store.vectors import writer
 from tests.in_process import Ran, run_in_process
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
@@ -31,7 +31,7 @@ def test_two_ingests_and_four_questions_at_once(tmp_path: Path) -> None:
     with Catalog(IndexPaths(crowd.root)) as catalog:
         documents = catalog.connection.execute("SELECT COUNT(*) FROM documents").fetchone()[0]
         assert documents == 24 if not crowd.busy else documents == 12
-        assert verify.holds_everything(catalog)
+        assert writer.holds_everything(catalog)
 
 
 def test_during_an_ingest_a_second_is_told_of_it_and_a_backup_is_taken(tmp_path: Path) -> None:

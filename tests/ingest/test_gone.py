@@ -14,7 +14,7 @@ from ingest.scan import folders_of
 from research.errors import NothingFoundError, UsageError
 from research.index import Index
 from research.settings import Settings
-from research.store.upkeep.gone_files import found_at, is_there
+from research.store.upkeep.holdings import found_at, is_there
 
 MakePdf = Callable[..., Path]
 TEXT = Settings(images=False)

@@ -24,8 +24,7 @@ from research.store.catalog.documents import all_documents, paths_of
 from research.store.catalog.ledger import unfinished
 from research.store.catalog.pages import document_markdown
 from research.store.client import ChromaClient
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from research.store.vectors import generations
 
 MakePdf = Callable[..., Path]

@@ -14,11 +14,10 @@ from bounded import ingest
 import research
 from ingest import ingest as run
 from research.settings import Settings
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from research.store.upkeep.backup import backup
-from research.store.upkeep.checks import check_index
-from research.store.upkeep.removal import plan_removal, remove
+from research.store.upkeep.doctor import check_index
+from research.store.upkeep.holdings import plan_removal, remove
 from research.store.upkeep.restore import restore
 
 

@@ -18,8 +18,7 @@ from research.observe import NAME, in_full, logger_of
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from tests.conftest import MakePdf
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
-from research.store.vectors import verify
+from research.store.vectors import writer
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
 from tests.soak.crowding import Crowd
@@ -24,4 +24,4 @@ def test_a_minute_of_everybody_at_once(tmp_path: Path) -> None:
         assert run("ingest", str(folder), "--quiet", root=crowd.root)[0] == 0
     assert_whole(crowd.root)
     with Catalog(IndexPaths(crowd.root)) as catalog:
-        assert verify.holds_everything(catalog)
+        assert writer.holds_everything(catalog)

@@ -41,7 +41,7 @@ class CollectionBooster:
         return collection_question(question) is not None
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
-        from research.store.fulltext.documents_about import pages_with_all
+        from research.store.fulltext.lookups import pages_with_all
 
         asked = collection_question(question.text)
         if asked is None or not ranked:
@@ -72,7 +72,7 @@ def _documents(asked: CollectionQuestion, ranked: Sequence[Ranked], holding: Map
 
 def _by_first_page(reader: Reader, asked: CollectionQuestion, named: Sequence[Ranked]) -> list[Ranked]:
     from research.store.fulltext.analyzer import analyze
-    from research.store.fulltext.naming import front_pages, named_words, words_on
+    from research.store.fulltext.lookups import front_pages, named_words, words_on
 
     words = set(analyze(asked.topic))
     called = named_words(reader, words)

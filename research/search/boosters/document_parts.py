@@ -285,7 +285,7 @@ def _with_title_page(reader: Reader, asked: PartQuestion, ranking: Sequence[str]
     if not 0 < len(asked.rest) <= _MOST_NAME:
         return Boosted(ranked)
     from research.search.boosters.named_documents import documents_called
-    from research.store.fulltext.naming import front_pages
+    from research.store.fulltext.lookups import front_pages
 
     [doc_id, *others] = documents_called(reader, asked.rest, asked.document, ranking) or [""]
     fronts = front_pages(reader, [doc_id]).get(doc_id, []) if not others else []

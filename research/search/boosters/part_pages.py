@@ -10,15 +10,16 @@ from research.models import FoundPart
 from research.search.boosters.document_parts import IN_FRONT, PARTS, SUMMARY, AskedPart, PartQuestion, names
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze, normalize
-from research.store.fulltext.document_parts import (
+from research.store.fulltext.lookups import (
+    FrontPage,
     Heading,
     all_headings,
     count_entries,
     count_years,
     following_pages,
+    front_pages,
     headings_with,
 )
-from research.store.fulltext.naming import FrontPage, front_pages
 
 # How far a part is followed.
 _MOST_PAGES = 30

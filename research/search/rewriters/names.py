@@ -20,7 +20,7 @@ from research.search.legs import Ranked, Reranking
 from research.search.rewriters.base import LEAST_LETTERS
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze, normalize
-from research.store.fulltext.naming import named_words
+from research.store.fulltext.lookups import named_words
 from research.store.fulltext.search import (
     name_matches,
     name_stems,

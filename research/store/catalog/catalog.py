@@ -12,8 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable, unusable_catalog
-from research.store.catalog.meta import write_meta
-from research.store.catalog.reader import NO_MASKS, Connection, Masks, Rows
+from research.store.catalog.reader import NO_MASKS, Connection, Masks, Rows, write_meta
 from research.store.files.paths import CATALOG, IndexPaths, touch_private
 
 SCHEMA_VERSION = 13  # that of `schema.VERSION`, which a question on a current index need not load

@@ -15,25 +15,28 @@ from pathlib import PurePath
 from research.errors import DocumentError
 from research.records import Chunk, DocumentInfo, FailedPage, Line, Page
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.content import content_changed
+from research.store.catalog.document_names import hand_over, inheritance, new_file_id
 from research.store.catalog.documents import FileStamp, document_at_path, get_document, paths_of
 from research.store.catalog.edge_writes import outdate_document, outdate_namesakes
-from research.store.catalog.failures import add_tries, failures_of, forget, record, waits
-from research.store.catalog.file_ids import hand_over, inheritance, new_file_id
-from research.store.catalog.labels import leave_document
+from research.store.catalog.labels import content_changed, leave_document
 from research.store.catalog.ledger import (
     STAGE_IMAGES,
     STAGE_OCR,
     STAGE_VECTORS,
+    add_tries,
     close_ocr,
+    failures_of,
+    forget,
     open_stage,
+    record,
+    waits,
 )
 from research.store.catalog.packages import leave_packages
 from research.store.catalog.page_vectors import pack_lines, write_lines
 from research.store.catalog.session_turns import leave_sessions
 from research.store.catalog.vectors import touch_vectors
 from research.store.files import images, uploads
-from research.store.fulltext.write import PageWords, forget_document, forget_pages, index_name, index_pages
+from research.store.fulltext.search import PageWords, forget_document, forget_pages, index_name, index_pages
 from research.units import pack_units, split
 
 

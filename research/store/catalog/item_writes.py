@@ -1,4 +1,5 @@
-"""Writing items. All of a parent's items are replaced in one transaction: they are there as they were, or as they are.
+"""Writing items, and removing experiences with what was made of them. All of a parent's items are replaced in one
+transaction: they are there as they were, or as they are; an experience goes in one with its values.
 
 An item that stays what it was keeps its number and its vectors, so a file in which one function changed is embedded
 for one function. Words are analysed before a transaction begins, which takes most of the time: short writes wait for a
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import UsageError
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.content import content_changed
 from research.store.catalog.items import KINDS, LONGEST_KEY, LONGEST_TEXT, NewItem, parts_of
-from research.store.catalog.labels import leave_items, leave_parents
-from research.store.catalog.meta import reserve_sequence
+from research.store.catalog.labels import content_changed, leave_items, leave_parents
 from research.store.catalog.packages import leave_packages, owners_of_items
 from research.store.catalog.pages import batched, placeholders
-from research.store.fulltext.item_words import ItemWords, forget_items, index_items
+from research.store.catalog.reader import Connection, reserve_sequence
+from research.store.fulltext.item_words import ItemWords, forget_items, index_items, merge_some
 
 if TYPE_CHECKING:
     import numpy as np
@@ -350,3 +350,79 @@ def _json(metadata: Mapping[str, Any]) -> str:
 def _check(what: str, value: str, most: int, *, least: int = 0) -> None:
     if not least <= len(value) <= most:
         raise UsageError(f"{what} has {len(value):,} characters", hint=f"at most {most:,} are kept; shorten it")
+
+
+LEAST_MEMBERS = 3
+"""Experiences that a value is made of, at least."""
+
+
+def remove_experiences(catalog: Catalog, ids: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The experiences that were there, and the values that went with them. A short write; what goes is overwritten in
+    the file."""
+    with catalog.short_write(erase=True) as connection:
+        gone, values = drop_experiences(connection, ids)
+    if gone:
+        _erase(catalog)
+    return gone, values
+
+
+def drop_experiences(connection: sqlite3.Connection, ids: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The same as part of the caller's transaction."""
+    gone: list[str] = []
+    for part in batched(list(dict.fromkeys(ids))):
+        marks = placeholders(part)
+        there = f"SELECT parent FROM item_parents WHERE kind = 'experience' AND parent IN ({marks})"
+        gone += [str(row[0]) for row in connection.execute(there, tuple(part))]
+        numbers = f"SELECT item_no FROM items WHERE kind = 'experience' AND parent IN ({marks})"
+        remove_numbers(connection, [int(row[0]) for row in connection.execute(numbers, tuple(part))])
+        connection.execute(f"DELETE FROM item_parents WHERE kind = 'experience' AND parent IN ({marks})", tuple(part))
+        leave_parents(connection, "experience", part)
+    return gone, drop_from_values(connection, set(gone)) if gone else []
+
+
+def _erase(catalog: Catalog) -> None:
+    """What full-text search still holds of them on disk, in many short writes; and the log, where all of it stands."""
+    left, first = True, True
+    while left:
+        with catalog.short_write(erase=True) as connection:
+            left, first = merge_some(connection, first=first), False
+    catalog.shrink_log()
+
+
+def drop_from_values(connection: sqlite3.Connection, gone: Collection[str]) -> list[str]:
+    """Values that quote one of these go, and those that are left with few members; the others become smaller. The keys
+    of those that went. Part of the caller's transaction."""
+    removed: list[tuple[int, str]] = []
+    for number, key, written in connection.execute(
+        "SELECT item_no, key, metadata FROM items WHERE kind = 'value' ORDER BY item_no"
+    ).fetchall():
+        metadata = json.loads(written)
+        members = [str(each) for each in metadata.get("members") or ()]
+        left = [each for each in members if each not in gone]
+        size = int(metadata.get("cluster_size") or 0) - len(members) + len(left)
+        if metadata.get("experience") in gone or (len(left) < len(members) and size < LEAST_MEMBERS):
+            removed.append((int(number), str(key)))
+        elif len(left) < len(members):
+            changed = json.dumps(
+                {**metadata, "members": left, "cluster_size": size}, ensure_ascii=False, sort_keys=True
+            )
+            connection.execute(
+                "UPDATE items SET metadata = ?, seq = ? WHERE item_no = ?",
+                (changed, reserve_sequence(connection, "items", 1), int(number)),
+            )
+    remove_numbers(connection, [number for number, _ in removed])
+    return [key for _, key in removed]
+
+
+def values_of_nobody(connection: Connection) -> list[int]:
+    """The numbers of values that quote an experience which is not there."""
+    there = {str(row[0]) for row in connection.execute("SELECT parent FROM item_parents WHERE kind = 'experience'")}
+    rows = connection.execute("SELECT item_no, metadata FROM items WHERE kind = 'value'").fetchall()
+    return [int(number) for number, written in rows if _quoted(written) not in there]
+
+
+def _quoted(metadata: str) -> str:
+    try:
+        return str(json.loads(metadata)["experience"])
+    except (ValueError, KeyError, TypeError):  # of a damaged catalog
+        return ""

@@ -1,5 +1,9 @@
-"""Labels: what a thing is to a policy (classification, status, module, project). Short writes. What is removed takes
-its labels along."""
+"""What things are called: labels, which tell a policy what a thing is and go when it goes, and tags, which are
+people's own words for a document. Short writes, accepted while an ingest runs. And one text that is another after every
+change of what an index holds.
+
+Documents, items and tags share a counter; labels have one already, and memories one of each tenant.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from research.errors import NothingFoundError, UsageError
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.meta import write_meta
+from research.store.catalog.memories import tenant_state
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Reader
+from research.store.catalog.reader import Reader, write_meta
 
 CLASSIFICATIONS = ("Public", "Internal", "Confidential", "Restricted")  # the strictest last
 NAMES = ("classification", "status", "module", "project")
@@ -190,3 +195,83 @@ def _count_change(connection: sqlite3.Connection) -> None:
 def _label(row: Sequence[object]) -> Label:
     tenant, target, name, value, origin, given_at = map(str, row)
     return Label(target, name, value, tenant, origin, given_at)
+
+
+_LONGEST = 100
+
+
+def is_tag(value: object) -> bool:
+    """One line that can be shown and typed."""
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST and value == value.strip() and value.isprintable()
+
+
+def add_tags(catalog: Catalog, doc_ids: Iterable[str], tags: Iterable[str]) -> None:
+    """Give documents tags; those they have already stay. Raises `BusyError` if that is not possible within a second."""
+    wanted = _checked(tags)
+    with catalog.short_write() as connection:
+        for doc_id in doc_ids:
+            _check_known(connection, doc_id)
+            write_tags(connection, doc_id, wanted)
+        content_changed(connection)
+
+
+def remove_tags(catalog: Catalog, doc_ids: Iterable[str], tags: Iterable[str]) -> None:
+    """Take tags away; those they have not are no fault."""
+    gone = _checked(tags)
+    with catalog.short_write() as connection:
+        for doc_id in doc_ids:
+            _check_known(connection, doc_id)
+            connection.executemany("DELETE FROM tags WHERE doc_id = ? AND tag = ?", [(doc_id, tag) for tag in gone])
+        content_changed(connection)
+
+
+def tags_of(reader: Reader, doc_id: str) -> list[str]:
+    rows = reader.connection.execute("SELECT tag FROM tags WHERE doc_id = ? ORDER BY tag", (doc_id,))
+    return [str(row[0]) for row in rows]
+
+
+def all_tags(reader: Reader) -> dict[str, list[str]]:
+    """tag → the documents that have it, both in order."""
+    found: dict[str, list[str]] = {}
+    for tag, doc_id in reader.connection.execute("SELECT tag, doc_id FROM tags ORDER BY tag, doc_id"):
+        found.setdefault(str(tag), []).append(str(doc_id))
+    return found
+
+
+def write_tags(connection: sqlite3.Connection, doc_id: str, tags: Iterable[str]) -> None:
+    """Part of the caller's transaction."""
+    connection.executemany(
+        "INSERT INTO tags (doc_id, tag) VALUES (?, ?) ON CONFLICT DO NOTHING", [(doc_id, tag) for tag in tags]
+    )
+
+
+def _checked(tags: Iterable[str]) -> list[str]:
+    wanted = [tag.strip() for tag in tags]
+    for tag in wanted:
+        if not is_tag(tag):
+            raise UsageError(f"{tag[:_LONGEST]!r} cannot be a tag", hint=f"use one line of up to {_LONGEST} characters")
+    return wanted
+
+
+def _check_known(connection: sqlite3.Connection, doc_id: str) -> None:
+    if connection.execute("SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)).fetchone() is None:
+        raise NothingFoundError(f"no document has the id {doc_id}", hint="see them all with: ctx list")
+
+
+CONTENT = "content"
+
+
+def content_changed(connection: sqlite3.Connection) -> None:
+    """Part of the caller's transaction."""
+    connection.execute(
+        "INSERT INTO meta (key, value) VALUES (?, '1')"
+        " ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT)",
+        (CONTENT,),
+    )
+
+
+def content_revision(reader: Reader, tenant: str) -> str:
+    """Of what a tenant sees. A restored catalog is another one, whatever its counters say."""
+    state = tenant_state(reader, tenant)
+    memories = f"{state.version}.{state.last_seq}" if state else "0"
+    return f"{reader.meta('catalog_id')[:12]}-{reader.meta(CONTENT, '0')}-{labels_state(reader)}-{memories}"

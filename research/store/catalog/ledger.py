@@ -1,10 +1,19 @@
-"""The ledger: what a document still needs, stage by stage. A finished document is not in it."""
+"""The ledger: what a document still needs, stage by stage, and what was given up in each, named, and tried again when
+that can help. A finished document is not in it.
+
+A process that was killed says nothing about the page it was on: the next run tries the page again. One that crashed
+is tried again in one more run. What ran out of its time, and what our own code fails on, would do it again: it waits
+until the file or the reader changes, or until somebody asks for it.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+from research.records import PAGE_GIVEN_UP, FailedPage
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.reader import Reader
 
@@ -91,3 +100,162 @@ def close_ocr(connection: sqlite3.Connection, doc_id: str) -> None:
         " AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.doc_id = ledger.doc_id AND needs_ocr = 1)",
         (doc_id, STAGE_OCR),
     )
+
+
+KILLED = "killed"
+CRASHED = "crashed"
+TIMEOUT = "timeout"
+INTERNAL = "internal"  # an exception of our own
+
+_CRASHES = 4  # tries: two in each of two runs
+_DUE = f"(code = '{KILLED}' OR (code = '{CRASHED}' AND tries < {_CRASHES}))"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A page, or with page 0 a whole file, as it is told: where it is, in which stage it failed, and why."""
+
+    path: str
+    page: int
+    stage: str
+    code: str
+    reason: str
+    waits: bool  # whether only `ctx ingest --retry` tries it again
+
+
+@dataclass(frozen=True, slots=True)
+class FailedFile:
+    """A file of which nothing could be read."""
+
+    path: str
+    sha256: str
+    reader_version: int
+    code: str
+    reason: str
+    tries: int = 1
+
+
+def waits(failed: FailedPage) -> bool:
+    """Whether the next run leaves it alone."""
+    return not (failed.code == KILLED or (failed.code == CRASHED and failed.tries < _CRASHES))
+
+
+def add_tries(failed: FailedPage, earlier: Iterable[FailedPage]) -> FailedPage:
+    """With the tries of earlier runs, as far as they ended in the same way."""
+    same = [e.tries for e in earlier if (e.page, e.stage, e.code) == (failed.page, failed.stage, failed.code)]
+    return FailedPage(failed.page, failed.stage, failed.code, failed.reason, failed.tries + sum(same))
+
+
+def given_up(reader: Reader) -> list[GivenUp]:
+    """All that was given up: pages document by document, then files."""
+    rows = reader.connection.execute(
+        f"SELECT source_path, page, stage, code, reason, NOT {_DUE} FROM failed_pages JOIN documents USING (doc_id)"
+        " ORDER BY source_path, page, stage"
+    )
+    files = reader.connection.execute("SELECT path, code, reason, tries FROM failed_files ORDER BY path")
+    return [
+        *(GivenUp(path, page, stage, code, reason, bool(kept)) for path, page, stage, code, reason, kept in rows),
+        *(GivenUp(path, WHOLE, STAGE_READ, code, reason, waits=tries > 1) for path, code, reason, tries in files),
+    ]
+
+
+def failures_of(reader: Reader, doc_id: str) -> list[FailedPage]:
+    rows = reader.connection.execute(
+        "SELECT page, stage, code, reason, tries FROM failed_pages WHERE doc_id = ? ORDER BY page, stage", (doc_id,)
+    )
+    return [FailedPage(*row) for row in rows]
+
+
+def to_read_again(reader: Reader, *, waiting: bool) -> set[str]:
+    """Documents with pages that reading gave up and should try again; with `waiting` also those that wait."""
+    query = "SELECT DISTINCT doc_id FROM failed_pages WHERE stage = ?" + ("" if waiting else f" AND {_DUE}")
+    rows = reader.connection.execute(query, (STAGE_READ,))
+    return {str(row[0]) for row in rows}
+
+
+def record(connection: sqlite3.Connection, doc_id: str, failed: Iterable[FailedPage]) -> None:
+    """Note them, over what was noted of the same page and stage; part of the caller's transaction."""
+    connection.executemany(
+        "INSERT INTO failed_pages (doc_id, page, stage, code, reason, tries) SELECT ?, ?, ?, ?, ?, ?"
+        " WHERE EXISTS (SELECT 1 FROM documents WHERE doc_id = ?) ON CONFLICT (doc_id, page, stage)"
+        " DO UPDATE SET code = excluded.code, reason = excluded.reason, tries = excluded.tries",
+        [(doc_id, f.page, f.stage, f.code, f.reason, f.tries, doc_id) for f in failed],
+    )
+
+
+def forget(connection: sqlite3.Connection, doc_id: str, stage: str, pages: Iterable[int]) -> None:
+    """The stage has dealt with these pages after all; part of the caller's transaction."""
+    connection.executemany(
+        "DELETE FROM failed_pages WHERE doc_id = ? AND stage = ? AND page = ?",
+        [(doc_id, stage, page) for page in pages],
+    )
+
+
+def reopen(catalog: Catalog, *, waiting_of: Sequence[str] = ()) -> None:
+    """Put back on the ledger what the stages after reading gave up and should try again.
+
+    `waiting_of`: documents whose waiting pages are tried as well, as if they had not been tried before.
+    """
+    with catalog.transaction() as connection:
+        for doc_id in waiting_of:
+            _reopen(connection, "doc_id = ?", (doc_id,))
+            connection.execute("DELETE FROM failed_pages WHERE doc_id = ? AND stage <> ?", (doc_id, STAGE_READ))
+        _reopen(connection, _DUE, ())
+
+
+def _reopen(connection: sqlite3.Connection, which: str, values: tuple[str, ...]) -> None:
+    failed = f"SELECT doc_id, page FROM failed_pages WHERE {which} AND stage"
+    connection.execute(
+        f"UPDATE pages SET needs_ocr = 1, error = '' WHERE (doc_id, page) IN ({failed} = '{STAGE_OCR}')", values
+    )
+    connection.execute(
+        "DELETE FROM page_vectors WHERE length(vectors) = 0 AND page_id IN"
+        f" (SELECT page_id FROM pages WHERE (doc_id, page) IN ({failed} = '{STAGE_VISUAL}'))",
+        values,
+    )
+    connection.execute(
+        "INSERT INTO ledger SELECT DISTINCT doc_id, stage FROM failed_pages"
+        f" WHERE {which} AND stage IN ('{STAGE_OCR}', '{STAGE_IMAGES}') ON CONFLICT DO NOTHING",
+        values,
+    )
+
+
+def nameless(reader: Reader) -> int:
+    """Pages that were skipped without being noted as given up: nobody would try them again."""
+    query = f"SELECT COUNT(*) FROM ({_NAMELESS}) AS nameless"
+    return int(reader.connection.execute(query, (PAGE_GIVEN_UP,)).fetchone()[0])
+
+
+def name_them(catalog: Catalog) -> None:
+    with catalog.transaction() as connection:
+        connection.execute(f"INSERT INTO failed_pages {_NAMELESS}", (PAGE_GIVEN_UP,))
+
+
+_NAMELESS = (
+    f"SELECT doc_id, page, '{STAGE_READ}', '{KILLED}', error, 1 FROM pages p WHERE error = ?"
+    " AND NOT EXISTS (SELECT 1 FROM failed_pages f WHERE f.doc_id = p.doc_id AND f.page = p.page)"
+)
+
+
+def failed_file(reader: Reader, path: str) -> FailedFile | None:
+    row = reader.connection.execute("SELECT * FROM failed_files WHERE path = ?", (path,)).fetchone()
+    return None if row is None else FailedFile(*row)
+
+
+def record_file(catalog: Catalog, failed: FailedFile) -> None:
+    with catalog.transaction() as connection:
+        connection.execute(
+            "INSERT INTO failed_files (path, sha256, reader_version, code, reason, tries) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (path) DO UPDATE SET sha256 = excluded.sha256, reader_version = excluded.reader_version,"
+            " code = excluded.code, reason = excluded.reason, tries = excluded.tries",
+            (failed.path, failed.sha256, failed.reader_version, failed.code, failed.reason, failed.tries),
+        )
+
+
+def forget_files_gone(catalog: Catalog) -> None:
+    """Files that are no longer there need nothing any more."""
+    rows = catalog.connection.execute("SELECT path FROM failed_files").fetchall()
+    gone = [(row[0],) for row in rows if not Path(row[0]).exists()]
+    if gone:
+        with catalog.transaction() as connection:
+            connection.executemany("DELETE FROM failed_files WHERE path = ?", gone)

@@ -1,18 +1,25 @@
-"""Packages in the catalog: what was asked, what was built of it, and which things a package holds text of.
+"""Packages in the catalog: what was asked, what was built of it and which things it holds text of; packages that are
+kept for a while, one row each; and projections, neighbourhoods shown to somebody, refs alone.
 
 Every statement names tenant and principal: what was built for one is not found by another. A record holds ids and
 numbers; text is in the cache alone, and what is removed from the index takes it along (`leave_packages`).
+
+A kept text stands in the row, or on another server, and then the row has its digest. Whatever takes the row away (a
+removed document, a package's record that goes) takes the package out of every cache: without it nothing is looked for
+elsewhere. Writing is part of the caller's transaction.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
 
-from research.store.catalog.content import content_changed
+from research.store.catalog.labels import content_changed
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Reader
+from research.store.catalog.reader import Connection, Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,3 +219,85 @@ def prune(connection: sqlite3.Connection, before: str) -> list[str]:
 def owners_of_items(rows: Iterable[tuple[str, str, str]]) -> list[str]:
     """What packages know items by, from their kind, parent and key."""
     return [name for kind, parent, key in rows for name in (f"{kind}:{parent}", f"{kind}:{key.partition('#')[0]}")]
+
+
+_CACHED = "package_id, tenant, principal, policy, revision, put_at, expires_at, digest, package"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRow:
+    package_id: str
+    tenant: str
+    principal: str
+    policy: str
+    revision: str
+    put_at: str
+    expires_at: str
+    digest: str
+    package: bytes
+
+
+def put_cached(connection: sqlite3.Connection, row: CachedRow) -> None:
+    """In the place of the one before. One whose record is gone meanwhile is not kept."""
+    connection.execute(
+        f"INSERT INTO package_cache ({_CACHED}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? FROM packages WHERE package_id = ?"
+        " ON CONFLICT (package_id) DO UPDATE SET tenant = excluded.tenant, principal = excluded.principal,"
+        " policy = excluded.policy, revision = excluded.revision, put_at = excluded.put_at,"
+        " expires_at = excluded.expires_at, digest = excluded.digest, package = excluded.package",
+        (*astuple(row), row.package_id),
+    )
+
+
+def get_cached(reader: Reader, package_id: str) -> CachedRow | None:
+    row = reader.connection.execute(
+        f"SELECT {_CACHED} FROM package_cache WHERE package_id = ?", (package_id,)
+    ).fetchone()
+    if row is None:
+        return None
+    package_id, tenant, principal, policy, revision, put_at, expires_at, digest = map(str, tuple(row)[:-1])
+    text = row[8] if isinstance(row[8], bytes) else b""
+    return CachedRow(package_id, tenant, principal, policy, revision, put_at, expires_at, digest, text)
+
+
+def cached_ids(reader: Reader) -> set[str]:
+    return {str(row[0]) for row in reader.connection.execute("SELECT package_id FROM package_cache")}
+
+
+def expired_ids(connection: Connection, now: str) -> list[str]:
+    """Those whose time is over, or that were put later than now: the clock was set back, and tells nothing of them."""
+    rows = connection.execute(
+        "SELECT package_id FROM package_cache WHERE expires_at <= ? OR put_at > ? ORDER BY package_id", (now, now)
+    )
+    return [str(row[0]) for row in rows]
+
+
+def remove_cached(connection: sqlite3.Connection, package_ids: Sequence[str]) -> None:
+    for part in batched(list(package_ids)):
+        connection.execute(f"DELETE FROM package_cache WHERE package_id IN ({placeholders(part)})", part)
+
+
+def clear_cached(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM package_cache")
+
+
+def store_projection(connection: sqlite3.Connection, projection_id: str, made_at: str, told: Mapping[str, Any]) -> None:
+    """Part of the caller's transaction. The same id told again is the newer one."""
+    connection.execute(
+        "INSERT INTO projections (projection_id, made_at, projection) VALUES (?, ?, ?)"
+        " ON CONFLICT (projection_id) DO UPDATE SET made_at = excluded.made_at, projection = excluded.projection",
+        (projection_id, made_at, json.dumps(dict(told), ensure_ascii=False, sort_keys=True)),
+    )
+
+
+def projection(reader: Reader, projection_id: str) -> dict[str, Any] | None:
+    row = reader.connection.execute(
+        "SELECT projection FROM projections WHERE projection_id = ?", (projection_id,)
+    ).fetchone()
+    return None if row is None else dict(json.loads(row[0]))
+
+
+def remove_projections(connection: sqlite3.Connection, before: str) -> int:
+    """Those that were made before a time (ISO 8601 in UTC). How many there were."""
+    row = connection.execute("SELECT COUNT(*) FROM projections WHERE made_at < ?", (before,)).fetchone()
+    connection.execute("DELETE FROM projections WHERE made_at < ?", (before,))
+    return int(row[0])

@@ -13,11 +13,9 @@ from typing import Literal, cast
 from research.boxes import Box
 from research.records import FailedPage, Line
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.failures import record
-from research.store.catalog.ledger import STAGE_VISUAL
-from research.store.catalog.meta import reserve_sequence, write_meta
+from research.store.catalog.ledger import STAGE_VISUAL, record
 from research.store.catalog.pages import batched, placeholders, totals
-from research.store.catalog.reader import Reader
+from research.store.catalog.reader import Reader, reserve_sequence, write_meta
 
 REGIONS = "regions"
 OFF = "off"

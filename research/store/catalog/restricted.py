@@ -21,14 +21,12 @@ from typing import Any
 
 from research.errors import BusyError
 from research.store.catalog.catalog import Catalog, Snapshot, _closed_on_failure, _Connection, _open
-from research.store.catalog.content import CONTENT
 from research.store.catalog.edges import CONTAINS
-from research.store.catalog.labels import SEQUENCE
+from research.store.catalog.labels import CONTENT, SEQUENCE
+from research.store.catalog.memories import words_of
 from research.store.catalog.reader import Masks
 from research.store.fulltext.item_words import ItemWords, index_items
-from research.store.fulltext.memory_words import words_of
-from research.store.fulltext.search import ANALYZER
-from research.store.fulltext.write import PageWords, index_pages, words_of_name
+from research.store.fulltext.search import ANALYZER, PageWords, index_pages, words_of_name
 
 _VFS = "win32" if os.name == "nt" else "unix"  # else the file would be looked for in memory, where `main` is
 _TRIES = 20  # at a view of a catalog that others write all the time

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from research.records import Region
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
-from research.store.catalog.meta import REVISION, bump_revision, reserve_sequence, write_meta
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Reader
+from research.store.catalog.reader import REVISION, Reader, bump_revision, reserve_sequence, write_meta
 from research.text import embedding_text
 
 if TYPE_CHECKING:

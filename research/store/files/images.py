@@ -9,7 +9,7 @@ from pathlib import Path
 
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_IMAGES, open_stage
-from research.store.catalog.meta import bump_revision
+from research.store.catalog.reader import bump_revision
 from research.store.files.paths import (
     IndexPaths,
     image_name,

@@ -1,4 +1,5 @@
-"""Where the parts of an index live inside its folder, and which folder may become one.
+"""Where the parts of an index live inside its folder, which folder may become one, and one writer at a time: a lock
+file, and beside it a note of the process holding it.
 
 Files of our own in there are made, read and removed without ever following a link. A folder can come from anywhere:
 git carries symbolic links, and one in the place of a name of ours would let a command write or delete elsewhere in the
@@ -12,11 +13,16 @@ import re
 import shlex
 import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from research.errors import IndexUnusableError, NothingFoundError, next_step
+from research.errors import BusyError, IndexUnusableError, NothingFoundError, next_step, unusable
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 CATALOG = "catalog.sqlite3"
 MARKER = "ctx-index.json"
@@ -273,3 +279,94 @@ def remove_file(path: Path) -> None:
     """Remove a file of ours as far as that can be done. Of a link only the link."""
     with suppress(OSError):
         path.unlink(missing_ok=True)
+
+
+_TRIES = 1000  # in the microseconds that somebody looks at the lock
+
+
+@contextmanager
+def write_lock(paths: IndexPaths, *, wait: float = 0.0) -> Iterator[None]:
+    """Hold the index's write lock, waiting up to `wait` seconds (-1: for ever). Raises `BusyError`.
+
+    Whoever writes comes through here: a folder that is not ours is refused before anything in it is touched.
+    """
+    from filelock import FileLock, Timeout
+
+    paths.create()
+    path = paths.lock
+    refuse_link(_pid_file(path))
+    lock = FileLock(path, timeout=wait, mode=0o600)
+    try:
+        _acquire(lock, paths)
+    except Timeout as error:
+        pid = holder(path)
+        who = f"process {pid}" if pid else "another process"
+        raise BusyError(
+            f"{who} is writing this index",
+            pid=pid,
+            hint="wait for it to finish, or add --wait",
+        ) from error
+    except OSError as error:
+        raise unusable("cannot lock the index", error) from error
+    pid_file = _pid_file(path)
+    try:
+        _note(pid_file)
+        yield
+    finally:
+        remove_file(pid_file)  # the folder may be gone, or read-only by now
+        lock.release()
+
+
+def _acquire(lock: BaseFileLock, paths: IndexPaths) -> None:
+    from filelock import Timeout
+
+    for _ in range(_TRIES):
+        try:
+            lock.acquire()
+        except Timeout:
+            if is_locked(paths):
+                raise
+        else:
+            return  # those before met somebody who only looked (`is_locked`)
+    lock.acquire()
+
+
+def _note(pid_file: Path) -> None:
+    try:
+        pid_file.unlink(missing_ok=True)  # of a process that was killed
+        create_file(pid_file, str(os.getpid()).encode())
+    except OSError as error:
+        raise unusable("cannot write into the index folder", error) from error
+
+
+def is_locked(paths: IndexPaths) -> bool:
+    """Whether a process writes the index now. The lock itself is asked: the note of one that was killed stays, and its
+    process id may be another's by now."""
+    import fcntl
+
+    try:
+        descriptor = os.open(paths.lock, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:  # never locked, or not ours to look at
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared, so that several may look at once
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks has no writer that holds one
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def holder(path: Path) -> int | None:
+    """The process id noted beside the lock, if one is there."""
+    try:
+        return int(_pid_file(path).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _pid_file(path: Path) -> Path:
+    # Beside the lock, not inside: on some systems a locked file cannot be read by others.
+    return path.with_suffix(".pid")

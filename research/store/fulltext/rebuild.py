@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from research.errors import CtxError
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.meta import write_meta
+from research.store.catalog.memories import outdated_words, update_words
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Connection, Reader
-from research.store.files.lock import write_lock
+from research.store.catalog.reader import Connection, Reader, write_meta
+from research.store.files.paths import write_lock
 from research.store.fulltext import analyzer
 from research.store.fulltext.item_words import (
     items_disagree,
@@ -20,9 +20,15 @@ from research.store.fulltext.item_words import (
     rebuild_item_words,
     update_item_words,
 )
-from research.store.fulltext.memory_words import outdated_words, update_words
-from research.store.fulltext.search import ANALYZER, is_outdated
-from research.store.fulltext.write import PageWords, forget_pages, index_name, index_pages, words_of_name
+from research.store.fulltext.search import (
+    ANALYZER,
+    PageWords,
+    forget_pages,
+    index_name,
+    index_pages,
+    is_outdated,
+    words_of_name,
+)
 
 _VALUES = 4  # a page, as `batched` counts them: pages of one transaction are analysed before it and kept in memory
 

@@ -1,8 +1,14 @@
-"""SQLite's own: full-text search over pages, term statistics and BM25 scores from FTS5."""
+"""SQLite's own: full-text search over pages, term statistics and BM25 scores from FTS5; and what it holds of pages and
+of documents' names, kept with them.
+
+Every function is part of the caller's transaction. Words are analysed before it begins (`PageWords.of`): that takes
+most of the time, and short writes wait for a transaction to end.
+"""
 
 from __future__ import annotations
 
 import math
+import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,7 +16,7 @@ from itertools import pairwise
 from research.store.catalog.pages import batched, placeholders, totals
 from research.store.catalog.reader import Reader
 from research.store.fulltext import analyzer
-from research.store.fulltext.analyzer import analyze, letters, name_parts
+from research.store.fulltext.analyzer import analyze, analyze_name, letters, name_parts
 
 # FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1.
 _BM25_MAXIMUM = 2.2
@@ -277,3 +283,47 @@ def _term(word: str, total: int, pages: int) -> Term:
 
 def _idf(odds: float) -> float:
     return math.log(1.0 + odds)
+
+
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """A page as full-text search sees it."""
+
+    body: str
+    section: str
+    count: int  # words of the body
+
+    @classmethod
+    def of(cls, markdown: str, section_path: str) -> PageWords:
+        body = analyze(markdown)
+        return cls(" ".join(body), " ".join(analyze(section_path)), len(body))
+
+
+def index_pages(connection: sqlite3.Connection, pages: Iterable[tuple[int, PageWords]]) -> None:
+    """New pages, by their page_id."""
+    connection.executemany(
+        "INSERT INTO page_words (rowid, body, section) VALUES (?, ?, ?)",
+        ((page_id, page.body, page.section) for page_id, page in pages),
+    )
+
+
+def forget_pages(connection: sqlite3.Connection, page_ids: Iterable[int]) -> None:
+    connection.executemany("DELETE FROM page_words WHERE rowid = ?", ((page_id,) for page_id in page_ids))
+
+
+def forget_document(connection: sqlite3.Connection, doc_id: str) -> None:
+    """All its pages; before they are deleted."""
+    connection.execute("DELETE FROM page_words WHERE rowid IN (SELECT page_id FROM pages WHERE doc_id = ?)", (doc_id,))
+
+
+def index_name(connection: sqlite3.Connection, doc_id: str, filename: str, title: str) -> None:
+    """The words a document can be called by, in place of those it had."""
+    connection.execute("DELETE FROM name_words WHERE doc_id = ?", (doc_id,))
+    found = words_of_name(filename, title)
+    connection.executemany("INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in sorted(found)])
+
+
+def words_of_name(filename: str, title: str) -> set[str]:
+    stem = filename.rsplit(".", 1)[0]
+    # BestBuy_2023 answers to "best buy" and to "bestbuy".
+    return {*analyze_name(stem), *analyze(stem.replace("_", " ")), *analyze(title)}

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from research.store.catalog.audit import KINDS as AUDIT_KINDS
+from research.store.catalog.governance import KINDS as AUDIT_KINDS
 from research.store.catalog.labels import CLASSIFICATIONS, ORIGINS
 from research.store.catalog.labels import NAMES as LABELS
 from research.store.catalog.ledger import STAGES

@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, NoReturn
 
-from research.store.catalog.audit import LONGEST_ENTRY
+from research.store.catalog.governance import LONGEST_ENTRY
 from research.store.catalog.items import KINDS, LONGEST_KEY
-from research.store.catalog.tags import is_tag
+from research.store.catalog.labels import is_tag
 
 LARGEST = 2**63 - 1  # SQLite's
 LONGEST_PATH = 1 << 15

@@ -7,24 +7,23 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from research.store.catalog import failures, packages
+from research.store.catalog import ledger, packages
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.edge_writes import drop_graph
 from research.store.catalog.edges import count_wrong
-from research.store.catalog.experience_removal import values_of_nobody
-from research.store.catalog.item_writes import remove_numbers
+from research.store.catalog.item_writes import remove_numbers, values_of_nobody
 from research.store.catalog.labels import labels_of_nothing, leave_targets
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
+from research.store.catalog.memories import update_words
 from research.store.catalog.session_turns import leave_sessions, lost_documents
 from research.store.catalog.vectors import dim_of
 from research.store.files import images, uploads
 from research.store.files.paths import remove_tree
-from research.store.fulltext.memory_words import update_words
 from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged, pages_disagree, rebuild_fulltext
 from research.store.fulltext.search import is_outdated
 from research.store.upkeep import structure
 from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
-from research.store.vectors import drafts
+from research.store.vectors import generations
 
 READ_AGAIN = "read them again with: ctx ingest PATH"
 
@@ -196,10 +195,10 @@ def check_ledger(catalog: Catalog) -> Iterator[Problem]:
 
 def check_given_up(catalog: Catalog) -> Iterator[Problem]:
     """A page that was skipped and is not noted would never be tried again."""
-    count = failures.nameless(catalog)
+    count = ledger.nameless(catalog)
     if count:
         message = f"{count} pages were given up and nobody knows"
-        yield Problem("given up", message, failures.name_them, READ_AGAIN)
+        yield Problem("given up", message, ledger.name_them, READ_AGAIN)
 
 
 def check_images(catalog: Catalog) -> Iterator[Problem]:
@@ -231,8 +230,10 @@ def check_fulltext_words(catalog: Catalog) -> Iterator[Problem]:
 def check_leftovers(catalog: Catalog) -> Iterator[Problem]:
     """What stopped runs left on the disk. Nobody may be writing."""
     paths = catalog.paths
-    if drafts.has_draft(paths.chroma):
-        yield Problem("leftovers", "an unfinished draft of the collections", lambda _: drafts.drop_draft(paths.chroma))
+    if generations.has_draft(paths.chroma):
+        yield Problem(
+            "leftovers", "an unfinished draft of the collections", lambda _: generations.drop_draft(paths.chroma)
+        )
     if paths.has_spooled():
         yield Problem("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())
     if uploads.dead_passings(paths):

@@ -1,24 +1,54 @@
-"""SQLite's own: an index out of a backup. All is checked aside first; one commit replaces the old."""
+"""SQLite's own: an index out of a backup. All of it is made and checked aside first, and nothing is used before it was
+found to be ours; one commit replaces the old.
+
+The backup's own database is only read. What is kept is a catalog made by this ctx, with the rows that passed and with
+full-text search made anew from them, so that no table of the backup's that nobody can check stays in use.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from research.encoders import is_embedded
-from research.errors import CtxError, IndexUnusableError, NewerIndexError, UsageError, unusable, unusable_catalog
+from research.errors import (
+    CtxError,
+    IndexUnusableError,
+    NewerIndexError,
+    UsageError,
+    is_machine_trouble,
+    unusable,
+    unusable_catalog,
+)
 from research.reports import Restored
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import page_vectors, schema, vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import count_pages
 from research.store.files import images
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths, make_folder, refuse_link, remove_tree, sync
-from research.store.upkeep.archive import open_archive
-from research.store.upkeep.staging import Staged, stage
+from research.store.files.paths import (
+    IndexPaths,
+    StagedPaths,
+    image_name,
+    make_folder,
+    refuse_link,
+    remove_tree,
+    sync,
+    thumbnail_name,
+    touch_private,
+    write_lock,
+)
+from research.store.fulltext.rebuild import fill_fulltext
+from research.store.upkeep import backup
+from research.store.upkeep.backup import Archive, open_archive
+from research.store.upkeep.catalog_checks import TABLES, validate_catalog
 from research.store.vectors import generations
+from research.store.vectors.generations import Generation
+from research.store.vectors.process import AGAIN, publish_staged
 
 
 def restore(paths: IndexPaths, file: Path, *, force: bool = False, wait: float = 0.0) -> Restored:
@@ -191,3 +221,150 @@ def _drop_log(paths: IndexPaths) -> None:
     for ending in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             paths.catalog.with_name(paths.catalog.name + ending).unlink()
+
+
+_FOREIGN = "backup.sqlite3"
+_NOT_BUILT = "nothing was changed; see that the disk has space and run the command again, or try another backup"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """An index that is complete and not in place yet."""
+
+    paths: StagedPaths
+    catalog_id: str
+    generation: Generation
+
+
+def stage(opened: Archive, paths: IndexPaths) -> Staged:
+    """Make the index aside. Raises `IndexUnusableError` if anything in the backup is not as ctx writes it."""
+    remove_tree(paths.restoring)
+    paths.restoring.mkdir(mode=0o700)
+    staged = StagedPaths(paths.restoring)
+    _extract_catalog(opened, staged, paths)
+    _extract_images(opened, staged)
+    try:
+        publish_staged(staged)
+    except IndexUnusableError as error:
+        hint = _NOT_BUILT if error.hint == AGAIN else error.hint
+        raise IndexUnusableError(opened.refusal(error.message).message, hint=hint) from error
+    catalog_id = _catalog_id(staged)
+    generation = generations.newest(staged.chroma, catalog_id)
+    if generation is None:
+        raise opened.refusal("its collections cannot be built")
+    return Staged(staged, catalog_id, generation)
+
+
+def _extract_catalog(opened: Archive, staged: StagedPaths, paths: IndexPaths) -> None:
+    foreign = staged.root / _FOREIGN
+    opened.extract(backup.CATALOG, foreign)
+    try:
+        with closing(sqlite3.connect(foreign, isolation_level=None)) as connection:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            _check_structure(connection, opened)
+            schema.migrate(connection)
+            problem = next(validate_catalog(connection), None)
+            if problem is not None:
+                raise opened.refusal(f"its catalog is not as ctx writes it: {problem}")
+            _check_counts(connection, opened)
+    except sqlite3.Error as error:
+        if is_machine_trouble(error):
+            raise unusable_catalog(f"cannot restore into {paths.root}", error) from error
+        raise opened.refusal(f"its catalog is damaged ({error})") from error
+    try:
+        _copy(foreign, staged.catalog, _page_size(paths))
+    except sqlite3.IntegrityError as error:
+        raise opened.refusal(f"its catalog is damaged ({error})") from error
+    except sqlite3.Error as error:
+        raise unusable_catalog(f"cannot restore into {paths.root}", error) from error
+    foreign.unlink()
+
+
+def _check_structure(connection: sqlite3.Connection, opened: Archive) -> None:
+    version = schema.version_of(connection)
+    answer = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
+    if answer != "ok":
+        raise opened.refusal(f"its catalog is damaged ({answer[:200]})")
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as expected:
+        schema.migrate(expected, version=version)
+        # Not one table more: a trigger or a view would run with our rights.
+        if version == 0 or _tables(connection) != _tables(expected):
+            raise opened.refusal("its catalog is not one of ctx")
+    if version != opened.manifest.catalog_version:
+        raise opened.refusal("its manifest names another version than its catalog has")
+    if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+        raise opened.refusal("its catalog is damaged (rows that belong to nothing)")
+
+
+def _tables(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
+    rows = connection.execute("SELECT type, name, tbl_name, COALESCE(sql, '') FROM sqlite_master")
+    return {tuple(row) for row in rows if not str(row[1]).startswith("sqlite_stat")}
+
+
+def _check_counts(connection: sqlite3.Connection, opened: Archive) -> None:
+    """The manifest's counts, and the images file by file: those of drawn pages, all of them and no others."""
+    for name, said in (("documents", opened.manifest.documents), ("pages", opened.manifest.pages)):
+        found = int(connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0])
+        if found != said:
+            raise opened.refusal(f"its manifest speaks of {said} {name}, and it holds {found}")
+    held = {(doc_id, name) for doc_id, name, _ in opened.images()}
+    if len(held) != opened.manifest.images:
+        raise opened.refusal(f"its manifest speaks of {opened.manifest.images} image files, and it holds {len(held)}")
+    for doc_id, page in connection.execute("SELECT doc_id, page FROM pages WHERE image"):
+        for name in (image_name(page), thumbnail_name(page)):
+            if (doc_id, name) not in held:
+                raise opened.refusal(f"it lacks an image of its page {page} of {doc_id}")
+            held.remove((doc_id, name))
+    if held:
+        doc_id, name = min(held)
+        raise opened.refusal(f"it holds an image of a page that it does not have: images/{doc_id}/{name}")
+
+
+def _copy(foreign: Path, target: Path, page_size: int) -> None:
+    """A catalog of our own with the rows of the other, which were all looked at."""
+    touch_private(target)
+    with closing(sqlite3.connect(target, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA page_size = {page_size}")
+        # Until it is in place a half-made file is thrown away, so nothing needs to survive a kill.
+        connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        schema.migrate(connection)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("ATTACH ? AS foreign_catalog", (str(foreign),))
+        connection.execute("BEGIN")
+        for name, table in TABLES.items():
+            columns = ", ".join(table.columns)
+            connection.execute(f"INSERT INTO main.{name} ({columns}) SELECT {columns} FROM foreign_catalog.{name}")
+        # A new identity: collections built from another state of the same index are not to be trusted.
+        connection.execute("INSERT OR REPLACE INTO main.meta VALUES ('catalog_id', ?)", (uuid.uuid4().hex,))
+        # Whoever holds memories of the index before reads them again.
+        connection.execute("UPDATE main.memory_tenants SET version = random() & 1152921504606846975")
+        fill_fulltext(connection)
+        connection.execute("COMMIT")
+    with target.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _page_size(paths: IndexPaths) -> int:
+    """Of the catalog that is to be replaced: one in use cannot take pages of another size."""
+    if paths.exists:
+        try:
+            with closing(sqlite3.connect(paths.catalog)) as connection:
+                return int(connection.execute("PRAGMA page_size").fetchone()[0])
+        except sqlite3.Error:
+            pass  # a damaged one is set aside, not written into
+    return 4096
+
+
+def _extract_images(opened: Archive, staged: StagedPaths) -> None:
+    for doc_id, name, entry in opened.images():
+        folder = staged.staged_images / doc_id
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        opened.extract_image(entry, folder / name)
+
+
+def _catalog_id(staged: StagedPaths) -> str:
+    with closing(sqlite3.connect(staged.catalog)) as connection:
+        return str(connection.execute("SELECT value FROM meta WHERE key = 'catalog_id'").fetchone()[0])

@@ -127,7 +127,7 @@ class ChromaIndex:
             return False
         if not state.behind or (state.generation is None and state.missing == 0):
             return False
-        from research.store.vectors.catch_up import publish_if_possible
+        from research.store.vectors.process import publish_if_possible
 
         return publish_if_possible(reader.paths, state)
 

@@ -1,4 +1,5 @@
-"""Bringing the collections up to the catalog in a process of its own.
+"""Bringing the collections up to the catalog, in a process of its own: after every change, and when a question finds
+them stale and nobody else is writing.
 
 Chroma's compiled code neither hears Ctrl-C nor survives every damage. In a process apart it can be ended at any
 moment: what it writes is a private draft until one rename publishes it.
@@ -9,13 +10,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NoReturn
 
 from research.errors import FREE_SPACE, CtxError, IndexUnusableError, unusable
 from research.process import die_with_parent, start_helper
-from research.store.files.paths import IndexPaths, StagedPaths
-from research.store.vectors import drafts
+from research.store.files.paths import IndexPaths, StagedPaths, create_file, read_file, remove_file, write_lock
+from research.store.vectors import generations
+from research.store.vectors.generations import IndexState
 from research.telemetry import switch_off
 
 Task = Literal["publish", "rebuild", "verify", "stage"]
@@ -30,7 +34,7 @@ def publish_in_subprocess(paths: IndexPaths, *, rebuild: bool = False) -> None:
         if code < 0 and not rebuild:  # damage that no check saw before: start over from the catalog
             code, said = _run("rebuild", paths)
     finally:
-        drafts.drop_draft(paths.chroma)
+        generations.drop_draft(paths.chroma)
     if code:
         _raise(code, said)
 
@@ -86,11 +90,11 @@ def main() -> int:
 
 def _work(task: str, root: Path) -> int:
     from research.store.catalog.catalog import Catalog
-    from research.store.vectors import verify, writer
+    from research.store.vectors import writer
 
     with Catalog(StagedPaths(root) if task == "stage" else IndexPaths(root)) as catalog:
         if task == "verify":
-            return 0 if verify.holds_everything(catalog) else 1
+            return 0 if writer.holds_everything(catalog) else 1
         if task in {"rebuild", "stage"}:
             writer.rebuild(catalog)
         else:
@@ -100,3 +104,65 @@ def _work(task: str, root: Path) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+FAILED_NOTE = "publish-failed.json"
+_RETRY_SECONDS = 3600.0
+
+
+def publish_if_possible(paths: IndexPaths, state: IndexState) -> bool:
+    """Publish what the collections lack. True if that was done; a busy or read-only index is left alone, because a
+    search compares the missing vectors one by one anyway.
+
+    What failed once (a Chroma of another make) is not tried again by every question, but when the catalog or Chroma has
+    changed, or an hour later.
+    """
+    note = paths.chroma / FAILED_NOTE
+    attempt = _attempt(state)
+    if _failed_before(note, attempt):
+        return False
+    try:
+        with write_lock(paths):
+            try:
+                publish_in_subprocess(paths)
+            except IndexUnusableError as error:
+                if error.hint != FREE_SPACE:
+                    _remember(note, attempt, error.message)
+                return False
+            remove_file(note)
+    except (CtxError, OSError):
+        return False
+    return True
+
+
+def failure_of(folder: Path) -> str:
+    """Why the last try of a question failed; empty if none did since the last publication."""
+    try:
+        return str(json.loads(read_file(folder / FAILED_NOTE, 1 << 16))["error"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _attempt(state: IndexState) -> list[object]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        chroma = version("chromadb")
+    except PackageNotFoundError:
+        chroma = ""
+    number = state.generation.number if state.generation else 0
+    return [chroma, number, state.missing, state.surplus, state.outdated]
+
+
+def _failed_before(note: Path, attempt: list[object]) -> bool:
+    try:
+        recent = abs(time.time() - note.lstat().st_mtime) < _RETRY_SECONDS
+        return recent and bool(json.loads(read_file(note, 1 << 16))["attempt"] == attempt)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _remember(note: Path, attempt: list[object], error: str) -> None:
+    remove_file(note)
+    with suppress(OSError):
+        create_file(note, json.dumps({"attempt": attempt, "error": error}).encode())

@@ -39,8 +39,7 @@ from research.sources.records import FormattedContext
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import add_document
 from research.store.catalog.documents import FileStamp
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from tests.pace import draws
 from tests.research.conversation.making import Memories, build, builder, turn
 from tests.research.conversation.making import memory as told

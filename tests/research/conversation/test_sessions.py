@@ -15,7 +15,7 @@ from research.errors import NothingFoundError, UsageError
 from research.index import Index
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import forget_path, remove_document
-from research.store.files.lock import write_lock
+from research.store.files.paths import write_lock
 from tests.conftest import built_once
 from tests.research.conversation.talking import PAGES, add, doc_id_of, make_talkative
 

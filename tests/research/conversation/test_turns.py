@@ -16,7 +16,7 @@ from research.errors import TurnTooLongError, UsageError
 from research.index import Index
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
-from research.store.files.lock import write_lock
+from research.store.files.paths import write_lock
 from tests.conftest import built_once
 from tests.research.conversation.talking import add, make_talkative
 

@@ -17,7 +17,7 @@ from research.experiences.records import DOMAINS, OUTCOMES, STRATEGIES, TIERS, E
 from research.index import Index
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
-from research.store.files.lock import write_lock
+from research.store.files.paths import write_lock
 from tests.pace import draws
 
 TOLD = {"goal": "Find the leak", "hypothesis": "A file stays open", "action": "Count them", "prediction": "They grow"}

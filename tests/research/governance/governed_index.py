@@ -13,7 +13,7 @@ from research.governance.policy import MemoryAccessPolicy
 from research.models import Item, Passage, Ref
 from research.records import DocumentInfo
 from research.settings import Settings
-from research.store.catalog import item_writes, tags
+from research.store.catalog import item_writes, labels
 from research.store.catalog.items import NewItem
 from tests.research.store.index_making import Making
 from tests.research.store.memory_making import tell, told
@@ -31,7 +31,7 @@ class GovernedIndex(Making):
         self.config.mkdir(mode=0o700)
         self.report = self.add("report.pdf", ["first page", "second page", "third page"], folder="/docs/hr")
         self.paper = self.add("paper.pdf", ["a paper"], folder="/docs/papers")
-        tags.add_tags(self.catalog, [self.paper.doc_id], ["open"])
+        labels.add_tags(self.catalog, [self.paper.doc_id], ["open"])
         items = [NewItem("/src/a.py#swim", "swim", "def swim(): ...", metadata={"signature": "swim()"})]
         item_writes.put_items(self.catalog, "code", "/src/a.py", "1", items)
         commit = NewItem("c0ffee", "Mend it", "diff", metadata={"files_changed": ["keys/a.txt"]})

@@ -21,7 +21,7 @@ from research.governance.policy import MemoryAccessPolicy
 from research.index import Index
 from research.models import REDACTED, REFERENCE_ONLY, WITHHELD
 from research.settings import Settings
-from research.store.catalog import tags
+from research.store.catalog import labels
 from research.store.catalog.documents import all_documents
 from research.store.catalog.item_writes import put_items
 from research.store.catalog.items import NewItem, list_items
@@ -232,11 +232,11 @@ def test_a_change_of_what_decides_is_seen_at_once(made: GovernedIndex) -> None:
     made.write('permit (principal, action, resource) when { resource.tags.contains("new") };')
     looked.look()
     assert looked.pages == {}
-    tags.add_tags(made.catalog, [made.paper.doc_id], ["new"])
+    labels.add_tags(made.catalog, [made.paper.doc_id], ["new"])
     added = made.add("new.pdf", ["a new one"])
     looked.look()
     assert list(looked.documents) == [made.paper.doc_id]
-    tags.add_tags(made.catalog, [added.doc_id], ["new"])
+    labels.add_tags(made.catalog, [added.doc_id], ["new"])
     looked.look()
     assert looked.words["open"] == 0
     assert set(looked.documents) == {made.paper.doc_id, added.doc_id}

@@ -13,7 +13,7 @@ from research.errors import NothingFoundError, UsageError
 from research.governance.access import CLASSIFICATIONS, Principal
 from research.governance.labels import facts_of, path_matcher, strictest
 from research.governance.resources import resources_of
-from research.store.catalog import experience_removal, item_writes, labels, memory_removal
+from research.store.catalog import item_writes, labels, memory_writes
 from research.store.catalog.document_names import fold
 from research.store.catalog.document_writes import forget_path, note_file, remove_document, rename_document
 from research.store.catalog.documents import get_document
@@ -71,9 +71,9 @@ def test_they_leave_with_what_they_were_given_to(made: GovernedIndex) -> None:
     forget_path(made.catalog, "/docs/papers/paper.pdf")
     item_writes.remove_parents(made.catalog, "code", ["/src/a.py"])
     item_writes.remove_parents(made.catalog, "commit", ["/repo/.git"])
-    experience_removal.remove_experiences(made.catalog, ["exp"])
+    item_writes.remove_experiences(made.catalog, ["exp"])
     with made.catalog.transaction() as connection:
-        memory_removal.forget(connection, "anna", [1, 2])
+        memory_writes.forget(connection, "anna", [1, 2])
     left = [(label.target, label.tenant) for label in labels.list_labels(made.catalog)]
     assert left == [("memory:mine", ""), ("path:/docs", ""), ("tag:open", "")]
     assert labels.labels_of_nothing(made.catalog) == []

@@ -7,7 +7,7 @@ from graph_making import Graph
 from research.graph import update
 from research.graph.extraction import Titles
 from research.records import Page
-from research.store.catalog import memory_removal
+from research.store.catalog import memory_writes
 from research.store.catalog.document_writes import remove_document, rename_document, write_ocr
 from research.store.catalog.documents import FileStamp
 from research.store.catalog.edges import count_graph
@@ -195,7 +195,7 @@ def test_forgotten_memories_take_their_session_along(graph: Graph) -> None:
     graph.tell("anna", "third")
     graph.update()
     with graph.catalog.transaction() as connection:
-        memory_removal.forget(connection, "anna", [1, 2])
+        memory_writes.forget(connection, "anna", [1, 2])
     left = [str(row[0]) for row in graph.catalog.connection.execute("SELECT ref FROM nodes")]
     assert left == ["memory:third"]
 

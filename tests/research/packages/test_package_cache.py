@@ -27,7 +27,7 @@ from research.packages.cache import (
     shown_address,
 )
 from research.settings import Settings
-from research.store.catalog import package_cache
+from research.store.catalog import packages
 from research.store.catalog.catalog import Catalog
 from research.store.files.marker import index_id
 from research.store.files.paths import IndexPaths
@@ -141,7 +141,7 @@ def test_whoever_keeps_one_takes_away_what_is_over(cache: PackageCache, catalog:
     cache.put("p1", _cached(clock, seconds=10))
     clock.now += timedelta(seconds=25)
     cache.put("p2", _cached(clock))
-    assert package_cache.cached_ids(catalog) == {"p2"}
+    assert packages.cached_ids(catalog) == {"p2"}
 
 
 def test_removed_and_cleared(cache: PackageCache, clock: Clock) -> None:

@@ -170,7 +170,7 @@ def test_metadata_brings_what_its_filters_name_exactly(index: Index) -> None:
 
 
 def test_the_graph_brings_what_is_near_and_its_projection_is_kept(index: Index) -> None:
-    from research.store.catalog.projections import projection
+    from research.store.catalog.packages import projection
 
     commit = next(source.ref for source in index.build_package(asked()).sources if source.kind == "commit")
     package = index.build_package(

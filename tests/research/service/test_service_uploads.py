@@ -31,7 +31,7 @@ from research.store.catalog.documents import all_documents
 from research.store.files import uploads as stored
 from research.store.files.paths import IndexPaths
 from research.store.files.uploads import Upload
-from research.store.upkeep.removal import plan_removal, remove
+from research.store.upkeep.holdings import plan_removal, remove
 from tests.conftest import write_pdf
 from tests.soak.running import PATIENCE
 

@@ -20,8 +20,7 @@ from research.store.catalog import page_vectors
 from research.store.catalog.document_writes import mark_drawn
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths, image_name, thumbnail_name
-from research.store.upkeep.archive import CATALOG, MANIFEST
-from research.store.upkeep.backup import backup
+from research.store.upkeep.backup import CATALOG, MANIFEST, backup
 from research.store.vectors import writer
 
 Change = Callable[["Parts"], None]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from research.store.catalog import items
-from research.store.catalog.experience_removal import drop_experiences, values_of_nobody
-from research.store.catalog.item_writes import ParentItems, put_parents
+from research.store.catalog.item_writes import ParentItems, drop_experiences, put_parents, values_of_nobody
 from research.store.catalog.items import NewItem
 
 TIME = "2026-01-01T00:00:00+00:00"

@@ -10,7 +10,7 @@ from memory_making import tell, told
 from research.graph.neighbourhood import neighbourhood
 from research.graph.update import is_behind, update_graph
 from research.records import DocumentInfo, Page
-from research.store.catalog import edge_writes, edges, memory_removal, projections
+from research.store.catalog import edge_writes, edges, memory_writes, packages
 from research.store.catalog.document_writes import add_document, remove_document
 from research.store.catalog.item_writes import put_items, remove_parents
 from research.store.catalog.items import NewItem
@@ -43,12 +43,12 @@ def graph(catalog: Any) -> object:
     remove_parents(catalog, "commit", ["/tree/.git"])
     remove_parents(catalog, "code", ["/tree/a.py"])
     with catalog.transaction() as connection:
-        memory_removal.forget(connection, "graph", [1])
-        projections.store_projection(connection, "p-1", TIME, {"nodes": ["page:x#1"]})
-        projections.store_projection(connection, "p-1", TIME, {"nodes": []})
-    seen += [update_graph(catalog).complete, *_seen(catalog), projections.projection(catalog, "p-1")]
+        memory_writes.forget(connection, "graph", [1])
+        packages.store_projection(connection, "p-1", TIME, {"nodes": ["page:x#1"]})
+        packages.store_projection(connection, "p-1", TIME, {"nodes": []})
+    seen += [update_graph(catalog).complete, *_seen(catalog), packages.projection(catalog, "p-1")]
     with catalog.transaction() as connection:
-        seen.append(projections.remove_projections(connection, "2027"))
+        seen.append(packages.remove_projections(connection, "2027"))
         edge_writes.drop_lonely(connection)
         seen.append(edges.count_graph(catalog))
         edge_writes.drop_graph(connection)
@@ -62,7 +62,7 @@ def graph(catalog: Any) -> object:
     assert problem.fix is not None
     problem.fix(catalog)
     seen += [problem.message, list(integrity.check_graph(catalog))]
-    return [*seen, edges.count_graph(catalog), projections.projection(catalog, "p-1")]
+    return [*seen, edges.count_graph(catalog), packages.projection(catalog, "p-1")]
 
 
 def _document(catalog: Any, doc_id: str, name: str, texts: list[str]) -> str:
@@ -85,6 +85,5 @@ def _seen(catalog: Any) -> list[object]:
     refs = ["document:" + "a" * 16, "page:" + "b" * 16 + "#1", "commit:c0ffee", "memory:m-1", "memory:m-2", "file:none"]
     near = [neighbourhood(catalog, [ref], hops=hops, tenant="graph") for ref in refs for hops in (1, 2, 3)]
     titles = edges.node_titles(catalog, [node.ref for found in near for node in found.nodes], "graph")
-    begin = edges.section_pages(catalog, [ref for ref in titles if ref.startswith("section:")])
     headings = section_paths(catalog, "a" * 16)
-    return [sorted(tuple(row) for row in catalog.connection.execute(ALL)), near, titles, begin, headings]
+    return [sorted(tuple(row) for row in catalog.connection.execute(ALL)), near, titles, headings]

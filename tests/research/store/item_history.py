@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from index_making import DIM
 
-from research.store.catalog import item_keys, items
+from research.store.catalog import items
 from research.store.catalog.item_writes import (
     add_items,
     put_items,
@@ -33,7 +33,7 @@ def code(catalog: Any) -> object:
     again = [_item("/a.py#one", "one", line=3), _item("/a.py#two", "other words"), _item("/a.py#four", "four")]
     told += [put_items(catalog, "code", "/a.py", "2", again), *_seen(catalog)]
     told += [add_items(catalog, "commit", "/repo", "1", [_item("abc", "fix"), _item("def", "break")])]
-    told += [remove_items(catalog, "commit", ["abc", "nobody"]), item_keys.keys_of_parent(catalog, "commit", "/repo")]
+    told += [remove_items(catalog, "commit", ["abc", "nobody"]), items.keys_of_parent(catalog, "commit", "/repo")]
     told += [remove_parents(catalog, "code", ["/b.py"]), *_seen(catalog)]
     catalog.connection.execute("UPDATE item_vectors SET vector = ? WHERE item_no = 1", (b"short",))
     problems = list(integrity.check_item_vectors(catalog))
@@ -69,7 +69,7 @@ def _seen(catalog: Any) -> list[object]:
         found and (found.stamp, found.metadata),
         (items.count_items(catalog), items.count_parents(catalog, "code"), items.count_without_vectors(catalog)),
         items.count_parents(catalog, "code", below="/b.py"),
-        item_keys.count_of_parents(catalog, "code"),
+        items.count_of_parents(catalog, "code"),
         items.pending_items(catalog, waiting),
         [
             each.tolist() if isinstance(each, np.ndarray) else each

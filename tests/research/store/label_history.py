@@ -7,7 +7,7 @@ from typing import Any
 
 from memory_making import tell, told
 
-from research.store.catalog import governed, labels
+from research.store.catalog import governance, labels
 from research.store.catalog.documents import all_documents
 from research.store.catalog.item_writes import put_items, remove_parents
 from research.store.catalog.items import NewItem
@@ -39,15 +39,20 @@ def label(catalog: Any) -> object:
         labels.list_labels(catalog),
         labels.rules(catalog),
         labels.labels_at(catalog, "anna", ["memory:labelled", "memory:nobody"]),
-        governed.governed_documents(catalog, [known[0].file_id, known[1].doc_id, "f" * 16]),
-        governed.governed_items(catalog, "commit", ["abcd", "/repo/.git", "nobody"]),
-        governed.governed_memories(catalog, "anna", ["labelled", told("sum").id]),
-        governed.known_sessions(catalog, "anna", ["s", "north", "nobody"]),
+        governance.governed_documents(catalog, [known[0].file_id, known[1].doc_id, "f" * 16]),
+        governance.governed_items(catalog, "commit", ["abcd", "/repo/.git", "nobody"]),
+        governance.governed_memories(catalog, "anna", ["labelled", told("sum").id]),
+        governance.known_sessions(catalog, "anna", ["s", "north", "nobody"]),
+        sorted(governance.page_places(catalog).items()),
+        governance.item_places(catalog),
+        governance.memory_numbers(catalog, "anna"),
+        sorted(governance.summary_sources(catalog, "anna")),
+        sorted(governance.file_refs(catalog)),
     ]
     places = ("/docs/x.cedar", "/repo/x.cedar", "/etc/x.cedar")
-    seen += [[governed.ingested_around(catalog, path) for path in places]]
+    seen += [[governance.ingested_around(catalog, path) for path in places]]
     remove_parents(catalog, "code", ["/a.py"])  # which lay above all of them
-    seen += [[governed.ingested_around(catalog, path) for path in places]]
+    seen += [[governance.ingested_around(catalog, path) for path in places]]
     assert seen[-1] == [("/docs",), ("/repo",), ()]
     with catalog.transaction() as connection:
         labels.leave_document(connection, known[0].doc_id)

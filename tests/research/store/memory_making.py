@@ -8,8 +8,8 @@ from typing import Any
 from research.memories import Outcome
 from research.store.catalog import memory_writes
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.memories import words_of
 from research.store.catalog.memory_writes import Told
-from research.store.fulltext.memory_words import words_of
 
 TIME = "2026-01-01T00:00:00.000000+00:00"
 

@@ -21,7 +21,7 @@ from typing import Any
 import psycopg
 
 from research.store.catalog import schema
-from research.store.catalog.meta import write_meta
+from research.store.catalog.reader import NO_MASKS, write_meta
 from research.store.files.paths import IndexPaths
 
 # What full text is to the statements that are not its own: a table that has a page's words or has not.
@@ -77,6 +77,8 @@ def _wait_for(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
 
 class PostgresCatalog:
     """The part of `Catalog` that the store's functions use."""
+
+    masks = NO_MASKS
 
     def __init__(self, address: str, paths: IndexPaths) -> None:
         self.paths = paths

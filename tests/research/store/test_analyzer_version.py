@@ -8,7 +8,7 @@ from index_making import Making
 from research.index import Index
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import totals
-from research.store.files.lock import write_lock
+from research.store.files.paths import write_lock
 from research.store.fulltext import analyzer
 from research.store.fulltext.rebuild import fulltext_disagrees, update_if_outdated
 from research.store.fulltext.search import find_words, is_outdated, name_matches, term_statistics

@@ -21,11 +21,9 @@ from research.store.catalog.document_writes import mark_drawn
 from research.store.catalog.documents import all_documents
 from research.store.catalog.ledger import STAGE_IMAGES, unfinished
 from research.store.client import ChromaClient
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths, image_name, thumbnail_name
-from research.store.upkeep.archive import CATALOG, MANIFEST
-from research.store.upkeep.backup import backup
-from research.store.upkeep.repair import repair
+from research.store.files.paths import IndexPaths, image_name, thumbnail_name, write_lock
+from research.store.upkeep.backup import CATALOG, MANIFEST, backup
+from research.store.upkeep.doctor import repair
 from research.store.upkeep.restore import restore
 from research.store.vectors import generations
 

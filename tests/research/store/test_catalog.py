@@ -177,7 +177,7 @@ from pathlib import Path
 from research.errors import IndexUnusableError
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
-from research.store.files.lock import write_lock
+from research.store.files.paths import write_lock
 from research.store.files.paths import IndexPaths
 import filelock, fcntl, encodings.utf_8, logging, research.store.files.marker
 if os.geteuid() == 0:

@@ -13,10 +13,9 @@ from index_making import Making, stamp
 
 from research.records import DocumentInfo, Page
 from research.store.catalog.document_writes import add_document, remove_document
-from research.store.files.lock import write_lock
-from research.store.upkeep.checks import Check, check_index
-from research.store.upkeep.repair import repair
-from research.store.upkeep.status import status_of
+from research.store.files.paths import write_lock
+from research.store.upkeep.doctor import Check, check_index, repair
+from research.store.upkeep.holdings import status_of
 from research.store.vectors import writer
 
 
@@ -82,7 +81,7 @@ def test_no_index_at_all(tmp_path: Path) -> None:
 _HOLD = """
 import sys
 from pathlib import Path
-from research.store.files.lock import write_lock
+from research.store.files.paths import write_lock
 from research.store.files.paths import IndexPaths
 with write_lock(IndexPaths(Path(sys.argv[1]))):
     print("held", flush=True)

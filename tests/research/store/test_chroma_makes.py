@@ -49,7 +49,7 @@ import numpy as np
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
 from research.store.vectors.index import ChromaIndex, ExactScan
-from research.store.upkeep.checks import check_index
+from research.store.upkeep.doctor import check_index
 
 paths = IndexPaths(Path(sys.argv[1]))
 asked = []

@@ -19,7 +19,7 @@ from research.store.catalog.document_writes import mark_drawn, remove_document, 
 from research.store.catalog.documents import FileStamp
 from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
-from research.store.vectors import drafts, generations, writer
+from research.store.vectors import generations, writer
 from research.store.vectors.chroma import ClientReader, CoreReader
 from research.store.vectors.generations import TEXT, VISUAL, Generation, state_of
 from tests.research.store.index_making import vectors_after
@@ -223,7 +223,7 @@ def test_an_unbuilt_index_says_so(making: Making) -> None:
 
 
 def test_repair_leaves_a_busy_index_alone(making: Making) -> None:
-    from research.store.files.lock import write_lock
+    from research.store.files.paths import write_lock
 
     making.add("a.pdf", ["walrus"])
     making.embed()
@@ -250,7 +250,7 @@ def test_publishing_survives_damage_that_no_check_sees(making: Making) -> None:
 def test_a_draft_left_by_a_killed_process_is_no_generation(making: Making) -> None:
     making.add("a.pdf", ["walrus"])
     making.embed()
-    draft = drafts.start_draft(making.paths.chroma, None)
+    draft = generations.start_draft(making.paths.chroma, None)
     (draft / "chroma.sqlite3").write_bytes(b"half")
     assert state_of(making.catalog).generation is None
     assert writer.publish(making.catalog).number == 1

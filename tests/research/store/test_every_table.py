@@ -19,28 +19,24 @@ from research.graph.update import update_graph
 from research.records import FailedPage, Line, Page
 from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
-    audit,
-    failures,
+    governance,
     item_writes,
     labels,
-    memory_removal,
+    ledger,
     memory_writes,
-    package_cache,
     packages,
     page_vectors,
-    projections,
     schema,
     session_turns,
-    tags,
 )
-from research.store.catalog.audit import AuditRow
 from research.store.catalog.catalog import SCHEMA_VERSION, Catalog
 from research.store.catalog.document_writes import remove_document, write_ocr
 from research.store.catalog.documents import all_documents
 from research.store.catalog.edges import count_graph
-from research.store.catalog.failures import FailedFile
+from research.store.catalog.governance import AuditRow
 from research.store.catalog.items import NewItem
 from research.store.catalog.labels import Label
+from research.store.catalog.ledger import FailedFile
 from research.store.catalog.page_vectors import PageBlobs
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
@@ -87,10 +83,10 @@ def _fill(making: Making) -> None:
     write_ocr(making.catalog, chunk.doc_id, page, [], [Line("orca", (0, 0, 1, 1)), Line("ice", (0, 0, 1, 1))])
     (due,) = page_vectors.pages_with_new_lines(making.catalog)
     page_vectors.write(making.catalog, [PageBlobs(due, b"", b"", b"", pack(unit_rows(2).astype(np.float32)))])
-    tags.add_tags(making.catalog, [info.doc_id], ["animals"])
+    labels.add_tags(making.catalog, [info.doc_id], ["animals"])
     with making.catalog.transaction() as connection:
-        failures.record(connection, info.doc_id, [FailedPage(2, "images", "timeout", "slow")])
-    failures.record_file(making.catalog, FailedFile("/docs/bad.pdf", "ab" * 32, 1, "timeout", "slow"))
+        ledger.record(connection, info.doc_id, [FailedPage(2, "images", "timeout", "slow")])
+    ledger.record_file(making.catalog, FailedFile("/docs/bad.pdf", "ab" * 32, 1, "timeout", "slow"))
     _remember(making)
     _ask(making, info.doc_id)
     _write_code(making)
@@ -110,21 +106,21 @@ def _build_package(making: Making, doc_id: str) -> None:
         packages.put_request(connection, whose, packages.StoredRequest("r1", at, '{"intent":"walrus"}'))
         stored = packages.StoredPackage("ab" * 16, "r1", at, at, "owner", "1-2-3", '{"contextPackageId":"x"}')
         packages.put_package(connection, whose, stored, [f"page:{doc_id}#1"])
-        cached = package_cache.CachedRow("ab" * 16, "anna", "agent", "owner", "1-2-3", at, at, "cd" * 32, b"{}")
-        package_cache.put_cached(connection, cached)
+        cached = packages.CachedRow("ab" * 16, "anna", "agent", "owner", "1-2-3", at, at, "cd" * 32, b"{}")
+        packages.put_cached(connection, cached)
 
 
 def _record_access(making: Making) -> None:
     entry = AuditRow(1, "2026-01-02T00:00:00+00:00", "access", "lab", "ann", "d1", 1, "ab" * 32, '{"refs":[]}')
     with making.catalog.transaction() as connection:
-        audit.add_rows(connection, [entry])
+        governance.add_rows(connection, [entry])
 
 
 def _relate(making: Making) -> None:
     making.add("reef.pdf", ["see orca.pdf", "see page 1"])
     update_graph(making.catalog)
     with making.catalog.transaction() as connection:
-        projections.store_projection(connection, "p-1", "2026-01-02T00:00:00+00:00", {"nodes": []})
+        packages.store_projection(connection, "p-1", "2026-01-02T00:00:00+00:00", {"nodes": []})
 
 
 def _ask(making: Making, doc_id: str) -> None:
@@ -253,8 +249,8 @@ def test_a_removed_document_is_gone_from_it(filled: Making) -> None:
 
 def test_a_forgotten_memory_is_gone_from_it(filled: Making) -> None:
     with filled.catalog.transaction() as connection:
-        assert memory_removal.summaries_of(connection, "anna", [1]) == [2]
-        assert memory_removal.forget(connection, "anna", [1, 2]) == ["first", "summary"]
+        assert memory_writes.summaries_of(connection, "anna", [1]) == [2]
+        assert memory_writes.forget(connection, "anna", [1, 2]) == ["first", "summary"]
     left = {table for table in _tables(filled.catalog.connection) if _count(filled.catalog, table)}
     assert left & OF_MEMORIES == set()
 

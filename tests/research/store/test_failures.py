@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 from index_making import Making
 
-from research.store.catalog import failures, schema
+from research.store.catalog import ledger, schema
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import give_up_ocr, mark_drawn, needs_no_ocr, remove_document
-from research.store.catalog.failures import FailedFile, FailedPage, GivenUp
-from research.store.catalog.ledger import WHOLE, ask_for_images, unfinished
+from research.store.catalog.ledger import WHOLE, FailedFile, FailedPage, GivenUp, ask_for_images, unfinished
 from research.store.files.paths import IndexPaths
 
 
 def _note(made: Making, doc_id: str, *failed: FailedPage) -> None:
     with made.catalog.transaction() as connection:
-        failures.record(connection, doc_id, failed)
+        ledger.record(connection, doc_id, failed)
 
 
 @pytest.mark.parametrize(
@@ -37,17 +36,17 @@ def test_what_can_help_is_tried_again(making: Making, code: str, tries: int, wai
     document = making.add("a.pdf", ["walrus", "seal"])
     failed = FailedPage(2, "read", code, "because", tries)
     _note(making, document.doc_id, failed)
-    assert failures.waits(failed) == waits
-    assert failures.given_up(making.catalog) == [GivenUp("/docs/a.pdf", 2, "read", code, "because", waits)]
-    assert failures.to_read_again(making.catalog, waiting=False) == (set() if waits else {document.doc_id})
-    assert failures.to_read_again(making.catalog, waiting=True) == {document.doc_id}
+    assert ledger.waits(failed) == waits
+    assert ledger.given_up(making.catalog) == [GivenUp("/docs/a.pdf", 2, "read", code, "because", waits)]
+    assert ledger.to_read_again(making.catalog, waiting=False) == (set() if waits else {document.doc_id})
+    assert ledger.to_read_again(making.catalog, waiting=True) == {document.doc_id}
 
 
 def test_it_goes_with_its_document(making: Making) -> None:
     document = making.add("a.pdf", ["walrus"])
     _note(making, document.doc_id, FailedPage(1, "ocr", "killed", "because"))
     remove_document(making.catalog, document.doc_id)
-    assert failures.given_up(making.catalog) == []
+    assert ledger.given_up(making.catalog) == []
     _note(making, document.doc_id, FailedPage(1, "ocr", "killed", "because"))
     assert making.count("failed_pages") == 0, "nothing is noted of what is gone"
 
@@ -56,15 +55,15 @@ def test_pages_that_ocr_gave_up_are_put_back(making: Making) -> None:
     document = making.add("a.pdf", ["walrus", "seal", "orca"])
     failed = [FailedPage(1, "ocr", "killed", "k"), FailedPage(2, "ocr", "timeout", "t", 2)]
     give_up_ocr(making.catalog, document.doc_id, failed)
-    failures.reopen(making.catalog)
+    ledger.reopen(making.catalog)
     assert _needing_ocr(making) == [1]
     assert unfinished(making.catalog)["ocr"] == [document.doc_id]
     give_up_ocr(making.catalog, document.doc_id, failed[:1])
-    assert [page.tries for page in failures.failures_of(making.catalog, document.doc_id)] == [2, 2]
-    failures.reopen(making.catalog, waiting_of=[document.doc_id])
+    assert [page.tries for page in ledger.failures_of(making.catalog, document.doc_id)] == [2, 2]
+    ledger.reopen(making.catalog, waiting_of=[document.doc_id])
     assert _needing_ocr(making) == [1, 2]
     needs_no_ocr(making.catalog, document.doc_id, [1, 2])
-    assert (failures.given_up(making.catalog), _needing_ocr(making)) == ([], [])
+    assert (ledger.given_up(making.catalog), _needing_ocr(making)) == ([], [])
     assert "ocr" not in unfinished(making.catalog)
 
 
@@ -79,22 +78,22 @@ def test_a_document_that_cannot_be_drawn_is_not_drawn_in_every_run(making: Makin
     whole = FailedPage(WHOLE, "images", "timeout", "t", 2)
     mark_drawn(making.catalog, document.doc_id, [], published=0, failed=[whole])
     ask_for_images(making.catalog)
-    failures.reopen(making.catalog)
+    ledger.reopen(making.catalog)
     assert "images" not in unfinished(making.catalog)
-    failures.reopen(making.catalog, waiting_of=[document.doc_id])
+    ledger.reopen(making.catalog, waiting_of=[document.doc_id])
     assert unfinished(making.catalog)["images"] == [document.doc_id]
     mark_drawn(making.catalog, document.doc_id, [1], published=0)
-    assert failures.given_up(making.catalog) == []
+    assert ledger.given_up(making.catalog) == []
 
 
 def test_a_file_is_forgotten_when_it_is_gone_or_read(making: Making, tmp_path: Path) -> None:
     here = tmp_path / "here.pdf"
     here.touch()
     for path in (str(here), "/gone/b.pdf", "/docs/a.pdf"):
-        failures.record_file(making.catalog, FailedFile(path, "hash", 1, "timeout", "t", 2))
+        ledger.record_file(making.catalog, FailedFile(path, "hash", 1, "timeout", "t", 2))
     making.add("a.pdf", ["walrus"])
-    failures.forget_files_gone(making.catalog)
-    assert failures.given_up(making.catalog) == [GivenUp(str(here), 0, "read", "timeout", "t", waits=True)]
+    ledger.forget_files_gone(making.catalog)
+    assert ledger.given_up(making.catalog) == [GivenUp(str(here), 0, "read", "timeout", "t", waits=True)]
 
 
 def test_pages_lost_by_version_0_1_0_are_tried_again(tmp_path: Path) -> None:
@@ -114,6 +113,6 @@ def test_pages_lost_by_version_0_1_0_are_tried_again(tmp_path: Path) -> None:
             list(enumerate(errors, start=1)),
         )
     with Catalog(paths, writable=True) as catalog:
-        found = [(page.page, page.stage, page.waits) for page in failures.given_up(catalog)]
+        found = [(page.page, page.stage, page.waits) for page in ledger.given_up(catalog)]
         assert found == [(2, "read", False), (4, "ocr", False)]
-        assert failures.to_read_again(catalog, waiting=False) == {"d"}
+        assert ledger.to_read_again(catalog, waiting=False) == {"d"}

@@ -11,11 +11,10 @@ from index_making import Making, stamp
 
 from research.records import DocumentInfo
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_names import find_documents
+from research.store.catalog.document_names import current_ids, find_documents
 from research.store.catalog.document_writes import forget_path, note_file, remove_document, rename_document
 from research.store.catalog.documents import all_documents, get_document
-from research.store.catalog.file_ids import current_ids
-from research.store.catalog.tags import add_tags, tags_of
+from research.store.catalog.labels import add_tags, tags_of
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
 from research.store.upkeep.backup import backup

@@ -14,9 +14,8 @@ import pytest
 
 from research.errors import IndexUnusableError, UsageError
 from research.store.catalog.catalog import Catalog
-from research.store.files.lock import write_lock
 from research.store.files.marker import MARKER, index_id
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from tests.conftest import MakePdf
 from tests.in_process import Ran, run_in_process
 

@@ -14,14 +14,12 @@ from research.store.catalog.document_writes import mark_drawn
 from research.store.catalog.documents import document_of_hash
 from research.store.catalog.ledger import unfinished
 from research.store.catalog.vectors import last_sequence
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from research.store.fulltext.rebuild import fulltext_disagrees
 from research.store.fulltext.search import name_matches, term_statistics
+from research.store.upkeep.doctor import reindex, repair
 from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck
-from research.store.upkeep.reindex import reindex
-from research.store.upkeep.repair import repair
-from research.store.vectors import drafts, generations, verify, writer
+from research.store.vectors import generations, writer
 from research.store.vectors.chroma import open_client
 from research.store.vectors.process import publish_in_subprocess, verify_in_subprocess
 
@@ -49,7 +47,7 @@ def _lost_image(made: Making) -> None:
 
 
 def _leftovers(made: Making) -> None:
-    drafts.start_draft(made.paths.chroma, None)
+    generations.start_draft(made.paths.chroma, None)
     for folder in (made.paths.spool, made.paths.restoring, made.paths.image_folder("0123456789abcdef")):
         folder.mkdir(parents=True)
 
@@ -107,7 +105,7 @@ def test_an_incomplete_document_is_read_again(filled: Making) -> None:
 
 def test_collections_are_compared_record_by_record(filled: Making) -> None:
     generation = writer.publish(filled.catalog)
-    assert verify.holds_everything(filled.catalog)
+    assert writer.holds_everything(filled.catalog)
     client = open_client(generation.path)
     collection = client.get_collection("text", embedding_function=None)
     collection.delete(ids=collection.get(limit=1, include=[])["ids"])
@@ -116,7 +114,7 @@ def test_collections_are_compared_record_by_record(filled: Making) -> None:
     filled.paths.root.chmod(0o755)
     repairs = {done.name: done.severity for done in repair(filled.paths)}
     assert repairs == {"folder": "ok", "collections": "ok"}
-    assert verify.holds_everything(filled.catalog)
+    assert writer.holds_everything(filled.catalog)
     assert last_sequence(filled.catalog) == 3, "nothing was embedded again"
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from index_making import Making
 
-from research.store.catalog.experience_removal import remove_experiences
-from research.store.catalog.item_writes import ParentItems, Written, put_items, put_parents
+from research.store.catalog.item_writes import ParentItems, Written, put_items, put_parents, remove_experiences
 from research.store.catalog.items import NewItem, find_item, get_parent, kind_state, list_items
 
 

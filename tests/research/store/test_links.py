@@ -19,11 +19,9 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import remove_document
 from research.store.catalog.documents import all_documents
 from research.store.client import ChromaClient
-from research.store.files.lock import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, write_lock
 from research.store.upkeep.backup import backup
-from research.store.upkeep.reindex import reindex
-from research.store.upkeep.repair import repair
+from research.store.upkeep.doctor import reindex, repair
 from research.store.upkeep.restore import restore
 from research.store.vectors.process import publish_in_subprocess
 from tests.conftest import write_pdf

@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from research.errors import BusyError, IndexUnusableError
-from research.store.files.lock import holder, is_locked, write_lock
-from research.store.files.paths import IndexPaths
+from research.store.files.paths import IndexPaths, holder, is_locked, write_lock
 
 _HOLD = """
 import sys
 import threading
 from pathlib import Path
-from research.store.files.lock import write_lock
+from research.store.files.paths import write_lock
 from research.store.files.paths import IndexPaths
 with write_lock(IndexPaths(Path(sys.argv[1]))):
     print("held", flush=True)

@@ -15,10 +15,10 @@ from memory_making import tell, told
 from research.errors import UsageError
 from research.index import Index
 from research.memories import Within
-from research.store.catalog import memories, memory_removal, memory_writes, schema
+from research.store.catalog import memories, memory_writes, schema
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.memories import outdated_words, update_words
 from research.store.files.paths import IndexPaths
-from research.store.fulltext.memory_words import outdated_words, update_words
 from research.store.upkeep import integrity
 from research.store.upkeep.backup import backup
 from research.store.upkeep.restore import restore
@@ -44,7 +44,7 @@ def test_numbers_grow_and_are_never_given_twice(making: Making) -> None:
     [(first, _)] = tell(making.catalog, "t", told("one"))
     [(second, _)] = tell(making.catalog, "t", told("two"))
     with making.catalog.transaction() as connection:
-        memory_removal.forget(connection, "t", [second])
+        memory_writes.forget(connection, "t", [second])
     [(third, _)] = tell(making.catalog, "t", told("three"))
     assert first < second < third
     assert [memory.text for memory in memories.list_memories(making.catalog, "t", Within(), newest=False)] == [
@@ -66,7 +66,7 @@ def test_only_what_changed_is_read_again(making: Making) -> None:
     assert now is not None
     assert now.version == state.version, "nothing is gone"
     with making.catalog.transaction() as connection:
-        memory_removal.forget(connection, "t", [1])
+        memory_writes.forget(connection, "t", [1])
     later = memories.tenant_state(making.catalog, "t")
     assert later is not None
     assert later.version != state.version

@@ -7,15 +7,19 @@ from index_making import Making
 
 from research.store.catalog.documents import all_documents
 from research.store.catalog.pages import get_pages, page_ids_of, page_texts
-from research.store.fulltext.document_parts import (
+from research.store.fulltext.lookups import (
+    FRONT,
     all_headings,
     count_entries,
     count_years,
+    documents_with,
     following_pages,
+    front_pages,
     headings_with,
+    named_words,
+    pages_with_all,
+    words_on,
 )
-from research.store.fulltext.documents_about import pages_with_all
-from research.store.fulltext.naming import FRONT, documents_with, front_pages, named_words, words_on
 
 
 def the(making: Making, name: str) -> str:

@@ -25,37 +25,31 @@ from research.memories import Within
 from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
 from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
-    audit,
     document_names,
     document_writes,
     documents,
-    failures,
-    file_ids,
+    governance,
+    labels,
     ledger,
     memories,
-    memory_removal,
     memory_writes,
-    package_cache,
     packages,
     page_vectors,
     pages,
     session_turns,
-    tags,
     vectors,
 )
-from research.store.catalog.audit import AuditRow
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.content import content_revision
-from research.store.catalog.documents import FileStamp
-from research.store.catalog.failures import CRASHED, KILLED, TIMEOUT, FailedFile
-from research.store.catalog.package_cache import CachedRow
+from research.store.catalog.documents import FileStamp, Scope
+from research.store.catalog.governance import AuditRow
+from research.store.catalog.labels import content_revision
+from research.store.catalog.ledger import CRASHED, KILLED, TIMEOUT, FailedFile
+from research.store.catalog.packages import CachedRow
 from research.store.catalog.page_vectors import PageBlobs
-from research.store.catalog.scope import Scope
 from research.store.catalog.vectors import revision_of
 from research.store.files import images
 from research.store.files.paths import IndexPaths
-from research.store.fulltext import memory_words
-from research.store.fulltext.page_references import numbered_pages
+from research.store.fulltext.lookups import numbered_pages
 from research.store.upkeep import integrity
 from research.store.vectors import generations, writer
 from research.store.vectors.index import TEXT, VISUAL, ChromaIndex, ExactScan
@@ -119,8 +113,8 @@ def _read(catalog: Any) -> None:
     _add(catalog, SECOND, "b.pdf", ["orca", "narwhal"], images=True)  # read again, in its own place
     _add(catalog, THIRD, "c.pdf", [PAGE_GIVEN_UP])
     catalog.connection.execute("UPDATE pages SET error = ? WHERE doc_id = ?", (PAGE_GIVEN_UP, THIRD))
-    tags.add_tags(catalog, [FIRST], ["animals", "north"])
-    tags.remove_tags(catalog, [FIRST], ["north", "nowhere"])
+    labels.add_tags(catalog, [FIRST], ["animals", "north"])
+    labels.remove_tags(catalog, [FIRST], ["north", "nowhere"])
 
 
 def _converse(catalog: Any) -> object:
@@ -150,16 +144,16 @@ def _cache_packages(catalog: Any) -> object:
         for package_id, day in (("made-a", 1), ("made-a", 2), ("made-b", 9), ("nowhere", 9)):
             put, until = f"2026-01-0{day}T00:00:00+00:00", f"2026-01-0{day}T00:30:00+00:00"
             row = CachedRow(package_id, "lab", "ann", "policy", f"content-{day}", put, until, "ab" * 32, b"{}\x00")
-            package_cache.put_cached(connection, row)
+            packages.put_cached(connection, row)
         for moment in ("2026-01-02T00:10:00+00:00", "2026-01-10T00:00:00+00:00"):
-            told.append(package_cache.expired_ids(connection, moment))
-    told.append([package_cache.get_cached(catalog, name) for name in ("made-a", "made-b", "nowhere")])
+            told.append(packages.expired_ids(connection, moment))
+    told.append([packages.get_cached(catalog, name) for name in ("made-a", "made-b", "nowhere")])
     with catalog.transaction() as connection:
         connection.execute("DELETE FROM packages WHERE package_id = ?", ("made-a",))
-        told.append(sorted(package_cache.cached_ids(catalog)))
-        package_cache.remove_cached(connection, ["made-b"])
-        told.append(sorted(package_cache.cached_ids(catalog)))
-        package_cache.clear_cached(connection)
+        told.append(sorted(packages.cached_ids(catalog)))
+        packages.remove_cached(connection, ["made-b"])
+        told.append(sorted(packages.cached_ids(catalog)))
+        packages.clear_cached(connection)
         connection.execute("DELETE FROM packages WHERE package_id = ?", ("made-b",))
         connection.execute("DELETE FROM package_requests WHERE request_id = ?", ("made",))
     assert [[each is None for each in each_of] for each_of in told[2:3]] == [[False, False, True]]
@@ -197,13 +191,13 @@ def _record_access(catalog: Any) -> object:
         for number in range(1, 5):
             at = f"2026-01-0{number}T00:00:00+00:00"
             made = AuditRow(number, at, "access", "lab", "ann", f"d{number}", number % 2, "ab" * 32, "{}")
-            audit.add_rows(connection, [made])
-        told = [audit.last_before(connection, f"2026-01-0{day}") for day in (1, 3, 9)]
-        found = [audit.first_row(connection), audit.last_row(connection), audit.row_at(connection, 2)]
-        audit.remove_through(connection, 1)
-    narrow = audit.list_rows(catalog, tenant="lab", principal="ann", since="2026-01-03", denied=True, limit=9)
-    decided = audit.row_of_decision(catalog, "d3"), audit.row_of_decision(catalog, "d1")
-    return told, found, narrow, decided, list(audit.rows_between(catalog.connection, 2, 3))
+            governance.add_rows(connection, [made])
+        told = [governance.last_before(connection, f"2026-01-0{day}") for day in (1, 3, 9)]
+        found = [governance.first_row(connection), governance.last_row(connection), governance.row_at(connection, 2)]
+        governance.remove_through(connection, 1)
+    narrow = governance.list_rows(catalog, tenant="lab", principal="ann", since="2026-01-03", denied=True, limit=9)
+    decided = governance.row_of_decision(catalog, "d3"), governance.row_of_decision(catalog, "d1")
+    return told, found, narrow, decided, list(governance.rows_between(catalog.connection, 2, 3))
 
 
 def _remember(catalog: Any) -> object:
@@ -235,11 +229,11 @@ def _remember(catalog: Any) -> object:
 def _correct(catalog: Any) -> object:
     """Words as another version had them, and links to nothing."""
     catalog.connection.execute("UPDATE memory_words SET body = 'other' WHERE tenant = ?", ("ben",))
-    outdated = list(memory_words.outdated_words(catalog.connection))
+    outdated = list(memories.outdated_words(catalog.connection))
     with catalog.transaction() as connection:
-        memory_words.update_words(connection)
-        memory_words.drop_words(connection, "ben", 1)
-        memory_words.update_words(connection)
+        memories.update_words(connection)
+        memories.drop_words(connection, "ben", 1)
+        memories.update_words(connection)
     catalog.connection.execute("UPDATE memories SET superseded_by = 77 WHERE tenant = ?", ("ben",))
     catalog.connection.execute("UPDATE memory_vectors SET vector = ?", (b"short",))
     found = []
@@ -253,13 +247,13 @@ def _correct(catalog: Any) -> object:
 
 def _forget(catalog: Any) -> object:
     with catalog.transaction() as connection:
-        expired = memory_removal.expired(connection, "anna", "2026-01-03T00:00:00+00:00", 9)
-        gone = memory_removal.forget(connection, "anna", expired)
+        expired = memory_writes.expired(connection, "anna", "2026-01-03T00:00:00+00:00", 9)
+        gone = memory_writes.forget(connection, "anna", expired)
         number = memories.numbers_of(connection, "anna", ["kiel"])["kiel"]
-        made = memory_removal.summaries_of(connection, "anna", [number])
-        gone += memory_removal.forget(connection, "anna", [number])
-        left = [memory_removal.chosen(connection, "anna", within, 9) for within in (Within(session="s"), Within())]
-        gone += memory_removal.forget(connection, "ben", memory_removal.chosen(connection, "ben", Within(), 9))
+        made = memory_writes.summaries_of(connection, "anna", [number])
+        gone += memory_writes.forget(connection, "anna", [number])
+        left = [memory_writes.chosen(connection, "anna", within, 9) for within in (Within(session="s"), Within())]
+        gone += memory_writes.forget(connection, "ben", memory_writes.chosen(connection, "ben", Within(), 9))
     return expired, gone, made, left
 
 
@@ -300,16 +294,16 @@ def _draw(catalog: Any) -> object:
 
 
 def _give_up(catalog: Any) -> object:
-    told = failures.nameless(catalog)
-    failures.name_them(catalog)
+    told = ledger.nameless(catalog)
+    ledger.name_them(catalog)
     record = FailedFile("/docs/bad.pdf", "ab" * 32, 1, TIMEOUT, "slow")
-    failures.record_file(catalog, record)
-    failures.record_file(catalog, replace(record, tries=2))
-    failures.reopen(catalog)
-    failures.reopen(catalog, waiting_of=[FIRST])
-    found = failures.failed_file(catalog, "/docs/bad.pdf"), failures.to_read_again(catalog, waiting=True)
-    failures.forget_files_gone(catalog)
-    return told, found, failures.failed_file(catalog, "/docs/bad.pdf")
+    ledger.record_file(catalog, record)
+    ledger.record_file(catalog, replace(record, tries=2))
+    ledger.reopen(catalog)
+    ledger.reopen(catalog, waiting_of=[FIRST])
+    found = ledger.failed_file(catalog, "/docs/bad.pdf"), ledger.to_read_again(catalog, waiting=True)
+    ledger.forget_files_gone(catalog)
+    return told, found, ledger.failed_file(catalog, "/docs/bad.pdf")
 
 
 def _move(catalog: Any) -> None:
@@ -340,7 +334,7 @@ def _see(catalog: Any) -> object:
     first = _unit(1)[0].astype("<f2").tobytes()
     page_vectors.write(catalog, [PageBlobs(unseen[0].page_id, first, b"boxes", b"sketch", b"vectors")])
     page_vectors.give_up(catalog, unseen[1], FailedPage(unseen[1].page, "visual", KILLED, "gone"))
-    failures.reopen(catalog)
+    ledger.reopen(catalog)
     told = [generations.state_of(catalog).missing, writer.visual_keys(catalog)]
     writer.publish(catalog)
     return [[replace(image, path="") for image in unseen], *told, *_nearest(catalog)]
@@ -376,10 +370,10 @@ def _everything(catalog: Any) -> dict[str, object]:
         "paths": [documents.paths_of(catalog, info.doc_id) for info in known],
         "below": documents.paths_below(catalog, "/docs"),
         "unfinished": {stage: sorted(ids) for stage, ids in ledger.unfinished(catalog).items()},
-        "tags": [[tags.tags_of(catalog, info.doc_id) for info in known], tags.all_tags(catalog)],
+        "tags": [[labels.tags_of(catalog, info.doc_id) for info in known], labels.all_tags(catalog)],
         "known": document_names.known_documents(catalog),
         "named": [_named(catalog, name) for name in ("a", "copy.pdf", "FRESH", "t", "eeee", "file-" + "e" * 16, "?")],
-        "ids": file_ids.current_ids(catalog, [FIRST, THIRD, "e" * 16, "file-" + "e" * 16]),
+        "ids": document_names.current_ids(catalog, [FIRST, THIRD, "e" * 16, "file-" + "e" * 16]),
         "scope": [
             scope.page_ids(catalog)
             for scope in (
@@ -443,8 +437,8 @@ def _everything(catalog: Any) -> dict[str, object]:
             _plain(memories.vectors_of(catalog, "anna", "made-up", numbers)) for numbers in (None, [1, 2, 3])
         ],
         "to embed": memories.pending_vectors(catalog, "anna", "made-up", 9),
-        "given up": (failures.given_up(catalog), [failures.failures_of(catalog, info.doc_id) for info in known]),
-        "again": [failures.to_read_again(catalog, waiting=waiting) for waiting in (False, True)],
+        "given up": (ledger.given_up(catalog), [ledger.failures_of(catalog, info.doc_id) for info in known]),
+        "again": [ledger.to_read_again(catalog, waiting=waiting) for waiting in (False, True)],
     }
 
 

@@ -25,9 +25,9 @@ from research.store.catalog.page_vectors import PageBlobs
 from research.store.files import images
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.backup import backup
-from research.store.upkeep.repair import repair
+from research.store.upkeep.doctor import repair
 from research.store.upkeep.restore import restore
-from research.store.vectors import generations, verify, writer
+from research.store.vectors import generations, writer
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def is_whole(paths: IndexPaths) -> bool:
     """Catalog, collections and images fit each other."""
     with Catalog(paths) as catalog:
         fits = not generations.state_of(catalog).behind and not images.missing(catalog)
-        return fits and verify.holds_everything(catalog)
+        return fits and writer.holds_everything(catalog)
 
 
 def found(catalog: Catalog, word: str) -> list[int]:
@@ -158,9 +158,9 @@ restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
 
 
 POINTS = {
-    "upkeep.staging._copy": OLD,
-    "upkeep.staging._extract_images": OLD,
-    "upkeep.staging.publish_staged": OLD,
+    "upkeep.restore._copy": OLD,
+    "upkeep.restore._extract_images": OLD,
+    "upkeep.restore.publish_staged": OLD,
     "upkeep.restore._put_in_place": OLD,
     "upkeep.restore._adopt_images": OLD,
     "vectors.generations.adopt": OLD,
@@ -250,7 +250,7 @@ def test_an_older_catalog_is_brought_up_to_date_on_its_way(tmp_path: Path) -> No
     import zipfile
 
     from research.store.catalog import schema
-    from research.store.upkeep.archive import CATALOG, FORMAT, Manifest, add, add_manifest
+    from research.store.upkeep.backup import CATALOG, FORMAT, Manifest, add, add_manifest
 
     old = tmp_path / CATALOG
     with closing(sqlite3.connect(old, isolation_level=None)) as connection:

@@ -12,8 +12,8 @@ from research.errors import NothingFoundError, UsageError
 from research.filters import LAST_PAGE, Filters
 from research.records import DocumentInfo, Page
 from research.store.catalog.document_writes import add_document, note_file
-from research.store.catalog.scope import Scope, select
-from research.store.catalog.tags import add_tags
+from research.store.catalog.documents import Scope, select
+from research.store.catalog.labels import add_tags
 
 # id, path, pages, added
 SHELF = [

@@ -13,8 +13,8 @@ from research.errors import BusyError, NothingFoundError, UsageError
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import note_file
 from research.store.catalog.documents import all_documents
-from research.store.catalog.tags import add_tags, remove_tags, tags_of
-from research.store.files.lock import write_lock
+from research.store.catalog.labels import add_tags, remove_tags, tags_of
+from research.store.files.paths import write_lock
 from tests.conftest import MakePdf
 
 

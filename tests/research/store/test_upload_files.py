@@ -20,9 +20,8 @@ from research.settings import Settings
 from research.store.files import uploads
 from research.store.files.paths import IndexPaths
 from research.store.files.uploads import Incoming, Upload
-from research.store.upkeep.checks import check_index
-from research.store.upkeep.removal import plan_removal, remove
-from research.store.upkeep.repair import repair
+from research.store.upkeep.doctor import check_index, repair
+from research.store.upkeep.holdings import plan_removal, remove
 from tests.conftest import write_pdf
 
 CONTENT = b"%PDF-1.7 not much of one"

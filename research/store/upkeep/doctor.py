@@ -1,4 +1,6 @@
-"""The checks of an index, each with its remedy. A check never raises: what goes wrong is what it reports."""
+"""The checks of an index, each with its remedy, and repairing it: check, fix, check again, and say honestly what came
+of it; or every derived index rebuilt from the catalog. A check never raises: what goes wrong is what it reports.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,21 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from research.errors import CHECK, DAMAGED, MEND, CtxError
-from research.reports import Check, places, remedy
+from research.errors import CHECK, DAMAGED, MEND, BusyError, CtxError
+from research.reports import Check, Reindexed, places, remedy
 from research.store.catalog import page_vectors, vectors
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.failures import given_up
-from research.store.catalog.item_keys import count_of_parents
-from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, unfinished
-from research.store.files.lock import is_locked
-from research.store.files.paths import IndexPaths
+from research.store.catalog.documents import all_documents
+from research.store.catalog.items import count_of_parents
+from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, given_up, unfinished
+from research.store.files.paths import IndexPaths, is_locked, write_lock
 from research.store.files.uploads import left_uploads
-from research.store.upkeep.gone_files import describe_gone, gone_documents, remedy_for_gone
-from research.store.upkeep.integrity import QUICK, check_structure_quickly
+from research.store.fulltext.rebuild import rebuild_fulltext
+from research.store.upkeep.holdings import describe_gone, gone_documents, remedy_for_gone
+from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck, check_structure_quickly
+from research.store.vectors import generations
 from research.store.vectors.generations import state_of
+from research.store.vectors.process import publish_in_subprocess, verify_in_subprocess
 
 FIX = "ctx doctor --fix"
 _SHOWN_UPLOADS = 3
@@ -105,7 +109,7 @@ def _collections(catalog: Catalog) -> Iterator[Check]:
     else:
         records = f"{state.generation.text_records} chunks, {state.generation.visual_records} pages"
         yield Check("collections", "ok", f"sound and up to date ({records})")
-    from research.store.vectors.verify import collections_make
+    from research.store.vectors.writer import collections_make
 
     for finding in collections_make(catalog):
         yield Check("collections", "warning", finding.message, finding.remedy)
@@ -226,3 +230,71 @@ def _uploads(catalog: Catalog) -> Iterator[Check]:
     if len(left) > len(failed):
         step = f"ctx serve --allow-ingest reads them when it starts; or: ctx ingest {folder}"
         yield Check("uploads", "warning", f"{len(left) - len(failed)} uploaded files wait to be read", step)
+
+
+def repair(paths: IndexPaths) -> list[Check]:
+    """Repair what can be repaired, and tell of each thing whether it is well now ("ok") or could not be ("error"); an
+    empty list means that nothing was wrong. Raises `BusyError`."""
+    if not paths.exists:
+        return []
+    repairs: list[Check] = []
+    try:
+        with write_lock(paths):
+            repairs += _repair_folder(paths)
+            with Catalog(paths, writable=True) as catalog:
+                for check in FULL:
+                    repairs += _repair(catalog, check)
+                repairs += _repair_collections(catalog)
+    except BusyError:
+        raise
+    except CtxError as error:
+        repairs.append(Check("catalog", "error", error.message, remedy_of(error)))
+    except sqlite3.DatabaseError as error:
+        repairs.append(Check("catalog", "error", f"damaged: {error}", DAMAGED))
+    return repairs
+
+
+def _repair(catalog: Catalog, check: IntegrityCheck) -> list[Check]:
+    repairs = []
+    found = list(check(catalog))
+    for problem in found:
+        if problem.fix is not None:
+            problem.fix(catalog)
+    left = {problem.message for problem in check(catalog)} if found else set()
+    for problem in found:
+        if problem.message in left:
+            repairs.append(Check(problem.name, "error", problem.message, DAMAGED))
+        else:
+            repairs.append(Check(problem.name, "ok", problem.message, problem.remedy, fixable=True))
+    return repairs
+
+
+def _repair_collections(catalog: Catalog) -> list[Check]:
+    if not all_documents(catalog) or verify_in_subprocess(catalog.paths):
+        return []
+    publish_in_subprocess(catalog.paths, rebuild=True)
+    message = "the collections were damaged, lost or behind, and were built anew from the catalog"
+    return [Check("collections", "ok", message, fixable=True)]
+
+
+def _repair_folder(paths: IndexPaths) -> list[Check]:
+    mode = paths.root.stat().st_mode & 0o777
+    if not mode & 0o077:
+        return []
+    paths.root.chmod(0o700)
+    return [Check("folder", "ok", f"the index could be read by others ({mode:o})", fixable=True)]
+
+
+def reindex(paths: IndexPaths, *, wait: float = 0.0) -> Reindexed:
+    """Full-text search and the Chroma collections, made anew. Readers use the old ones until the new are whole."""
+    if not paths.exists:
+        raise paths.nothing_found()
+    with write_lock(paths, wait=wait), Catalog(paths, writable=True) as catalog:
+        pages = rebuild_fulltext(catalog)
+        publish_in_subprocess(paths, rebuild=True)
+        generation = generations.current(catalog)
+    return Reindexed(
+        pages,
+        generation.text_records if generation else 0,
+        generation.visual_records if generation else 0,
+    )
