@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from research.context.escape import DOCUMENTS_HEADING, message
 from research.conversation.builder import ContextBuilder
-from research.conversation.embedded import EmbeddedMemory
-from research.conversation.history import spoken
+from research.conversation.client import BASE_URL
 from research.conversation.messages import Overhead, system_message, user_message
 from research.conversation.metrics import ContextBuilderMetrics
-from research.conversation.soma_settings import BASE_URL
-from research.conversation.turn import BuiltContext, Turn
+from research.conversation.service import EmbeddedMemory
+from research.conversation.turn import BuiltContext, Turn, spoken
 from research.errors import CtxError
 from research.settings import FLOOR
 
@@ -170,8 +169,7 @@ class TurnMaker:
     def _memory(self) -> Any:
         if self._embedded:
             return EmbeddedMemory(self._index)
-        from research.conversation.client import SomaBrainClient
-        from research.conversation.soma_settings import SomaSettings
+        from research.conversation.client import SomaBrainClient, SomaSettings
 
         return SomaBrainClient(settings=SomaSettings.from_environment(self._environment))
 

@@ -17,8 +17,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from research.conversation.embedded import EmbeddedMemory
 from research.conversation.intake import LONGEST_NAME, LONGEST_TEXT
+from research.conversation.service import EmbeddedMemory
 from research.conversation.turns import MAX_PROMPT_TOKENS, MOST_PROMPT_TOKENS
 from research.governance.access import Principal
 from research.memories import TOP_K
